@@ -1,0 +1,322 @@
+"""The nouns of EvoGit as plain records, and its errors.
+
+Nothing here does I/O: every other module speaks in these words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+Status = Literal[
+    "ok",
+    "invalid",
+    "gated",
+    "crashed",
+    "timeout",
+    "out-of-memory",
+    "output-limit",
+    "process-limit",
+    "disk-limit",
+    "flaky",
+    "evaluator-error",
+]
+"""How an evaluation ended. All but `ok` are failures of the candidate, except `evaluator-error`, which is the
+evaluator's own fault: it does not count and is tried again."""
+
+Operator = Literal["seed", "mutation", "merge", "human"]
+"""How a candidate came to be: one parent is a `mutation`, two are a `merge`."""
+
+StopReason = Literal[
+    "evaluations", "proposals", "minutes", "dollars", "tokens", "target", "exhausted", "interrupted", "error"
+]
+
+Direction = Literal["maximize", "minimize"]
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+
+
+class EvoGitError(Exception):
+    """Root of every error that a user can meet; its message says what was expected, what came and what to do.
+
+    EvoGitError
+    ├── UsageError        the request itself makes no sense
+    ├── ConfigError       a task or settings file is wrong
+    ├── NotFoundError     no such run, candidate, task
+    ├── RefusedError      possible, but not now or not like this (stale, locked, newer version)
+    ├── RepositoryError   Git refuses or is unsuited
+    ├── SandboxError      the sandbox itself failed, never the program inside it
+    └── EvaluatorError    the task's trusted evaluator failed, never the candidate
+    """
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(EvoGitError):
+    """The request itself makes no sense."""
+
+    exit_code = 2
+
+
+class ConfigError(EvoGitError):
+    """A task or settings file is wrong."""
+
+    exit_code = 2
+
+
+class NotFoundError(EvoGitError):
+    """There is no such run, candidate or task."""
+
+    exit_code = 3
+
+
+class RefusedError(EvoGitError):
+    """Possible, but not now or not like this: stale, locked, or written by a newer version."""
+
+    exit_code = 4
+
+
+class RepositoryError(EvoGitError):
+    """Git refuses, or the repository is unsuited."""
+
+
+class SandboxError(EvoGitError):
+    """The sandbox itself failed, never the program inside it."""
+
+
+class EvaluatorError(EvoGitError):
+    """The task's trusted evaluator failed, never the candidate."""
+
+
+# --- fitness ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One number that an evaluation yields, and which way is better."""
+
+    name: str
+    direction: Direction
+    primary: bool = False
+    aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
+    baseline: float | None = None
+    best_known: float | None = None
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether value `a` is strictly better than value `b`."""
+        return a > b if self.direction == "maximize" else a < b
+
+    def gain(self, value: float, over: float) -> float:
+        """How much better `value` is than `over`, in the metric's unit; positive is better."""
+        return value - over if self.direction == "maximize" else over - value
+
+    def gap_closed(self, value: float, seed: float) -> float | None:
+        """The share of the distance from the seed's value to the best known one that `value` has covered.
+
+        1.0 is the best known value; None where no best known value is declared or the seed is already there.
+        """
+        if self.best_known is None or math.isclose(self.best_known, seed):
+            return None
+        return (value - seed) / (self.best_known - seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What an evaluation used: seconds of wall clock and CPU, and the peak memory in bytes (0 where unknown)."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The evidence about a candidate on one split.
+
+    `metrics` are aggregated over `cases` (case name -> metric -> value); both are empty unless `status` is `ok`,
+    except that cases seen before a failure stay. `reason` is one sentence for the next brief. `stages` holds the
+    metrics of the gating splits that ran before. `key` identifies everything that the result depends on, so that
+    equal keys may share an evaluation; `cached` says that this one was shared.
+    """
+
+    status: Status
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    cases: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    reason: str = ""
+    split: str = "train"
+    repeat: int = 0
+    cost: Cost = field(default_factory=Cost)
+    evaluator: str = ""
+    image: str = ""
+    key: str = ""
+    judged: Literal["outside", "inside"] = "outside"
+    cached: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the candidate was judged and is valid."""
+        return self.status == "ok"
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts against the budget: everything but the evaluator's own fault does."""
+        return self.status != "evaluator-error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What was seen during an evaluation, too large for the journal: kept as files of an evidence tree."""
+
+    stdout: bytes = b""
+    stderr: bytes = b""
+    feedback: Mapping[str, str] = field(default_factory=dict)
+    """Case name -> text that the evaluator addressed to the next brief."""
+    log: str = ""
+
+
+# --- candidates -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One commit of the population. Ids are 40 hex digits; `parents` are candidates, the fitter or first one first.
+
+    `time` is in seconds since the epoch, `number` the order in which the journals learned of it (0 is the seed).
+    """
+
+    commit: str
+    tree: str
+    parents: tuple[str, ...]
+    agent: str
+    operator: Operator
+    strategy: str = ""
+    title: str = ""
+    time: int = 0
+    number: int = 0
+
+
+# --- the journal ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """An engine began or went on with a run. The first one of a run fixes its task and metrics."""
+
+    event: Literal["run-started"] = "run-started"
+    engine: str
+    task: str
+    task_digest: str
+    metrics: tuple[Metric, ...]
+    split: str
+    evaluator: str
+    provider: str
+    image: str
+    judged: Literal["outside", "inside"] = "outside"
+    agents: tuple[str, ...]
+    population: str
+    """Prefix of the agents' refs, ending in a slash."""
+    editable: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0."""
+
+    event: Literal["proposed"] = "proposed"
+    engine: str
+    move: int
+    candidate: str
+    tree: str
+    parents: tuple[str, ...]
+    agent: str
+    operator: Operator
+    strategy: str = ""
+    title: str = ""
+    evidence: str = ""
+    """Id of the evidence tree; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """A candidate was judged."""
+
+    event: Literal["evaluated"] = "evaluated"
+    candidate: str
+    evaluation: Evaluation
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """A proposal had the tree of an earlier candidate, `first`, and made no commit."""
+
+    event: Literal["duplicate"] = "duplicate"
+    engine: str
+    move: int
+    agent: str
+    first: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedProposal:
+    """An agent came back without a usable change."""
+
+    event: Literal["failed-proposal"] = "failed-proposal"
+    engine: str
+    move: int
+    agent: str
+    parents: tuple[str, ...]
+    reason: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """An agent made a candidate its current individual."""
+
+    event: Literal["adopted"] = "adopted"
+    agent: str
+    candidate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A person's act on the graph. `candidates` are those it names; `undoes` is the entry that it takes back."""
+
+    event: Literal["decision"] = "decision"
+    kind: Literal["promote", "prune", "undo"]
+    by: str
+    reason: str = ""
+    candidates: tuple[str, ...] = ()
+    subtree: bool = False
+    undoes: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """An engine stopped in good order."""
+
+    event: Literal["stopped"] = "stopped"
+    engine: str
+    reason: StopReason
+    detail: str = ""
+
+
+Event = RunStarted | Proposed | Evaluated | Duplicate | FailedProposal | Adopted | Decision | Stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One fact in a journal: `id` is its commit, `seq` a Lamport clock over all journals, ties broken by `host`."""
+
+    id: str
+    host: str
+    seq: int
+    time: int
+    event: Event

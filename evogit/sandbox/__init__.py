@@ -1,0 +1,129 @@
+"""Runs untrusted programs: the contract that every provider keeps.
+
+Everything here is synchronous: it runs inside the evaluator's own process, one session at a time.
+An error of the provider itself is a `SandboxError`; whatever the program does comes back as a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, Self
+
+Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "disk-limit"]
+"""A limit that the program broke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one session may use. Sizes are in bytes, times in seconds.
+
+    `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous
+    request, so imports and start-up belong to the first. `memory` and `processes` are for all processes of the
+    session together, `disk` for everything it writes, `output` for stdout and stderr each, per session,
+    `reply` for one value that comes back from a call.
+    """
+
+    wall: float = 10.0
+    cpu: float = 10.0
+    memory: int = 512 * 1024 * 1024
+    processes: int = 64
+    disk: int = 256 * 1024 * 1024
+    output: int = 1024 * 1024
+    reply: int = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request."""
+
+    wall: float
+    cpu: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back from a call: `value` is the JSON text of the result, untrusted and not yet parsed.
+
+    Exactly one of three: a value (`failure` is empty); `failure == "crashed"`: the program raised, exited or was
+    killed; a `Breach`: it broke a limit. `detail` is one sentence (with the traceback's last lines when it raised).
+    """
+
+    value: bytes = b""
+    failure: Literal["", "crashed", "invalid"] | Breach = ""
+    detail: str = ""
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """How a command ended. `code` is None when a signal or a breach ended it; cut output ends in a marker."""
+
+    code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    breach: Breach | None
+    usage: Usage
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The files asked for with `out`, as far as they exist and are regular."""
+
+
+class Session(Protocol):
+    """One life of a candidate: its files unpacked in a fresh jail, gone without a trace at the end."""
+
+    def call(
+        self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
+    ) -> Reply:
+        """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
+
+        The process stays up between calls (`fresh` starts another one first); a crash or a breach ends it.
+        """
+        ...
+
+    def stream(self, target: str, items: Iterator[bytes], *, wall: float | None = None) -> Iterator[Reply]:
+        """Call `target` once per JSON item (its one argument), lazily: the next item is sent after the reply is taken."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        files: Mapping[str, bytes] | None = None,
+        out: Sequence[str] = (),
+        wall: float | None = None,
+    ) -> Completed:
+        """Run a command in the candidate's folder, after writing `files` into it."""
+        ...
+
+    def output(self) -> tuple[bytes, bytes]:
+        """Stdout and stderr of the session's call processes so far, capped, with the cut marked."""
+        ...
+
+    def close(self) -> None:
+        """Kill everything in the session and remove it."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class Sandbox(Protocol):
+    """A provider of sessions."""
+
+    name: str
+
+    def image(self) -> str:
+        """A digest of what programs find inside: interpreter, libraries, supervisor."""
+        ...
+
+    def open(self, files: bytes, limits: Limits, preload: Sequence[str] = ()) -> Session:
+        """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
+
+        Raises:
+            SandboxError: when the provider itself cannot do it.
+        """
+        ...

@@ -1,0 +1,35 @@
+"""Selection decides which parents breed next and who survives; a selector is a function of the history."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from evogit.history import History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What an agent does next.
+
+    `mutation`: change the first parent, optionally with a `donor` to take code from. `merge`: merge the two
+    parents with Git, conflicts resolved by `strategy` (`fitter` or `random`).
+    """
+
+    operator: Literal["mutation", "merge"]
+    parents: tuple[str, ...]
+    donor: str | None = None
+    strategy: str = ""
+
+
+class Selector(Protocol):
+    """Chooses parents and survivors. Every random choice comes from the generator that is passed in."""
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """Which parents `agent` breeds from next, and how."""
+        ...
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """Whether the evaluated candidate `child` becomes the current individual of `agent`."""
+        ...
