@@ -1,0 +1,199 @@
+"""Reads task.toml and evogit.toml into a `Task`: what is evolved and how it is judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from evogit.content import content
+from evogit.core import ConfigError, Metric, NotFoundError, UsageError
+from evogit.sandbox import Limits
+from evogit.schema import Gate, TaskTable, is_safe_path, matches, nearest, problem
+
+TASK_FILE = "task.toml"
+REPOSITORY_FILE = "evogit.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is evolved and how it is judged.
+
+    `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
+    seed is a commit of the user's own repository. `evaluator` is the trusted file, outside every candidate.
+    """
+
+    name: str
+    folder: Path
+    goal: str
+    editable: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...]
+    splits: tuple[str, ...] = ("train",)
+    gates: Mapping[str, Gate] = field(default_factory=dict)
+    evaluator: Path
+    limits: Limits = field(default_factory=Limits)
+    preload: tuple[str, ...] = ()
+    seed: Path | None = None
+
+    @property
+    def primary(self) -> Metric:
+        """The metric that candidates are ranked by."""
+        return next(metric for metric in self.metrics if metric.primary)
+
+    def stages(self, split: str) -> tuple[str, ...]:
+        """The splits that run before `split` is judged: those before "train", none before the holdout."""
+        if split == "holdout":
+            return ()
+        before = self.splits[: self.splits.index("train")]
+        return before[: before.index(split)] if split in before else before
+
+    def is_editable(self, path: str) -> bool:
+        """Whether candidates may add, change or delete `path`, relative to the root of the tree."""
+        return is_safe_path(path) and matches(path, self.editable) and not matches(path, self.withheld)
+
+    def seed_files(self) -> dict[str, tuple[bytes, int]]:
+        """The seed as path -> content and Git mode.
+
+        Raises:
+            ConfigError: when a symbolic link leads out of the seed.
+            UsageError: when the seed is a commit of the repository.
+        """
+        if self.seed is None:
+            raise UsageError(f"the seed of {self.name} is a commit of {self.folder}, not a folder; read it from there")
+        return dict(_files(self.seed))
+
+    @cached_property
+    def evaluator_digest(self) -> str:
+        """Identifies the way of judging: equal digests mean comparable scores (sha256, hex)."""
+        metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
+        gates = {split: str(gate) for split, gate in self.gates.items()}
+        entry = self.evaluator.name
+        return _digest([metrics, gates, self.splits, entry], _files(self.evaluator.parent))
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
+        fields = [self.name, self.goal, self.editable, self.withheld, self.preload, self.evaluator_digest]
+        metrics = [asdict(metric) for metric in self.metrics]
+        return _digest([fields, metrics, asdict(self.limits)], _files(self.seed) if self.seed else ())
+
+
+def _files(root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if "__pycache__" in name.split("/") or (path.is_dir() and not path.is_symlink()):
+            continue
+        if not path.resolve().is_relative_to(root.resolve()) or not path.is_file() or not is_safe_path(name):
+            raise ConfigError(f"{path}: expected a regular file of {root.name}/ or a link to one; remove it")
+        yield name, (path.read_bytes(), 0o100755 if path.stat().st_mode & 0o100 else 0o100644)
+
+
+def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:
+    listing = [[name, mode, hashlib.sha256(data).hexdigest()] for name, (data, mode) in files]
+    return hashlib.sha256(json.dumps([values, listing], sort_keys=True).encode()).hexdigest()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+def load_task(folder: Path) -> Task:
+    """Read a task folder.
+
+    Raises:
+        ConfigError: naming every problem and where it is.
+        NotFoundError: when the folder has no task.toml.
+    """
+    task = _load(folder / TASK_FILE)
+    task = replace(task, seed=task.folder / "seed")
+    seed = task.seed_files()
+    idle = [glob for glob in task.editable if not any(matches(path, [glob]) for path in seed)]
+    if idle:
+        raise ConfigError(f"{folder / TASK_FILE}: editable: no file of seed/ matches {', '.join(idle)}")
+    return task
+
+
+def load_repository_task(root: Path) -> Task:
+    """Read the evogit.toml of a person's own repository; its evaluator's folder and itself are always withheld.
+
+    Raises:
+        ConfigError: naming every problem and where it is.
+        NotFoundError: when the repository has no evogit.toml.
+    """
+    task = _load(root / REPOSITORY_FILE)
+    own = f"{task.evaluator.parent.relative_to(task.folder).as_posix()}/**"
+    return replace(task, withheld=(*task.withheld, own, REPOSITORY_FILE))
+
+
+def find_task(name_or_path: str) -> Task:
+    """The task of the gallery with this name, or the one in this folder.
+
+    Raises:
+        ConfigError: when its file is wrong.
+        NotFoundError: when there is neither, with the nearest names.
+    """
+    path = Path(name_or_path)
+    if name_or_path in (names := gallery()):
+        return load_task(content("tasks") / name_or_path)
+    if (path / TASK_FILE).is_file():
+        return load_task(path)
+    if (path / REPOSITORY_FILE).is_file():
+        return load_repository_task(path)
+    here = f"{path} has no {TASK_FILE} or {REPOSITORY_FILE}" if path.is_dir() else f"no task {name_or_path}"
+    raise NotFoundError(
+        f"{here}; expected a folder with one or a name from `evogit tasks`; {nearest(path.name, names)}"
+    )
+
+
+def gallery() -> list[str]:
+    """The names of the tasks that come with EvoGit."""
+    return sorted(file.parent.name for file in content("tasks").glob(f"*/{TASK_FILE}"))
+
+
+def _load(file: Path) -> Task:
+    if not file.is_file():
+        raise NotFoundError(f"expected {file.name} in {file.parent}, found none; `evogit new NAME` makes a task folder")
+    folder = file.parent.resolve()
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        table = TaskTable.model_validate(raw, context={"folder": folder})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not TOML: {error}") from error
+    except ValidationError as error:
+        problems = [f"{file}: {problem(each['loc'], each)}" for each in error.errors()]
+        raise ConfigError("\n".join(problems)) from None
+    return _task(table, folder)
+
+
+def _task(table: TaskTable, folder: Path) -> Task:
+    only = len(table.metrics) == 1
+    metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
+    box = table.sandbox
+    limits = Limits(
+        wall=box.timeout,
+        cpu=box.cpu or box.timeout,
+        memory=box.memory,
+        processes=box.pids,
+        disk=box.disk,
+        output=box.output,
+    )
+    return Task(
+        name=table.name,
+        folder=folder,
+        goal=table.goal,
+        editable=tuple(table.editable),
+        withheld=tuple(table.withheld),
+        metrics=tuple(metrics),
+        splits=tuple(table.evaluator.splits),
+        gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
+        evaluator=folder / table.evaluator.file,
+        limits=limits,
+        preload=tuple(box.preload),
+    )
