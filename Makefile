@@ -1,0 +1,33 @@
+# Everything a person does with a checkout; `make` alone lists it. Set-up happens by itself, once (scripts/setup).
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: .venv/evogit.done ## Evolve circle_packing for a minute, offline, in ./evogit-demo
+	.venv/bin/evogit demo
+
+test: check ## Run the checks, then every test, the slow ones too
+	.venv/bin/pytest -m ""
+
+check: .venv/dev.done ## Lint, formatting, types and the architecture
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/pytest -q tests/test_architecture.py
+
+lock: .venv/dev.done ## Pin the newest versions that pyproject.toml allows in constraints.txt
+	scripts/lock
+
+clean: ## Remove .venv and caches; runs (evogit-*/) stay
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/evogit.done: pyproject.toml hatch_build.py constraints.txt scripts/setup
+	scripts/setup .
+	@touch $@
+
+.venv/dev.done: .venv/evogit.done
+	scripts/setup '.[dev]'
+	@touch $@

@@ -1,0 +1,354 @@
+"""Holds the code to the design: who may import whom, what only one place may use, and how long things may get.
+
+A rule is a function from sources to violations, each `file:line: what is wrong`. The second half of this file shows
+for every rule, on small made-up sources, that it can fail.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+LAYERS = (
+    {"core", "content"},
+    {"config", "repository", "sandbox", "llm", "phylogeny", "history", "schema", "source"},
+    {"program", "judge", "evaluator", "agents", "selection"},
+    {"run", "review"},
+    {"cli", "web"},
+)
+"""A part of evogit/ (a file or a folder) imports only from earlier layers; `evogit/__init__.py` re-exports to users."""
+
+SIDEWAYS = {
+    ("content", "core"),
+    ("config", "sandbox"),
+    ("config", "schema"),
+    ("history", "phylogeny"),
+    ("judge", "program"),
+    ("evaluator", "judge"),
+    ("evaluator", "program"),
+}
+"""The only imports between parts of one layer: (importer, imported)."""
+
+OWNERS = {
+    "docker": "sandbox",
+    "libcst": "source",
+    "networkx": "phylogeny",
+    "openai": "llm",
+    "pygit2": "repository",
+}
+"""Third-party module -> the only part that imports it."""
+
+NEVER_IMPORTED = {"marshal", "pickle", "shelve", "unittest.mock"}
+"""Nothing is unpickled, nothing of ours is mocked."""
+
+LONGEST_FILE = 350
+LONGEST_FUNCTION = 50
+
+LONG_FILES: dict[str, str] = {}
+"""File over the limit -> why it is better whole."""
+
+BROAD_EXCEPTS = {"evogit/run.py": "the agent boundary: an unknown exception would cancel every other agent"}
+"""File that may have one broad `except` -> why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One parsed file; `path` is relative to the root, with forward slashes."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, self.path)
+
+    @property
+    def module(self) -> str:
+        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @property
+    def in_package(self) -> bool:
+        return self.path.startswith("evogit/")
+
+
+Rule = Callable[[Sequence[Source]], Iterator[str]]
+
+
+def project() -> list[Source]:
+    """Every Python file that is ours: all but the seeds of tasks."""
+    folders = [ROOT / name for name in ("benchmarks", "evogit", "sandbox", "tasks", "tests")]
+    files = [file for folder in folders for file in sorted(folder.rglob("*.py")) if "seed" not in file.parts]
+    return [Source(file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
+def part(module: str) -> str:
+    """`evogit.sandbox.values` -> `sandbox`; `evogit` itself -> the empty string."""
+    return (module.split(".") + [""])[1]
+
+
+def imports(source: Source) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything imported anywhere in the file, lazily or for types alone, too.
+
+    `from a import b` gives `a.b`, since `b` may be a module.
+    """
+    package = source.module if source.path.endswith("__init__.py") else source.module.rpartition(".")[0]
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *filter(None, [node.module])])
+            yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+
+
+def is_within(name: str, module: str) -> bool:
+    """Whether `name` is `module` or something in it."""
+    return name == module or name.startswith(module + ".")
+
+
+# --- rules ------------------------------------------------------------------------------------------------------
+
+
+def imports_go_one_way(sources: Sequence[Source]) -> Iterator[str]:
+    """A layer imports only from layers above it."""
+    layer = {name: number for number, names in enumerate(LAYERS) for name in names}
+    for source in sources:
+        importer = part(source.module)
+        if not source.in_package or not importer or importer == "__main__":
+            continue
+        if importer not in layer:
+            yield f"{source.path}:1: {importer} has no layer; give it one in LAYERS"
+            continue
+        for line, name in imports(source):
+            imported = part(name)
+            if not is_within(name, "evogit") or imported in (importer, "__version__"):
+                continue
+            if imported not in layer:
+                yield f"{source.path}:{line}: imports {name}; import from the module that defines it"
+            elif layer[imported] >= layer[importer] and (importer, imported) not in SIDEWAYS:
+                yield f"{source.path}:{line}: {importer} must not import {imported}, which is not in a layer above it"
+
+
+def imports_have_no_cycle(sources: Sequence[Source]) -> Iterator[str]:
+    """No module imports itself through others, inside a folder neither."""
+    modules = {source.module: source for source in sources if source.in_package}
+
+    def owner(name: str) -> str:
+        while name not in modules and "." in name:
+            name = name.rpartition(".")[0]
+        return name
+
+    edges = {
+        module: {owner(name): line for line, name in imports(source) if owner(name) in modules}
+        for module, source in modules.items()
+    }
+    for module in edges:
+        reached, todo = set[str](), [module]
+        while todo:
+            found = set(edges[todo.pop()]) - reached
+            reached |= found
+            todo.extend(found)
+        if module in reached:
+            yield f"{modules[module].path}:1: {module} imports itself through {', '.join(sorted(reached - {module}))}"
+
+
+def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
+    """One place imports each of pygit2, docker, openai, libcst and networkx."""
+    for source in sources:
+        for line, name in imports(source):
+            owner = OWNERS.get(name.split(".")[0])
+            if source.in_package and owner and part(source.module) != owner:
+                yield f"{source.path}:{line}: only evogit/{owner} imports {name.split('.')[0]}"
+
+
+def some_modules_are_never_imported(sources: Sequence[Source]) -> Iterator[str]:
+    """Nothing of ours unpickles or mocks."""
+    for source in sources:
+        for line, name in imports(source):
+            if any(is_within(name, banned) for banned in NEVER_IMPORTED):
+                yield f"{source.path}:{line}: {name} is never imported"
+
+
+def sandbox_content_needs_only_python(sources: Sequence[Source]) -> Iterator[str]:
+    """What runs inside a jail imports the standard library alone."""
+    for source in sources:
+        for line, name in imports(source):
+            if source.path.startswith("sandbox/") and name.split(".")[0] not in sys.stdlib_module_names:
+                yield f"{source.path}:{line}: imports {name}, but a jail has only the standard library"
+
+
+def references_are_never_forced(sources: Sequence[Source]) -> Iterator[str]:
+    """Creating a reference with `force` loses concurrent updates without a word."""
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            creates = node.func.attr.startswith(("create_reference", "create_branch"))
+            creates |= node.func.attr == "create" and ast.unparse(node.func.value).endswith("references")
+            force = [*node.args[2:3], *(keyword.value for keyword in node.keywords if keyword.arg == "force")]
+            if creates and any(ast.unparse(value) != "False" for value in force):
+                yield f"{source.path}:{node.lineno}: {node.func.attr} with force; use lookup and set_target"
+
+
+def is_broad(node: ast.AST) -> bool:
+    """Whether it swallows any exception whatever; one that re-raises at its end does not."""
+    if isinstance(node, ast.ExceptHandler):
+        caught, swallows = node.type, not isinstance(node.body[-1], ast.Raise)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and node.args:
+        caught, swallows = ast.Tuple(node.args), True
+    else:
+        return False
+    names = {ast.unparse(name) for name in (caught.elts if isinstance(caught, ast.Tuple) else [caught]) if name}
+    return swallows and (caught is None or not names.isdisjoint({"Exception", "BaseException"}))
+
+
+def excepts_are_narrow(sources: Sequence[Source]) -> Iterator[str]:
+    """An `except` names what it expects; the places where that is wrong are listed."""
+    for source in sources:
+        lines = [node.lineno for node in ast.walk(source.tree) if is_broad(node)]  # type: ignore[attr-defined]
+        for line in sorted(lines)[source.path in BROAD_EXCEPTS :]:
+            if source.in_package:
+                yield f"{source.path}:{line}: broad except; name the exceptions"
+
+
+def nothing_is_global(sources: Sequence[Source]) -> Iterator[str]:
+    """State and random generators are passed in, and nothing waits for the garbage collector."""
+    for source in sources:
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.Global():
+                    yield f"{source.path}:{node.lineno}: global statement; pass the state in"
+                case ast.FunctionDef(name="__del__"):
+                    yield f"{source.path}:{node.lineno}: __del__; use a context manager"
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="random"), attr=name)) if name[0].islower():
+                    yield f"{source.path}:{node.lineno}: random.{name}; pass a random.Random in"
+
+
+def functions_are_short(sources: Sequence[Source]) -> Iterator[str]:
+    """No function has more than LONGEST_FUNCTION lines besides its docstring."""
+    for source in sources:
+        for node in ast.walk(source.tree) if source.in_package else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = len(range(node.lineno, node.end_lineno or 0)) + 1
+                if ast.get_docstring(node):
+                    lines -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    yield f"{source.path}:{node.lineno}: {node.name} has {lines} lines, over {LONGEST_FUNCTION}"
+
+
+def files_are_short(sources: Sequence[Source]) -> Iterator[str]:
+    """No file of the package has more than LONGEST_FILE lines, unless LONG_FILES says why."""
+    for source in sources:
+        lines = source.text.count("\n")
+        if source.in_package and source.path not in LONG_FILES and lines > LONGEST_FILE:
+            yield f"{source.path}:{lines}: over {LONGEST_FILE} lines; split it by what it does"
+
+
+RULES: tuple[Rule, ...] = (
+    imports_go_one_way,
+    imports_have_no_cycle,
+    third_party_has_one_owner,
+    some_modules_are_never_imported,
+    sandbox_content_needs_only_python,
+    references_are_never_forced,
+    excepts_are_narrow,
+    nothing_is_global,
+    functions_are_short,
+    files_are_short,
+)
+
+
+@pytest.fixture(scope="module")
+def ours() -> list[Source]:
+    return project()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_project_keeps_the_rule(rule: Rule, ours: list[Source]) -> None:
+    if violations := list(rule(ours)):
+        pytest.fail("\n".join([rule.__doc__ or rule.__name__, *violations]), pytrace=False)
+
+
+def test_the_rules_see_the_project(ours: list[Source]) -> None:
+    assert {"evogit/core.py", "tests/test_architecture.py"} <= {source.path for source in ours}
+    assert not [source.path for source in ours if "/seed/" in source.path]
+
+
+def test_every_exception_to_the_length_is_needed(ours: list[Source]) -> None:
+    assert set(LONG_FILES) <= {source.path for source in ours if source.text.count("\n") > LONGEST_FILE}
+
+
+# --- every rule can fail ----------------------------------------------------------------------------------------
+
+LONG_BODY = "    x = 1\n" * 50
+
+BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
+    (imports_go_one_way, {"evogit/core.py": "import evogit.config"}, ["evogit/core.py:1"]),
+    (imports_go_one_way, {"evogit/core.py": "\nfrom evogit import run"}, ["evogit/core.py:2"]),
+    (imports_go_one_way, {"evogit/agents/a.py": "from evogit.selection import Move"}, ["evogit/agents/a.py:1"]),
+    (imports_go_one_way, {"evogit/agents/a.py": "from ..cli import main"}, ["evogit/agents/a.py:1"]),
+    (imports_go_one_way, {"evogit/run.py": "def f():\n    from evogit.cli import x"}, ["evogit/run.py:2"]),
+    (imports_go_one_way, {"evogit/judge.py": "from evogit import Case"}, ["evogit/judge.py:1"]),
+    (imports_go_one_way, {"evogit/utils.py": ""}, ["evogit/utils.py:1"]),
+    (
+        imports_have_no_cycle,
+        {"evogit/cli/a.py": "from evogit.cli import b", "evogit/cli/b.py": "from .a import x"},
+        ["evogit/cli/a.py:1", "evogit/cli/b.py:1"],
+    ),
+    (third_party_has_one_owner, {"evogit/review.py": "import networkx as nx"}, ["evogit/review.py:1"]),
+    (third_party_has_one_owner, {"evogit/cli/x.py": "from pygit2.enums import Y"}, ["evogit/cli/x.py:1"]),
+    (some_modules_are_never_imported, {"evogit/core.py": "import pickle"}, ["evogit/core.py:1"]),
+    (some_modules_are_never_imported, {"tests/t.py": "from unittest import mock"}, ["tests/t.py:1"]),
+    (sandbox_content_needs_only_python, {"sandbox/s.py": "import os\nimport numpy"}, ["sandbox/s.py:2"]),
+    (references_are_never_forced, {"tests/t.py": "r.create_reference(n, t, force=True)"}, ["tests/t.py:1"]),
+    (references_are_never_forced, {"tests/t.py": "r.references.create(n, t, True)"}, ["tests/t.py:1"]),
+    (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept: pass"}, ["evogit/core.py:2"]),
+    (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept (OSError, Exception): pass"}, ["evogit/core.py:2"]),
+    (excepts_are_narrow, {"evogit/core.py": "with suppress(BaseException): f()"}, ["evogit/core.py:1"]),
+    (excepts_are_narrow, {"evogit/run.py": "try: f()\nexcept Exception: g()\n" * 2}, ["evogit/run.py:4"]),
+    (nothing_is_global, {"evogit/core.py": "def f():\n    global x"}, ["evogit/core.py:2"]),
+    (nothing_is_global, {"evogit/core.py": "class A:\n    def __del__(self): ..."}, ["evogit/core.py:2"]),
+    (nothing_is_global, {"evogit/core.py": "random.shuffle(x)"}, ["evogit/core.py:1"]),
+    (functions_are_short, {"evogit/core.py": f"def f():\n{LONG_BODY}"}, ["evogit/core.py:1"]),
+    (files_are_short, {"evogit/core.py": "x = 1\n" * 351}, ["evogit/core.py:351"]),
+)
+
+GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
+    (imports_go_one_way, {"evogit/run.py": "from evogit.core import X\nfrom evogit import __version__, config"}),
+    (imports_go_one_way, {"evogit/history.py": "from evogit.phylogeny import P", "evogit/cli/a.py": "from . import b"}),
+    (imports_go_one_way, {"evogit/__init__.py": "from evogit.run import Run", "tests/t.py": "import evogit.cli"}),
+    (imports_have_no_cycle, {"evogit/cli/__init__.py": "from evogit.cli.a import x", "evogit/cli/a.py": "import os"}),
+    (third_party_has_one_owner, {"evogit/repository.py": "import pygit2", "tests/t.py": "import pygit2"}),
+    (references_are_never_forced, {"evogit/repository.py": "r.create_reference(name, target)"}),
+    (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept Exception:\n    g()\n    raise"}),
+    (excepts_are_narrow, {"evogit/run.py": "try: f()\nexcept Exception: g()", "evogit/cli/a.py": "suppress(OSError)"}),
+    (nothing_is_global, {"evogit/core.py": "random.Random(1).shuffle(x)"}),
+    (functions_are_short, {"evogit/core.py": 'def f():\n    """One.\n\n    Two.\n    """\n' + LONG_BODY[10:]}),
+)
+
+
+def made_up(files: dict[str, str]) -> list[Source]:
+    return [Source(path, text) for path, text in files.items()]
+
+
+@pytest.mark.parametrize(("rule", "files", "places"), BAD)
+def test_the_rule_finds_the_violation(rule: Rule, files: dict[str, str], places: list[str]) -> None:
+    found = [violation.rsplit(": ", 1)[0].split(": ")[0] for violation in rule(made_up(files))]
+    assert found == places
+
+
+@pytest.mark.parametrize(("rule", "files"), GOOD)
+def test_the_rule_leaves_good_code_alone(rule: Rule, files: dict[str, str]) -> None:
+    assert list(rule(made_up(files))) == []
+
+
+def test_every_rule_is_shown_to_fail() -> None:
+    assert {rule for rule, _, _ in BAD} == set(RULES)
