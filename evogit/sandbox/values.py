@@ -1,0 +1,92 @@
+"""Strict JSON, the only form in which values cross the boundary of a sandbox."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+CONTAINERS = 1_000_000
+"""Most arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists."""
+
+
+def parse(raw: bytes, *, depth: int = 64) -> Any:
+    """Read a JSON text that may have been written to do harm.
+
+    Raises:
+        ValueError: when it is no JSON, nested deeper than `depth`, has NaN, infinity, an overflowing number, an
+            integer of more than 4300 digits, a lone surrogate or the same key twice; the message is a sentence part.
+    """
+    containers = raw.count(b"[") + raw.count(b"{")
+    if containers > CONTAINERS:
+        raise ValueError(f"it has {containers} brackets, more than {CONTAINERS}")
+    value = _loads(raw, depth)
+    if containers > depth and _deeper(value, depth):
+        raise ValueError(f"it is nested deeper than {depth} levels")
+    if b"\\u" in raw:
+        _check_text(value)
+    return value
+
+
+def dump(value: Any) -> bytes:
+    """Write a value as JSON text.
+
+    Raises:
+        ValueError: when JSON cannot say it (NaN, infinity, a set, an object, a cycle).
+    """
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"expected a value that JSON can say; {error}") from error
+
+
+def _loads(raw: bytes, depth: int) -> Any:
+    try:
+        return json.loads(
+            raw.decode("utf-8"), parse_constant=_reject, parse_float=_finite, object_pairs_hook=_without_duplicates
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8: {error}") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"it is nested deeper than {depth} levels") from error
+
+
+def _reject(constant: str) -> NoReturn:
+    raise ValueError(f"it has {constant}, which is not a number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"it has {text[:40]}, which is too large for a number")
+    return number
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    items = dict(pairs)
+    if len(items) < len(pairs):
+        raise ValueError("it has the same key twice")
+    return items
+
+
+def _deeper(value: Any, depth: int) -> bool:
+    """Whether containers are nested more than `depth` deep; iterative, so that the input cannot exhaust the stack."""
+    level = [value] if isinstance(value, list | dict) else []
+    for _ in range(depth):
+        level = [child for container in level for child in _children(container)]
+    return bool(level)
+
+
+def _children(container: list[Any] | dict[str, Any]) -> Iterator[Any]:
+    items = container.values() if isinstance(container, dict) else container
+    return (item for item in items if isinstance(item, list | dict))
+
+
+def _check_text(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it has half of a surrogate pair, which is no character") from error
