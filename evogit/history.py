@@ -1,0 +1,270 @@
+"""What the journals say so far: a fold over their entries, and the one thing that selection and review look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import singledispatchmethod
+
+from evogit.core import (
+    Adopted,
+    Candidate,
+    Decision,
+    Duplicate,
+    Entry,
+    Evaluated,
+    Evaluation,
+    Event,
+    FailedProposal,
+    Metric,
+    NotFoundError,
+    Proposed,
+    RunStarted,
+    Stopped,
+)
+from evogit.phylogeny import Phylogeny
+
+
+@dataclass(slots=True)
+class Counts:
+    """How much was done. `evaluated` counts candidates judged on the run's split, failed and cached ones included."""
+
+    evaluated: int = 0
+    failed: int = 0
+    cached: int = 0
+    duplicates: int = 0
+    failed_proposals: int = 0
+    proposed: int = 0
+
+    @property
+    def proposals(self) -> int:
+        """All attempts of the agents, usable or not; the seed is not one."""
+        return self.proposed + self.duplicates + self.failed_proposals
+
+
+class History:
+    """The state of one run, rebuilt from its journals by `apply`, entry by entry, in the order of `seq`.
+
+    Attributes:
+        phylogeny: the graph of candidates.
+        started: the first `run-started` entry's event; None before.
+        engines: every `run-started` event, by engine.
+        heads: agent -> id of its current individual.
+        pending: id -> its `proposed` event, for candidates that await an evaluation.
+        pruned, promoted: ids under the decisions that are in force.
+        records: ids that were the best when they were evaluated, oldest first.
+        evidence: id -> evidence tree of its evaluation on the run's split.
+        decisions: all decision entries, oldest first.
+        seq: the highest clock seen.
+    """
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.phylogeny = Phylogeny()
+        self.counts = Counts()
+        self.started: RunStarted | None = None
+        self.stopped: Stopped | None = None
+        self.engines: dict[str, RunStarted] = {}
+        self.heads: dict[str, str] = {}
+        self.pending: dict[str, Proposed] = {}
+        self.pruned: set[str] = set()
+        self.promoted: set[str] = set()
+        self.records: list[str] = []
+        self.evidence: dict[str, str] = {}
+        self.decisions: list[Entry] = []
+        self.trees: dict[str, str] = {}
+        self.seed: str | None = None
+        self.best: str | None = None
+        self.seq = 0
+        self.moves = 0
+        self._evaluations: dict[str, dict[tuple[str, int], Evaluation]] = {}
+
+    # --- questions ----------------------------------------------------------------------------------------------
+
+    @property
+    def metric(self) -> Metric:
+        """The primary metric of the run."""
+        return next(metric for metric in self._first_start().metrics if metric.primary)
+
+    @property
+    def split(self) -> str:
+        """The split that candidates of this run are judged on."""
+        return self._first_start().split
+
+    def _first_start(self) -> RunStarted:
+        if self.started is None:
+            raise NotFoundError(f"the run {self.run!r} has not started; begin it with `evogit run`")
+        return self.started
+
+    def evaluation(self, commit: str, split: str | None = None, repeat: int = 0) -> Evaluation | None:
+        """The latest evaluation of a candidate on `split` (default: the run's), None while there is none."""
+        return self._evaluations.get(commit, {}).get((split or self.split, repeat))
+
+    def fitness(self, commit: str) -> float | None:
+        """The primary metric's value on the run's split, None unless the candidate was judged and is valid."""
+        evaluation = self.evaluation(commit)
+        return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
+
+    def fitter(self, a: str, b: str) -> bool:
+        """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""
+        mine, other = self.fitness(a), self.fitness(b)
+        if mine is None or other is None:
+            return mine is not None
+        return self.metric.better(mine, other)
+
+    def head(self, agent: str) -> str:
+        """The current individual of an agent: what it adopted last, the seed before.
+
+        A pruned one is no parent: its nearest first-parent ancestor that is not pruned stands in, at last the seed.
+        """
+        commit = self.heads.get(agent) or self._seed()
+        while commit in self.pruned and self.phylogeny[commit].parents:
+            commit = self.phylogeny[commit].parents[0]
+        return commit
+
+    def _seed(self) -> str:
+        if self.seed is None:
+            raise NotFoundError(f"the run {self.run!r} has no seed yet; begin it with `evogit run`")
+        return self.seed
+
+    def living(self) -> list[str]:
+        """Ids of the agents' current individuals, in the order of the agents, without repeats."""
+        return list(dict.fromkeys(self.head(agent) for agent in self.heads))
+
+    # --- the fold -----------------------------------------------------------------------------------------------
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Apply entries in the given order."""
+        for entry in entries:
+            self.apply(entry)
+
+    def apply(self, entry: Entry) -> None:
+        """Take in one more fact."""
+        self.seq = max(self.seq, entry.seq)
+        self._apply(entry.event, entry)
+
+    @singledispatchmethod
+    def _apply(self, event: Event, entry: Entry) -> None:
+        raise TypeError(f"no rule for {event!r}")
+
+    @_apply.register
+    def _(self, event: RunStarted, entry: Entry) -> None:
+        self.started = self.started or event
+        self.engines[event.engine] = event
+        self.stopped = None
+
+    @_apply.register
+    def _(self, event: Stopped, entry: Entry) -> None:
+        self.stopped = event
+
+    @_apply.register
+    def _(self, event: Proposed, entry: Entry) -> None:
+        if event.candidate in self.phylogeny:
+            return
+        self.phylogeny.add(
+            Candidate(
+                commit=event.candidate,
+                tree=event.tree,
+                parents=event.parents,
+                agent=event.agent,
+                operator=event.operator,
+                strategy=event.strategy,
+                title=event.title,
+                time=entry.time,
+                number=len(self.phylogeny),
+            )
+        )
+        self.trees.setdefault(event.tree, event.candidate)
+        self.pending[event.candidate] = event
+        if event.operator == "seed":
+            self.seed = self.seed or event.candidate
+        else:
+            self.counts.proposed += 1
+        self._moved(event.move)
+        if any(parent in self.pruned for parent in event.parents):
+            self._apply_decisions()
+
+    def _moved(self, move: int) -> None:
+        self.moves = max(self.moves, move + 1)
+
+    @_apply.register
+    def _(self, event: Duplicate, entry: Entry) -> None:
+        self.counts.duplicates += 1
+        self._moved(event.move)
+
+    @_apply.register
+    def _(self, event: FailedProposal, entry: Entry) -> None:
+        self.counts.failed_proposals += 1
+        self._moved(event.move)
+
+    @_apply.register
+    def _(self, event: Adopted, entry: Entry) -> None:
+        self.heads[event.agent] = event.candidate
+
+    @_apply.register
+    def _(self, event: Evaluated, entry: Entry) -> None:
+        evaluation, commit = event.evaluation, event.candidate
+        mine = self._evaluations.setdefault(commit, {})
+        first = not any(key == (self.split, 0) and seen.counts for key, seen in mine.items())
+        mine[evaluation.split, evaluation.repeat] = evaluation
+        if (evaluation.split, evaluation.repeat) != (self.split, 0):
+            return
+        self.evidence[commit] = event.evidence
+        if not evaluation.counts:
+            return
+        self.pending.pop(commit, None)
+        if first:
+            self.counts.evaluated += 1
+            self.counts.failed += not evaluation.ok
+            self.counts.cached += evaluation.cached
+        self._consider(commit)
+
+    def _consider(self, commit: str) -> None:
+        """Make `commit` the best if it is; of equals the earlier one stays."""
+        if commit in self.pruned or self.fitness(commit) is None:
+            return
+        if self.best is None or self.fitter(commit, self.best):
+            self.best = commit
+            self.records.append(commit)
+
+    @_apply.register
+    def _(self, event: Decision, entry: Entry) -> None:
+        self.decisions.append(entry)
+        self._apply_decisions()
+
+    def in_force(self) -> list[Entry]:
+        """The promote and prune decisions that no other one takes back, oldest first."""
+        undone: set[str] = set()
+        standing: list[Entry] = []
+        for entry in reversed(self.decisions):
+            decision = entry.event
+            assert isinstance(decision, Decision)
+            if entry.id in undone:
+                continue
+            if decision.kind == "undo":
+                undone.add(decision.undoes)
+            else:
+                standing.append(entry)
+        return standing[::-1]
+
+    def _apply_decisions(self) -> None:
+        pruned, promoted = set[str](), set[str]()
+        for entry in self.in_force():
+            decision = entry.event
+            assert isinstance(decision, Decision)
+            named = [commit for commit in decision.candidates if commit in self.phylogeny]
+            if decision.kind == "promote":
+                promoted.update(named)
+            else:
+                pruned |= self.phylogeny.descendants(*named) if decision.subtree else set(named)
+        changed = pruned != self.pruned
+        self.pruned, self.promoted = pruned, promoted
+        if changed:
+            self._find_best()
+
+    def _find_best(self) -> None:
+        records = self.records
+        self.best, self.records = None, []
+        for candidate in self.phylogeny:
+            self._consider(candidate.commit)
+        self.records = list(dict.fromkeys([*records, *self.records]))

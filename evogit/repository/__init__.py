@@ -1,0 +1,236 @@
+"""All of Git: the only package that imports pygit2. Journals are the truth, branches and notes are projections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.repository import engines, notes, refs
+from evogit.repository.git import git
+from evogit.repository.journal import Journal
+from evogit.repository.merge import Merged, MergeImpossibleError, Merger
+from evogit.repository.messages import candidate_message, clean, clean_title
+from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, check_path
+
+__all__ = [
+    "EXECUTABLE",
+    "FILE",
+    "Journal",
+    "MergeImpossibleError",
+    "Merged",
+    "Repository",
+    "TreeEntry",
+    "check_path",
+    "clean",
+    "clean_title",
+]
+
+RESERVED = frozenset({"best", "seed", "human", "land"})
+"""Names that no agent may have."""
+
+_RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
+
+
+class Repository:
+    """One Git repository and what EvoGit does in it; the person's checkout, index, HEAD and settings stay."""
+
+    def __init__(self, repo: pygit2.Repository) -> None:
+        self._repo = repo
+        repo.set_ident("evogit", "evogit@evogit.invalid")
+        self.git_dir = Path(repo.path)
+        self.common = _common_dir(self.git_dir)
+        self.path = Path(repo.workdir or repo.path).resolve()
+        self.bare = bool(repo.is_bare)
+        self.trees = Trees(repo)
+        self.merger = Merger(self.common, self.trees)
+
+    # --- finding ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: Path) -> Repository:
+        """The repository at `path` exactly, normal or bare.
+
+        Raises:
+            NotFoundError: there is none.
+            RepositoryError: libgit2 refuses it; the message says why.
+        """
+        try:
+            return cls(pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH))
+        except (pygit2.GitError, KeyError, ValueError) as error:
+            if "not found" in str(error).lower() and not (path / ".git").exists():
+                raise NotFoundError(f"expected a Git repository at {path}; create one with `git init`") from error
+            raise RepositoryError(f"cannot use the repository at {path}: {error}; {_advice(str(error))}") from error
+
+    @classmethod
+    def discover(cls, path: Path) -> Repository:
+        """The repository that `path` lies in.
+
+        Raises:
+            NotFoundError: it lies in none.
+        """
+        found = pygit2.discover_repository(str(path)) if path.exists() else None
+        if found is None:
+            raise NotFoundError(f"expected {path} to lie in a Git repository; go to one, or name it with -C DIR")
+        git_dir = Path(found)
+        return cls.open(git_dir.parent if git_dir.name == ".git" else git_dir)
+
+    @classmethod
+    def create(cls, path: Path) -> Repository:
+        """A new repository of EvoGit's own at `path`, which must be empty or absent."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RefusedError(f"expected {path} to be empty or a Git repository; choose another folder with -C DIR")
+        pygit2.init_repository(str(path), bare=False, initial_head="main")
+        repository = cls.open(path)
+        repository._marker.parent.mkdir(exist_ok=True)
+        repository._marker.touch()
+        return repository
+
+    @property
+    def _marker(self) -> Path:
+        return self.common / "evogit" / "created"
+
+    @property
+    def created(self) -> bool:
+        """Whether EvoGit created this repository, so that agents may have plain branches in it."""
+        return self._marker.exists()
+
+    def runs(self) -> list[str]:
+        """Names of the runs that have a journal here."""
+        names = (name.split("/") for name in self._repo.references if name.startswith("refs/evogit/"))
+        return sorted({parts[2] for parts in names if len(parts) == 5 and parts[3] == "journal"})
+
+    @property
+    def host(self) -> str:
+        """The name of this clone."""
+        return engines.host_name(self.common)
+
+    # --- one run ------------------------------------------------------------------------------------------------
+
+    def journal(self, run: str, sink: Callable[[Entry], None]) -> Journal:
+        """The journals of a run; entries that exist already are fed to `sink` at once."""
+        return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink)
+
+    def engines(self, run: str) -> engines.Engines:
+        """Who is at work on a run."""
+        return engines.Engines(self.common, run, self.host)
+
+    def clear_locks(self, run: str) -> None:
+        """Remove ref locks that a killed engine of this run left; only for who holds the run."""
+        for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
+            refs.clear_locks(self.common, folder)
+
+    # --- candidates ---------------------------------------------------------------------------------------------
+
+    def commit(
+        self, tree: str, parents: tuple[str, ...], *, author: str, time: int, title: str, trailers: Mapping[str, str]
+    ) -> str:
+        """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
+        who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
+        message = candidate_message(title, trailers)
+        return str(self._repo.create_commit(None, who, who, message, tree, list(parents)))
+
+    def tree_of(self, commit: str) -> str:
+        """The tree id of a commit."""
+        return str(self._commit(commit).tree_id)
+
+    def commit_time(self, commit: str) -> int:
+        """The committer's time of a commit, in seconds since the epoch."""
+        return self._commit(commit).commit_time
+
+    def message(self, commit: str) -> str:
+        """The whole message of a commit."""
+        return self._commit(commit).message
+
+    def head(self) -> str:
+        """The commit that HEAD names.
+
+        Raises:
+            NotFoundError: before the first commit.
+        """
+        if self._repo.head_is_unborn:
+            raise NotFoundError(f"expected a commit at HEAD of {self.path}; commit what is to be improved first")
+        return str(self._repo.head.peel(pygit2.Commit).id)
+
+    def dirty(self) -> bool:
+        """Whether the checkout holds changes that HEAD does not."""
+        return not self.bare and any(
+            flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW)
+            for flags in self._repo.status(untracked_files="no").values()
+        )
+
+    def diff(self, old: str, new: str) -> str:
+        """The change from one commit or tree to another as a patch."""
+        a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
+        return a.diff_to_tree(b).patch or ""
+
+    def changed_paths(self, old: str, new: str) -> list[str]:
+        """Paths that differ between two trees."""
+        a, b = set(self.trees.entries(old)), set(self.trees.entries(new))
+        return sorted({entry.path for entry in a ^ b})
+
+    def _commit(self, commit: str) -> pygit2.Commit:
+        found = self._repo.get(commit)
+        if not isinstance(found, pygit2.Commit):
+            raise RepositoryError(f"expected the commit {commit}; the repository lacks it")
+        return found
+
+    # --- projections --------------------------------------------------------------------------------------------
+
+    def move_branch(self, ref: str, commit: str) -> bool:
+        """Point a ref of ours to `commit`, unless some worktree has it checked out: then nothing moves (False)."""
+        if ref.startswith("refs/heads/"):
+            branch = self._repo.branches.local.get(ref.removeprefix("refs/heads/"))
+            if branch is not None and branch.is_checked_out():
+                return False
+        refs.move(self._repo, self.common, ref, commit)
+        return True
+
+    def target(self, ref: str) -> str | None:
+        """The commit that a ref names, None when it is absent."""
+        return refs.target(self._repo, ref)
+
+    def plant(self, commit: str) -> None:
+        """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own."""
+        if self.created and self._repo.head_is_unborn:
+            self._repo.create_reference("refs/heads/main", commit)
+            self._repo.checkout_tree(self._repo[commit], strategy=pygit2.enums.CheckoutStrategy.FORCE)
+
+    def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
+        """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""
+        ref = f"refs/notes/evogit/{run}"
+        refs.move(self._repo, self.common, ref, notes.notes_commit(self._repo, self.trees, self.target(ref), texts))
+
+    async def pack(self) -> None:
+        """Pack loose objects; beside the loop, since it takes a process and some seconds."""
+        await git(self.common, "repack", "-d", "-n", "-q", "--window=5")
+
+
+def check_run_name(name: str) -> str:
+    """The name itself, if a ref can hold it.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not _RUN_NAME.fullmatch(name):
+        raise UsageError(f"expected a run's name of letters, digits, `-`, `_` and single dots, got {name!r}")
+    return name
+
+
+def _common_dir(git_dir: Path) -> Path:
+    """The folder that all worktrees share."""
+    pointer = git_dir / "commondir"
+    return (git_dir / pointer.read_text().strip()).resolve() if pointer.exists() else git_dir.resolve()
+
+
+def _advice(error: str) -> str:
+    if "object format" in error:
+        return "SHA-256 repositories are not supported; use a SHA-1 one"
+    if "extension" in error:
+        return "its format (reftable or a partial clone, say) is not supported; use a plain full clone"
+    if "owned" in error:
+        return "name it in Git's safe.directory, or run as its owner"
+    return "check it with `git fsck`"

@@ -1,0 +1,115 @@
+"""The facts of one run: a chain of records per host, and a parallel chain that keeps candidates and evidence alive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import Entry, Event, RepositoryError
+from evogit.repository import records, refs
+from evogit.repository.trees import Trees
+
+LOOK_FOR_HOSTS_EVERY = 1.0
+"""Seconds between two looks for journals of other hosts; our own is looked at every time."""
+
+
+class Journal:
+    """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`."""
+
+    def __init__(
+        self, repo: pygit2.Repository, common: Path, trees: Trees, run: str, host: str, sink: Callable[[Entry], None]
+    ) -> None:
+        self._repo, self._common, self._trees = repo, common, trees
+        self._folder = f"refs/evogit/{run}/journal/"
+        self._keep = f"refs/evogit/{run}/keep/{host}"
+        self._host, self._sink = host, sink
+        self._seen: dict[str, str | None] = {host: None}
+        self._seq = 0
+        self._looked = float("-inf")
+        self._empty = trees.write(None, {})
+        self.refresh()
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what was appended to any journal of this run since the last time.
+
+        Raises:
+            RefusedError: a record was written by a newer version.
+            RepositoryError: a journal is damaged, or lost entries that were seen before.
+        """
+        if time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
+            self._looked = time.monotonic()
+            for name in self._repo.references:
+                if name.startswith(self._folder):
+                    self._seen.setdefault(name.removeprefix(self._folder), None)
+        fresh = [entry for host in self._seen for entry in self._news(host)]
+        for entry in sorted(fresh, key=lambda entry: (entry.seq, entry.host)):
+            self._deliver(entry)
+
+    def _news(self, host: str) -> list[Entry]:
+        """Entries of one host's chain that were not read yet, oldest first."""
+        tip = refs.target(self._repo, self._folder + host)
+        last, commit, news = self._seen[host], tip, list[Entry]()
+        while commit is not None and commit != last:
+            entry, commit = self._read(commit)
+            news.append(entry)
+        if commit != last:
+            raise RepositoryError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
+        self._seen[host] = tip
+        return news[::-1]
+
+    def _read(self, commit: str) -> tuple[Entry, str | None]:
+        found = self._repo.get(commit)
+        if not isinstance(found, pygit2.Commit):
+            raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
+        event, seq = records.decode(found.message)
+        entry = Entry(id=commit, host=found.committer.name, seq=seq, time=found.commit_time, event=event)
+        return entry, str(found.parent_ids[0]) if found.parent_ids else None
+
+    def _deliver(self, entry: Entry) -> None:
+        self._seq = max(self._seq, entry.seq)
+        self._sink(entry)
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def append(self, event: Event, *, unless: Callable[[], bool] | None = None) -> Entry | None:
+        """Append one fact and deliver it; what others appended meanwhile is delivered before it.
+
+        `unless` is asked after every look at the journals; when it says yes nothing is written and None comes back.
+        """
+        while True:
+            self.refresh()
+            if unless is not None and unless():
+                return None
+            last, now, seq = self._seen[self._host], int(time.time()), self._seq + 1
+            commit = self._commit(records.encode(event, seq), self._empty, [last] if last else [], now)
+            if refs.swap(self._repo, self._common, self._folder + self._host, commit, last):
+                self._seen[self._host] = commit
+                entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event)
+                self._deliver(entry)
+                return entry
+
+    def keep(self, evidence: Mapping[str, bytes], candidate: str | None = None) -> str:
+        """Store evidence files and keep them, and the candidate that they are about, from being collected.
+
+        Returns the id of the evidence tree, empty when there are no files.
+        """
+        tree = self._trees.write(None, evidence)
+
+        def attempt() -> bool:
+            tip = refs.target(self._repo, self._keep)
+            parents = [parent for parent in (tip, candidate) if parent]
+            subject = f"keep {candidate[:10] if candidate else 'a failed proposal'}\n"
+            kept = self._commit(subject, tree, parents, int(time.time()))
+            return refs.swap(self._repo, self._common, self._keep, kept, tip)
+
+        refs.retry(attempt)
+        return tree if evidence else ""
+
+    def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
+        who = pygit2.Signature(self._host, f"{self._host}@evogit.invalid", now, 0)
+        return str(self._repo.create_commit(None, who, who, message, tree, parents))

@@ -1,0 +1,199 @@
+"""Git trees as base plus changes: read lazily, written only where something changed."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import pygit2
+
+from evogit.core import RepositoryError
+
+FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
+
+_GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
+
+
+class TreeEntry(NamedTuple):
+    """One file of a tree: path, Git mode and blob id."""
+
+    path: str
+    mode: int
+    blob: str
+
+
+def check_path(path: str) -> None:
+    r"""Refuse paths that could escape or damage a checkout on any file system.
+
+    HFS+ ignores format characters and NTFS strips trailing dots and spaces, reads `:` as a stream and `\` as a
+    separator, so `.g<ZWNJ>it` and `.git. ` are `.git` there.
+
+    Raises:
+        RepositoryError: naming the path and what is wrong with it.
+    """
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
+        raise RepositoryError(f"the path {path!r} holds control characters; use printable ones")
+    for part in path.split("/"):
+        folded = "".join(c for c in unicodedata.normalize("NFKC", part) if unicodedata.category(c) != "Cf")
+        if part in {"", ".", ".."} or "\\" in part:
+            raise RepositoryError(f"expected a relative path with plain names, got {path!r}")
+        if _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")):
+            raise RepositoryError(f"the path {path!r} would reach into a .git folder")
+
+
+class Trees:
+    """Reads and writes the trees of one repository. Ids are 40 hex digits, paths use forward slashes."""
+
+    def __init__(self, repo: pygit2.Repository) -> None:
+        self._repo = repo
+        self._below = lru_cache(maxsize=4096)(self._list)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def entries(self, tree: str) -> tuple[TreeEntry, ...]:
+        """Every file, link and submodule of a tree, in Git's order. Folders seen before are not read again."""
+        return self._below(tree, "")
+
+    def _list(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
+        found: list[TreeEntry] = []
+        for item in self._tree(tree):
+            path = prefix + os.fsdecode(item.raw_name or b"")
+            if item.filemode == FOLDER:
+                found.extend(self._below(str(item.id), path + "/"))
+            else:
+                found.append(TreeEntry(path, int(item.filemode), str(item.id)))
+        return tuple(found)
+
+    def files(self, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+        """Contents of the regular files whose path is wanted."""
+        return {
+            entry.path: self.blob(entry.blob)
+            for entry in self.entries(tree)
+            if entry.mode in (FILE, EXECUTABLE) and wanted(entry.path)
+        }
+
+    def blob(self, blob: str) -> bytes:
+        """The content of a blob."""
+        found = self._repo.get(blob)
+        if not isinstance(found, pygit2.Blob):
+            raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
+        return found.data
+
+    def tar(self, tree: str, wanted: Callable[[str], bool]) -> bytes:
+        """The wanted files and links as an uncompressed tar archive, the same bytes for the same tree."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            for entry in self.entries(tree):
+                if entry.mode != GITLINK and wanted(entry.path):
+                    self._add_to_tar(archive, entry)
+        return buffer.getvalue()
+
+    def _add_to_tar(self, archive: tarfile.TarFile, entry: TreeEntry) -> None:
+        content = self.blob(entry.blob)
+        member = tarfile.TarInfo(entry.path)
+        if entry.mode == LINK:
+            member.type, member.linkname = tarfile.SYMTYPE, os.fsdecode(content)
+            archive.addfile(member)
+        else:
+            member.size, member.mode = len(content), entry.mode & 0o777
+            archive.addfile(member, io.BytesIO(content))
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def write(
+        self, base: str | None, changes: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None
+    ) -> str:
+        """The id of the tree `base` (None: empty) with `changes` applied: path -> content, or None to delete.
+
+        A changed file keeps its mode unless `modes` names one; a new one is a plain file.
+
+        Raises:
+            RepositoryError: for an unsafe path, one to delete that is not there, one that is a link or a submodule,
+                or one that differs from another only in case.
+        """
+        for path in changes:
+            check_path(path)
+        nested: dict[str, object] = {}
+        for path, content in changes.items():
+            _nest(nested, path.split("/"), content, (modes or {}).get(path))
+        written = self._write(self._tree(base) if base else None, nested, "")
+        return str(written or self._repo.TreeBuilder().write())
+
+    def _write(self, base: pygit2.Tree | None, nested: Mapping[str, object], prefix: str) -> pygit2.Oid | None:
+        builder = self._repo.TreeBuilder(base) if base is not None else self._repo.TreeBuilder()
+        names = {item.name for item in base} if base is not None else set[str | None]()
+        for name, change in sorted(nested.items(), key=lambda pair: _is_deletion(pair[1]), reverse=True):
+            old = base[name] if base is not None and name in names else None
+            if isinstance(change, dict):
+                written = self._write_folder(old, change, prefix + name)
+            else:
+                written = self._write_file(old, change, prefix + name)
+            if written is not None:
+                builder.insert(name, *written)
+                names.add(name)
+            elif old is not None:
+                builder.remove(name)
+                names.discard(name)
+        _refuse_case_twins(names, nested, prefix)
+        return builder.write() if len(builder) else None
+
+    def _write_folder(
+        self, old: pygit2.Object | None, change: dict[str, object], path: str
+    ) -> tuple[pygit2.Oid, int] | None:
+        if old is not None and not isinstance(old, pygit2.Tree):
+            raise RepositoryError(f"expected a folder at {path!r}, found a file; delete it in an edit of its own")
+        written = self._write(old, change, path + "/")
+        return None if written is None else (written, FOLDER)
+
+    def _write_file(self, old: pygit2.Object | None, change: object, path: str) -> tuple[pygit2.Oid, int] | None:
+        assert isinstance(change, _Leaf)
+        if old is not None and old.filemode not in (FILE, EXECUTABLE):
+            raise RepositoryError(f"{path!r} is a folder, a link or a submodule; only plain files can be edited")
+        if change.content is None:
+            if old is None:
+                raise RepositoryError(f"cannot delete {path!r}: there is no such file")
+            return None
+        mode = change.mode or (int(old.filemode) if old is not None else FILE)
+        return self._repo.create_blob(change.content), mode
+
+    def _tree(self, tree: str) -> pygit2.Tree:
+        found = self._repo.get(tree)
+        if not isinstance(found, pygit2.Tree):
+            raise RepositoryError(f"expected the tree {tree}; the repository lacks it (a partial clone?)")
+        return found
+
+
+class _Leaf(NamedTuple):
+    content: bytes | None
+    mode: int | None
+
+
+def _nest(nested: dict[str, object], parts: list[str], content: bytes | None, mode: int | None) -> None:
+    for part in parts[:-1]:
+        inner = nested.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise RepositoryError(f"{part!r} is changed both as a file and as a folder; choose one")
+        nested = inner
+    if isinstance(nested.get(parts[-1]), dict):
+        raise RepositoryError(f"{parts[-1]!r} is changed both as a file and as a folder; choose one")
+    nested[parts[-1]] = _Leaf(content, mode)
+
+
+def _is_deletion(change: object) -> bool:
+    return isinstance(change, _Leaf) and change.content is None
+
+
+def _refuse_case_twins(names: set[str | None], nested: Mapping[str, object], prefix: str) -> None:
+    folded: dict[str, int] = {}
+    for name in names:
+        key = unicodedata.normalize("NFC", name or "").casefold()
+        folded[key] = folded.get(key, 0) + 1
+    for name in nested:
+        if name in names and folded[unicodedata.normalize("NFC", name).casefold()] > 1:
+            raise RepositoryError(f"{prefix + name!r} differs from a neighbour only in case; rename it")
