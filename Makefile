@@ -25,9 +25,9 @@ clean: ## Remove .venv and caches; runs (evogit-*/) stay
 	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/evogit.done: pyproject.toml hatch_build.py constraints.txt scripts/setup
-	scripts/setup .
+	@scripts/setup .
 	@touch $@
 
 .venv/dev.done: .venv/evogit.done
-	scripts/setup '.[dev]'
+	@scripts/setup '.[dev]'
 	@touch $@

@@ -1,11 +1,13 @@
-"""`pip install .` into an empty environment: what lands there, and that it works without the checkout."""
+"""What an installation puts where: by `pip install .` into an empty environment, and by `scripts/setup`."""
 
 from __future__ import annotations
 
 import csv
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 CONTENT = ("sandbox", "tasks", "graphs")
+SEED = "tasks/circle_packing/seed"
+AWKWARD = {
+    f"{SEED}/{name}" for name in (".gitignore", ".hidden/x", "build/x", "dist/x", "evogit-x/__init__.py", "run.sh")
+}
 
 pytestmark = pytest.mark.slow
 
@@ -62,13 +68,12 @@ def tracked(*folders: str) -> set[str]:
     return {path for path in listing.stdout.split("\0") if path and (ROOT / path).is_file()}
 
 
-def awkward_files(task: Path) -> None:
-    """Add to a task what ignore rules and installers like to drop, and what must be dropped."""
-    for name in (".hidden", "seed/dist/page.js", "seed/build/out.txt", "seed/.gitignore", "seed/evogit-x/__init__.py"):
-        (task / name).parent.mkdir(parents=True, exist_ok=True)
-        (task / name).write_text("*\n", encoding="utf-8")
-    (task / "seed" / "__pycache__").mkdir(exist_ok=True)
-    (task / "seed" / "__pycache__" / "stale.cpython-311.pyc").write_bytes(b"stale")
+def plant(source: Path) -> None:
+    """Add to a copy of the project what ignore rules and installers like to drop, and what must be dropped."""
+    for name in [*AWKWARD, f"{SEED}/__pycache__/stale.cpython-311.pyc"]:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("*\n", encoding="utf-8")
+    (source / SEED / "run.sh").chmod(0o755)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +82,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for path in tracked():
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, source / path)
-    awkward_files(source / "tasks" / "circle_packing")
+    plant(source)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", "--constraint", ROOT / "constraints.txt", "."], cwd=source, check=True)
@@ -92,15 +97,11 @@ def test_only_evogit_lands_in_site_packages(installed: Installed) -> None:
 
 
 def test_content_is_what_git_knows(installed: Installed) -> None:
-    planted = {f"tasks/circle_packing/{name}" for name in (".hidden", "seed/dist/page.js", "seed/build/out.txt")}
-    planted |= {f"tasks/circle_packing/seed/{name}" for name in (".gitignore", "evogit-x/__init__.py")}
-    assert installed.content_files() == tracked(*CONTENT) | planted
+    assert installed.content_files() == tracked(*CONTENT) | AWKWARD
 
 
 def test_executable_content_stays_executable(installed: Installed) -> None:
-    executable = {path for path in tracked(*CONTENT) if (ROOT / path).stat().st_mode & 0o100}
-    content = installed.site_packages / "evogit" / "_content"
-    assert executable <= {path for path in tracked(*CONTENT) if (content / path).stat().st_mode & 0o100}
+    assert (installed.site_packages / "evogit" / "_content" / SEED / "run.sh").stat().st_mode & 0o100
 
 
 def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) -> None:
@@ -108,3 +109,20 @@ def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) 
     for folder in ("bin_packing", "circle_packing", "online_bin_packing"):
         assert folder in listed
     assert list(tmp_path.iterdir()) == []
+
+
+def test_setup_without_root_names_the_packages() -> None:
+    with tempfile.TemporaryDirectory() as commands:
+        Path(commands).chmod(0o755)
+        for name in ("apt-get", "dirname", "git", "id"):
+            Path(commands, name).symlink_to(f"/usr/bin/{name}")
+        done = subprocess.run(
+            ["/bin/sh", "-s"],
+            input=(ROOT / "scripts" / "setup").read_text(encoding="utf-8"),
+            env={"PATH": commands, "PYTHON": "/nowhere/python3"},
+            user=None if os.geteuid() else 65534,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert "apt-get install -y --no-install-recommends bubblewrap python3-venv\n" in done.stderr
