@@ -1,0 +1,191 @@
+"""What the author of a task writes against: the candidate as a `Program`, and the verdicts `Case` and `Invalid`.
+
+All of it runs inside the trusted evaluator process; the candidate itself runs in the sandbox session behind it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from evogit.core import Cost, EvoGitError, Status
+from evogit.sandbox import Breach, Reply, Session, Usage
+from evogit.sandbox.values import dump, parse
+from evogit.schema import seconds
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Case:
+    """One judged case: its name, its metrics by their names in task.toml, and a text for the next brief."""
+
+    def __init__(self, name: str, feedback: str = "", **metrics: float) -> None:
+        self.name = name
+        self.feedback = feedback
+        self.metrics = metrics
+
+    def __repr__(self) -> str:
+        return f"Case({self.name!r}, {', '.join(f'{name}={value!r}' for name, value in self.metrics.items())})"
+
+
+class CandidateFailedError(EvoGitError):
+    """The candidate, not the evaluator, failed; the evaluator need not catch it.
+
+    `reason` is one sentence for the next brief, `log` whatever is longer.
+    """
+
+    def __init__(self, status: Status, reason: str, log: str = "") -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.log = log
+
+
+class Invalid(CandidateFailedError):
+    """Raised by an evaluator: the candidate breaks the rules of the task."""
+
+    def __init__(self, reason: str, log: str = "") -> None:
+        super().__init__("invalid", reason, log)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a call returned, and the seconds of CPU and wall clock that it took."""
+
+    value: Any
+    cpu: float
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended: `code` is None when a `signal` or a `breach` of a limit ended it.
+
+    `cpu` and `wall` are in seconds, `memory` is its peak in bytes, `files` those asked for with `out`.
+    """
+
+    code: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    cpu: float
+    wall: float
+    memory: int
+    breach: Breach | None
+    files: Mapping[str, bytes]
+
+
+class Program:
+    """The candidate, as the evaluator drives it: one life, from the first call to the end of the evaluation."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls = 0
+        self.cost = Cost()
+        """What all requests used so far."""
+
+    def call(
+        self,
+        target: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | str | None = None,
+        cpu: float | str | None = None,
+        returns: Any = None,
+        fresh: bool = False,
+    ) -> Called:
+        """Call `module:function` of the candidate and check that the value fits the type `returns`.
+
+        The candidate's process stays up between calls, so its state does; `fresh` starts another one. `timeout` and
+        `cpu` take the place of the task's limits. Without `returns`, any JSON value is accepted.
+
+        Raises:
+            CandidateFailedError: when it crashes, breaks a limit or returns something else.
+            ValueError: when the arguments are no JSON.
+        """
+        arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
+        reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
+        self._calls += 1
+        return self._called(reply, _adapter(returns), f"call {self._calls}")
+
+    def stream(
+        self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
+    ) -> Iterator[Called]:
+        """Call `target` once per item; the next item leaves only after the reply to the last one was taken.
+
+        Raises:
+            CandidateFailedError: as `call` does, at the item where it happens.
+            ValueError: when an item is no JSON.
+        """
+        adapter = _adapter(returns)
+        replies = self._session.stream(target, map(dump, items), wall=_limit(timeout))
+        for number, reply in zip(itertools.count(1), replies, strict=False):
+            yield self._called(reply, adapter, f"item {number}")
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        files: Mapping[str, bytes] | None = None,
+        out: Sequence[str] = (),
+        timeout: float | str | None = None,
+    ) -> Ran:
+        """Run a command in the candidate's folder, after writing `files` into it; how it ended is for you to judge."""
+        done = self._session.run(argv, stdin=stdin, files=files, out=out, wall=_limit(timeout))
+        self._add(done.usage)
+        return Ran(
+            code=done.code,
+            signal=done.signal,
+            stdout=done.stdout.decode(errors="replace"),
+            stderr=done.stderr.decode(errors="replace"),
+            cpu=done.usage.cpu,
+            wall=done.usage.wall,
+            memory=done.usage.memory,
+            breach=done.breach,
+            files=done.files,
+        )
+
+    def _called(self, reply: Reply, adapter: TypeAdapter[Any] | None, where: str) -> Called:
+        self._add(reply.usage)
+        if reply.failure:
+            sentence, _, rest = reply.detail.partition("\n")
+            raise CandidateFailedError(reply.failure, f"{sentence} in {where}", rest)
+        return Called(_value(reply.value, adapter, where), reply.usage.cpu, reply.usage.wall)
+
+    def _add(self, usage: Usage) -> None:
+        cost = self.cost
+        self.cost = Cost(wall=cost.wall + usage.wall, cpu=cost.cpu + usage.cpu, memory=max(cost.memory, usage.memory))
+
+
+def _limit(value: float | str | None) -> float | None:
+    return None if value is None else seconds(value)
+
+
+def _adapter(returns: Any) -> TypeAdapter[Any] | None:
+    """Strict, so that True is not 1; JSON has no tuples, so that a list passes for one."""
+    if returns is None:
+        return None
+    try:
+        return TypeAdapter(returns, config=_STRICT)
+    except PydanticUserError:  # a pydantic model or a dataclass brings its own settings
+        return TypeAdapter(returns)
+
+
+def _value(raw: bytes, adapter: TypeAdapter[Any] | None, where: str) -> Any:
+    try:
+        value = parse(raw)
+        return adapter.validate_json(raw, strict=True) if adapter else value
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{part!r}]" for part in first["loc"])
+        got = f"{first['input']!r:.80}"
+        raise Invalid(f"the value returned in {where} does not fit: value{place}: {first['msg']}, got {got}") from None
+    except ValueError as error:
+        raise Invalid(f"the value returned in {where} cannot be read: {error}") from None
