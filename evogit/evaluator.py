@@ -1,0 +1,271 @@
+"""The engine's side of judging: a pool of warm judge processes, one per slot."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, BinaryIO, Literal, Self
+
+from pydantic import TypeAdapter
+
+from evogit.config import Task
+from evogit.core import (
+    ConfigError,
+    Cost,
+    Evaluation,
+    EvaluatorError,
+    Evidence,
+    EvoGitError,
+    SandboxError,
+    UsageError,
+)
+from evogit.judge import PREFIX, frame
+
+LONGEST_LOG = 64 * 1024
+"""Bytes of the evaluator's own output that are kept, from its end."""
+
+OnCase = Callable[[str, Mapping[str, float]], None]
+"""Told the name and the metrics of each case of the judged split as soon as it is known."""
+
+
+class Evaluator:
+    """Judges candidates of one task, up to `jobs` at a time; an async context manager.
+
+    `digest` identifies the way of judging; `provider`, `image` and `needs_seed` (whether `evaluate` must be given
+    the seed's files) are known once it is entered.
+    """
+
+    judged: Literal["outside"] = "outside"
+
+    def __init__(self, task: Task, *, provider: str, jobs: int) -> None:
+        self.task = task
+        self.digest = task.evaluator_digest
+        self.provider = provider
+        self.image = ""
+        self.needs_seed = False
+        self._idle: asyncio.LifoQueue[_Judge | None] = asyncio.LifoQueue()
+        self._jobs = jobs
+
+    async def __aenter__(self) -> Self:
+        """Start the first judge, which finds what is wrong before any candidate is made.
+
+        Raises:
+            ConfigError: when the evaluator's file is not what this version expects.
+            EvaluatorError: when it cannot be imported.
+            SandboxError: when the provider does not work here.
+        """
+        judge, hello = await _Judge.start(self.task, self.provider)
+        self.provider, self.image, self.needs_seed = hello["provider"], hello["image"], hello["needs_seed"]
+        for idle in [None] * (self._jobs - 1) + [judge]:
+            self._idle.put_nowait(idle)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """End the judges; evaluations must be finished or cancelled by then."""
+        while not self._idle.empty():
+            if judge := self._idle.get_nowait():
+                await judge.stop()
+
+    def key(self, tree: str, split: str, repeat: int = 0) -> str:
+        """Identifies everything that an evaluation's result depends on (sha256, hex)."""
+        task = [self.digest, asdict(self.task.limits), self.task.preload]
+        parts = [tree, *task, self.image, self.provider, split, repeat]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    async def evaluate(
+        self,
+        tree: str,
+        files: bytes,
+        *,
+        split: str,
+        repeat: int = 0,
+        seed_files: bytes = b"",
+        on_case: OnCase | None = None,
+    ) -> tuple[Evaluation, Evidence]:
+        """Judge the candidate with this tree id, whose tar archive (without withheld paths) is `files`.
+
+        Waits for a free slot. A judge that dies makes an `evaluator-error` and is replaced.
+
+        Raises:
+            EvaluatorError: when a judge cannot be replaced, because the evaluator changed or is broken.
+            SandboxError: when the sandbox itself fails.
+            UsageError: when the evaluator needs the seed and `seed_files` is empty.
+        """
+        if self.needs_seed and not seed_files:
+            raise UsageError("this evaluator compares with the seed; pass the seed's tar archive as seed_files")
+        record = _Record(on_case)
+        request = {"split": split, "repeat": repeat, "files": len(files)}
+        judge = await self._idle.get()
+        try:
+            if judge is None:
+                judge, _ = await _Judge.start(self.task, self.provider)
+            await record.fill(judge, request, files + seed_files)
+        finally:
+            if judge and judge.busy:
+                await judge.kill()
+            self._idle.put_nowait(judge if judge and not judge.busy else None)
+        return self._evaluation(record, tree, split, repeat), record.evidence()
+
+    def _evaluation(self, record: _Record, tree: str, split: str, repeat: int) -> Evaluation:
+        verdict = record.verdict
+        return Evaluation(
+            status=verdict["status"],
+            metrics=verdict["metrics"],
+            cases=record.cases,
+            stages=verdict["stages"],
+            reason=verdict["reason"],
+            split=split,
+            repeat=repeat,
+            cost=Cost(**verdict["cost"]),
+            evaluator=self.digest,
+            image=self.image,
+            key=self.key(tree, split, repeat),
+            judged=self.judged,
+        )
+
+
+@dataclass
+class _Record:
+    """What comes in during one evaluation."""
+
+    on_case: OnCase | None
+    cases: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    feedback: dict[str, str] = field(default_factory=dict)
+    verdict: Mapping[str, Any] = field(default_factory=dict)
+    stdout: bytes = b""
+    stderr: bytes = b""
+    log: str = ""
+
+    async def fill(self, judge: _Judge, request: Mapping[str, Any], body: bytes) -> None:
+        try:
+            async for header, output in judge.ask(request, body):
+                if "case" in header:
+                    self._case(header)
+                else:
+                    self.verdict = header["verdict"]
+                    self.stdout, self.stderr = output[: header["stdout"]], output[header["stdout"] :]
+            self.log = "\n".join(filter(None, [self.verdict["log"], judge.printed()]))
+        except _JudgeDiedError as death:
+            reason = str(death)
+            self.verdict = {"status": "evaluator-error", "reason": reason, "metrics": {}, "stages": {}, "cost": {}}
+            self.log = death.log
+
+    def evidence(self) -> Evidence:
+        return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
+
+    def _case(self, header: Mapping[str, Any]) -> None:
+        name, metrics = header["case"], header["metrics"]
+        if header["feedback"]:
+            self.feedback[name] = header["feedback"]
+        if metrics is not None:
+            self.cases[name] = metrics
+            if self.on_case:
+                self.on_case(name, metrics)
+
+
+class _JudgeDiedError(Exception):
+    """The process ended in the middle of its work; `log` is what it wrote last."""
+
+    def __init__(self, code: int, log: str) -> None:
+        last = log.strip().rpartition("\n")[2]
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {last or f'exit code {code}'}"
+        super().__init__(f"the evaluator {how}")
+        self.log = log
+
+
+class _Judge:
+    """One judge process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO) -> None:
+        assert process.stdin  # both are pipes
+        assert process.stdout
+        self._process, self._prints = process, prints
+        self._to, self._from = process.stdin, process.stdout
+        self.busy = False
+
+    @classmethod
+    async def start(cls, task: Task, provider: str) -> tuple[Self, Mapping[str, Any]]:
+        """Start one and hear what it has to say of itself."""
+        prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-u", "-m", "evogit.judge", str(os.getpid())),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=prints,
+            cwd="/",
+            env=_environment(),
+            start_new_session=True,
+        )
+        judge = cls(process, prints)
+        description = TypeAdapter(Task).dump_python(task, mode="json")
+        request = {"task": description, "digest": task.evaluator_digest, "provider": provider}
+        hello: list[Mapping[str, Any]] = []
+        try:
+            hello = [header async for header, _ in judge.ask(request)]
+        except _JudgeDiedError as death:
+            raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
+        finally:
+            if not hello:
+                await judge.kill()
+        return judge, hello[0]
+
+    async def ask(self, header: Mapping[str, Any], body: bytes = b"") -> AsyncIterator[tuple[dict[str, Any], bytes]]:
+        """Send one request; gives the frames that come back, cases first; `busy` until the last one is here."""
+        self.busy = True
+        try:
+            self._to.write(frame(header, body))
+            await self._to.drain()
+            while self.busy:
+                reply, output = await self._receive()
+                self.busy = "case" in reply
+                _raise_error(reply)
+                yield reply, output
+        except (asyncio.IncompleteReadError, ConnectionError):
+            code = await self._process.wait()
+            raise _JudgeDiedError(code, self.printed()) from None
+
+    async def _receive(self) -> tuple[dict[str, Any], bytes]:
+        header, body = PREFIX.unpack(await self._from.readexactly(PREFIX.size))
+        return json.loads(await self._from.readexactly(header)), await self._from.readexactly(body)
+
+    def printed(self) -> str:
+        """What the evaluator printed since the last time, at most the end of it."""
+        end = self._prints.seek(0, os.SEEK_END)
+        self._prints.seek(max(0, end - LONGEST_LOG))
+        text = self._prints.read().decode(errors="replace")
+        self._prints.truncate(0)
+        return text
+
+    async def stop(self) -> None:
+        """Let an idle judge end by itself."""
+        self._to.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), timeout=2)
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End it and everything it started at once."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+        self._prints.close()
+
+
+def _raise_error(reply: Mapping[str, Any]) -> None:
+    if "error" in reply:
+        kinds: list[type[EvoGitError]] = [ConfigError, EvaluatorError, SandboxError]
+        raise next(kind for kind in kinds if kind.__name__ == reply["error"])(reply["message"])
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TMPDIR") if name in os.environ}
+    return {**kept, "PYTHONHASHSEED": "0"}

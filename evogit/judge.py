@@ -1,0 +1,302 @@
+"""The warm process that runs a task's trusted evaluator: `python -m evogit.judge`, one per slot of the engine.
+
+It speaks in frames over the pipes it was started with: a length-prefixed JSON header and a binary body. First comes
+the task, then one request per evaluation; every case goes back as it is yielded, then the result. An exception of
+the evaluator ends the process: its traceback is on stderr, and the engine starts another one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import inspect
+import json
+import math
+import os
+import random
+import signal
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from numbers import Real
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from pydantic import TypeAdapter
+
+from evogit.config import Task
+from evogit.core import ConfigError, Cost, EvaluatorError, Metric, SandboxError
+from evogit.program import CandidateFailedError, Case, Program
+from evogit.sandbox import Sandbox
+from evogit.sandbox.providers import provider
+
+PREFIX = struct.Struct(">IQ")
+"""Lengths of header and body, before each frame."""
+
+LONGEST_REASON = 1000
+"""Characters of a reason; it may quote the candidate."""
+
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def frame(header: Mapping[str, Any], body: bytes = b"") -> bytes:
+    """One message, as it goes over the pipe in either direction."""
+    text = json.dumps(header, allow_nan=False).encode()
+    return PREFIX.pack(len(text), len(body)) + text + body
+
+
+def rng_for(task: str, split: str, repeat: int) -> random.Random:
+    """The generator that evaluators get: the same for all candidates, another one for each repeat."""
+    seed = hashlib.sha256(f"{task}\0{split}\0{repeat}".encode()).digest()
+    return random.Random(seed)
+
+
+def aggregate(metric: Metric, values: list[float]) -> float:
+    """One number from the values of all cases.
+
+    Raises:
+        EvaluatorError: for a geometric mean of values that are not positive, and for an overflow.
+    """
+    if metric.aggregate == "geometric" and min(values) <= 0:
+        raise EvaluatorError(f"{metric.name}: a geometric mean needs positive values, got {min(values):g}")
+    ways: dict[str, Callable[[list[float]], float]] = {
+        "mean": statistics.fmean,
+        "sum": math.fsum,
+        "min": min,
+        "max": max,
+        "geometric": statistics.geometric_mean,
+    }
+    try:
+        return ways[metric.aggregate](values)
+    except OverflowError:
+        raise EvaluatorError(f"{metric.name}: the {metric.aggregate} of the cases is too large for a number") from None
+
+
+@dataclass(kw_only=True)
+class Verdict:
+    """What the engine is told at the end; the cases are on their way already."""
+
+    status: str = "ok"
+    reason: str = ""
+    log: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
+    stages: dict[str, dict[str, float]] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost)
+
+    def fail(self, status: str, reason: str, log: str = "") -> None:
+        """Turn into a failure for one reason."""
+        self.status, self.reason, self.log = status, reason[:LONGEST_REASON], log
+
+
+class Judge:
+    """Drives one task's evaluator over one candidate after the other."""
+
+    def __init__(self, task: Task, sandbox: Sandbox, send: Callable[[bytes], None]) -> None:
+        self.task = task
+        self._sandbox = sandbox
+        self._send = send
+        self._evaluate = load(task)
+        self._wanted = wanted(self._evaluate)
+
+    @property
+    def needs_seed(self) -> bool:
+        """Whether the evaluator compares the candidate with the seed."""
+        return "seed" in self._wanted
+
+    def judge(self, split: str, repeat: int, files: bytes, seed_files: bytes) -> tuple[Verdict, bytes, bytes]:
+        """Evaluate one candidate; also gives its stdout and stderr.
+
+        Raises:
+            SandboxError: when the sandbox itself fails.
+        """
+        verdict, begun = Verdict(), time.perf_counter()
+        with ExitStack() as stack:
+            sessions = [
+                stack.enter_context(self._sandbox.open(tar, self.task.limits, self.task.preload))
+                for tar in ([files, seed_files] if self.needs_seed else [files])
+            ]
+            programs = [Program(session) for session in sessions]
+            try:
+                self._cascade(verdict, programs, split, repeat)
+            except CandidateFailedError as failure:
+                verdict.fail(failure.status, failure.reason, failure.log)
+            except EvaluatorError as error:
+                verdict.fail("evaluator-error", str(error))
+            stdout, stderr = sessions[0].output()
+        cpu = sum(program.cost.cpu for program in programs)
+        memory = max(program.cost.memory for program in programs)
+        verdict.cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
+        return verdict, stdout, stderr
+
+    def _cascade(self, verdict: Verdict, programs: list[Program], split: str, repeat: int) -> None:
+        for stage in self.task.stages(split):
+            metrics = self._metrics(self._cases(programs, stage, repeat))
+            verdict.stages[stage] = metrics
+            gate = self.task.gates.get(stage)
+            if gate and not gate.passes(metrics):
+                raise CandidateFailedError("gated", f"gate {stage}: {gate}, got {metrics[gate.metric]:g}")
+        verdict.metrics = self._metrics(self._cases(programs, split, repeat, shown=True))
+
+    def _metrics(self, cases: Iterator[Mapping[str, float]]) -> dict[str, float]:
+        rows = list(cases)
+        return {metric.name: aggregate(metric, [row[metric.name] for row in rows]) for metric in self.task.metrics}
+
+    def _cases(
+        self, programs: list[Program], split: str, repeat: int, *, shown: bool = False
+    ) -> Iterator[Mapping[str, float]]:
+        """The metrics of each case; those of the judged split are `shown` to the engine at once."""
+        given: dict[str, Any] = {"seed": programs[-1], "rng": rng_for(self.task.name, split, repeat)}
+        names = set[str]()
+        for case in _iterate(self._evaluate(programs[0], split, **{name: given[name] for name in self._wanted})):
+            metrics = self._checked(case)
+            if case.name in names:
+                raise EvaluatorError(f'two cases are called "{case.name}"; give each its own name')
+            names.add(case.name)
+            title = case.name if shown else f"{split}: {case.name}"
+            self._send(frame({"case": title, "metrics": metrics if shown else None, "feedback": case.feedback}))
+            yield metrics
+        if not names:
+            raise EvaluatorError(f'expected at least one Case for split "{split}", got none; yield one from evaluate()')
+
+    def _checked(self, case: Case) -> dict[str, float]:
+        declared = {metric.name for metric in self.task.metrics}
+        if case.metrics.keys() != declared:
+            got = ", ".join(sorted(case.metrics)) or "none"
+            raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
+        return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
+
+
+def _iterate(cases: object) -> Iterator[Case]:
+    if not isinstance(cases, Iterable):
+        raise EvaluatorError(f"expected evaluate() to yield cases, got {cases!r:.80}; write `yield Case(...)`")
+    for case in cases:
+        if not isinstance(case, Case):
+            raise EvaluatorError(f"expected evaluate() to yield Case(...), got {case!r:.80}")
+        yield case
+
+
+def _number(case: str, name: str, value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {value!r:.80}')
+    return float(value)
+
+
+# --- the evaluator's file ---------------------------------------------------------------------------------------
+
+
+def load(task: Task) -> Callable[..., object]:
+    """The function `evaluate` of the task; the modules beside it can be imported by it.
+
+    Raises:
+        ConfigError: when the file defines none, or what this version does not know.
+    """
+    sys.dont_write_bytecode = True  # the folder is the user's
+    sys.path.insert(0, str(task.evaluator.parent))
+    module = _import(task.evaluator)
+    if hasattr(module, "prepare"):
+        raise ConfigError(f"{task.evaluator}: prepare() comes with prepared layers in a later version; remove it")
+    if not callable(getattr(module, "evaluate", None)):
+        raise ConfigError(f"{task.evaluator}: expected a function evaluate(program, split), found none; define it")
+    evaluate: Callable[..., object] = module.evaluate
+    return evaluate
+
+
+def _import(file: Path) -> ModuleType:
+    name = "evaluator_of_the_task"
+    loader = SourceFileLoader(name, str(file))
+    spec = spec_from_loader(name, loader)
+    assert spec  # a loader gives a spec
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
+    loader.exec_module(module)
+    return module
+
+
+def wanted(evaluate: Callable[..., object]) -> set[str]:
+    """Which of the parameters `seed` and `rng` the function takes, after `program` and `split`.
+
+    Raises:
+        ConfigError: when it takes something else.
+    """
+    first, extra = (names := list(inspect.signature(evaluate).parameters))[:2], set(names[2:])
+    if first != ["program", "split"] or extra - {"seed", "rng"}:
+        raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
+    return extra
+
+
+# --- the process ------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Serve the engine whose process id is the first argument, until it closes our stdin or dies."""
+    _die_with(int(sys.argv[1]))
+    requests, replies = _claim_pipes()
+
+    def send(message: bytes) -> None:
+        replies.write(message)
+        replies.flush()
+
+    try:
+        judge = _greet(requests, send)
+    except (ConfigError, EvaluatorError, SandboxError) as error:
+        send(frame({"error": type(error).__name__, "message": str(error)}))
+        return
+    while message := _receive(requests):
+        _answer(judge, *message, send)
+
+
+def _greet(requests: BinaryIO, send: Callable[[bytes], None]) -> Judge:
+    header, _ = _receive(requests) or ({}, b"")
+    task = TypeAdapter(Task).validate_python(header["task"])
+    if task.evaluator_digest != header["digest"]:
+        raise EvaluatorError(f"{task.evaluator.parent} changed since the run started; stop it and start it again")
+    sandbox = provider(header["provider"])
+    judge = Judge(task, sandbox, send)
+    send(frame({"provider": sandbox.name, "image": sandbox.image(), "needs_seed": judge.needs_seed}))
+    return judge
+
+
+def _answer(judge: Judge, request: Mapping[str, Any], body: bytes, send: Callable[[bytes], None]) -> None:
+    cut = request["files"]
+    try:
+        verdict, stdout, stderr = judge.judge(request["split"], request["repeat"], body[:cut], body[cut:])
+    except SandboxError as error:
+        send(frame({"error": "SandboxError", "message": str(error)}))
+    else:
+        send(frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr))
+
+
+def _receive(pipe: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    prefix = pipe.read(PREFIX.size)
+    if len(prefix) < PREFIX.size:
+        return None
+    header, body = PREFIX.unpack(prefix)
+    return json.loads(pipe.read(header)), pipe.read(body)
+
+
+def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Keep stdin and stdout for the engine alone: what the evaluator prints goes to stderr."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _die_with(engine: int) -> None:
+    """Be killed with the engine, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != engine:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
