@@ -76,7 +76,7 @@ class Evaluator:
 
     def key(self, tree: str, split: str, repeat: int = 0) -> str:
         """Identifies everything that an evaluation's result depends on (sha256, hex)."""
-        task = [self.digest, asdict(self.task.limits), self.task.preload]
+        task = [self.task.name, self.digest, asdict(self.task.limits), self.task.preload]
         parts = [tree, *task, self.image, self.provider, split, repeat]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -92,7 +92,7 @@ class Verdict:
 
     def fail(self, status: str, reason: str, log: str = "") -> None:
         """Turn into a failure for one reason."""
-        self.status, self.reason, self.log = status, reason[:LONGEST_REASON], log
+        self.status, self.reason, self.log = status, " ".join(reason.split())[:LONGEST_REASON], log
 
 
 class Judge:
@@ -166,6 +166,10 @@ class Judge:
             raise EvaluatorError(f'expected at least one Case for split "{split}", got none; yield one from evaluate()')
 
     def _checked(self, case: Case) -> dict[str, float]:
+        if not isinstance(case.name, str) or not isinstance(case.feedback, str):
+            raise EvaluatorError(
+                f"expected a name and a feedback of text, got {case.name!r:.80}, {case.feedback!r:.80}"
+            )
         declared = {metric.name for metric in self.task.metrics}
         if case.metrics.keys() != declared:
             got = ", ".join(sorted(case.metrics)) or "none"
