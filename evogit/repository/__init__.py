@@ -12,7 +12,7 @@ from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, Usa
 from evogit.repository import engines, notes, refs
 from evogit.repository.git import git
 from evogit.repository.journal import Journal
-from evogit.repository.merge import Merged, MergeImpossibleError, Merger
+from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, check_path
 
@@ -23,6 +23,7 @@ __all__ = [
     "MergeImpossibleError",
     "Merged",
     "Repository",
+    "Side",
     "TreeEntry",
     "check_path",
     "clean",
@@ -196,8 +197,9 @@ class Repository:
     def plant(self, commit: str) -> None:
         """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own."""
         if self.created and self._repo.head_is_unborn:
-            self._repo.create_reference("refs/heads/main", commit)
-            self._repo.checkout_tree(self._repo[commit], strategy=pygit2.enums.CheckoutStrategy.FORCE)
+            force = pygit2.enums.CheckoutStrategy.FORCE
+            self._repo.checkout_tree(self._repo[commit], strategy=force)  # type: ignore[no-untyped-call]
+            self._repo.create_reference("refs/heads/main", commit)  # last: until then it is done again
 
     def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
         """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""

@@ -93,12 +93,13 @@ class Journal:
                 self._deliver(entry)
                 return entry
 
-    def keep(self, evidence: Mapping[str, bytes], candidate: str | None = None) -> str:
-        """Store evidence files and keep them, and the candidate that they are about, from being collected.
+    def keep(self, evidence: Mapping[str, bytes] | str, candidate: str | None = None) -> str:
+        """Keep evidence, and the candidate that it is about, from being collected.
 
-        Returns the id of the evidence tree, empty when there are no files.
+        `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
+        empty when there are no files.
         """
-        tree = self._trees.write(None, evidence)
+        tree = evidence if isinstance(evidence, str) else self._trees.write(None, evidence)
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)

@@ -1,0 +1,72 @@
+"""What a run may still do: hard limits that moves in flight are counted against before they begin."""
+
+from __future__ import annotations
+
+from evogit.core import StopReason
+from evogit.history import History
+
+EXHAUSTED_AFTER = 200
+"""Moves in a row without a new tree after which a run has nothing more to find."""
+
+
+class Budget:
+    """Limits on evaluations and proposals, and a target, over the history of one run.
+
+    A move is reserved before it is planned and released when its result is applied, so no limit is ever exceeded;
+    what other engines of the run have in flight counts too.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        engine: str,
+        *,
+        evaluations: int | None = None,
+        proposals: int | None = None,
+        target: float | None = None,
+    ) -> None:
+        self._history, self._engine = history, engine
+        self._evaluations, self._proposals, self._target = evaluations, proposals, target
+        self._in_flight = self._thinking = self._barren = 0
+
+    def over(self) -> StopReason | None:
+        """The limit that is reached, None while there is something left to do."""
+        counts = self._history.counts
+        if self._evaluations is not None and counts.evaluated >= self._evaluations:
+            return "evaluations"
+        if self._proposals is not None and counts.proposals >= self._proposals and not self._in_flight:
+            return "proposals"
+        if self._target is not None and self._reached(self._target):
+            return "target"
+        return "exhausted" if self._barren >= EXHAUSTED_AFTER else None
+
+    def _reached(self, target: float) -> bool:
+        best = self._history.best
+        value = self._history.fitness(best) if best else None
+        return value is not None and not self._history.metric.better(target, value)
+
+    def reserve(self) -> bool:
+        """Count one move as in flight if every limit allows it."""
+        counts = self._history.counts
+        foreign = sum(event.engine != self._engine for event in self._history.pending.values())
+        if self._evaluations is not None and counts.evaluated + self._in_flight + foreign >= self._evaluations:
+            return False
+        if self._proposals is not None and counts.proposals + self._thinking >= self._proposals:
+            return False
+        self._in_flight += 1
+        self._thinking += 1
+        return True
+
+    def full(self) -> bool:
+        """Whether the candidates proposed so far use up the evaluations: the last check, made as one is journalled."""
+        planned = self._history.counts.evaluated + len(self._history.pending)
+        return self._evaluations is not None and planned >= self._evaluations
+
+    def proposed(self) -> None:
+        """A move's proposal, usable or not, is journalled."""
+        self._thinking -= 1
+
+    def release(self, *, new_tree: bool) -> None:
+        """A move's result is applied."""
+        self._in_flight -= 1
+        self._barren = 0 if new_tree else self._barren + 1

@@ -1,0 +1,322 @@
+"""The steady-state loop: agents that never wait for each other, one budget, one journal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import Protocol
+
+from evogit.agents import Agent, NoUsableChangeError
+from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.breeding import Bred, Breeder
+from evogit.budget import Budget
+from evogit.config import Task
+from evogit.core import (
+    Adopted,
+    Duplicate,
+    Entry,
+    EvoGitError,
+    FailedProposal,
+    Proposed,
+    Stopped,
+    StopReason,
+)
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.projections import Projections
+from evogit.repository import Repository, clean_title
+from evogit.selection import Move, Selector
+from evogit.selection.elitist import Elitist
+from evogit.settings import Settings
+from evogit.start import Start, generator
+from evogit.turns import FreeTurns, OrderedTurns, Turns
+from evogit.verdicts import Judge, Verdict
+
+__all__ = ["Observer", "Run", "Settings"]
+
+PACK_EVERY = 2000
+"""Candidates after which loose objects are packed, beside the loop."""
+
+LONGEST_PAUSE = 30.0
+"""Seconds that an agent which fails again and again pauses at most between two moves."""
+
+
+class Observer(Protocol):
+    """Who watches a run; called in the engine's event loop, so it must be quick."""
+
+    def entry(self, entry: Entry) -> None:
+        """A fact was journalled and is part of the history now."""
+        ...
+
+    def activity(self, agent: str, doing: str) -> None:
+        """An agent turned to something else: `thinking`, `merging`, `judging 9f2c1ab`, `waiting`, empty when done."""
+        ...
+
+
+class Run:
+    """One engine at work on a run. `evolve` returns when a limit is reached or `stop` was called.
+
+    `agents` (default: mutators) and `selector` (default: elitist) can be given by library users.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        task: Task,
+        name: str,
+        settings: Settings,
+        observer: Observer | None = None,
+        *,
+        agents: Sequence[Agent] = (),
+        selector: Selector | None = None,
+    ) -> None:
+        self.repository, self.task, self.settings = repository, task, settings
+        self.history = History(name)
+        self._observer: Observer | None = None  # what happened before is no news
+        self.journal = repository.journal(name, self._take)
+        self._observer = observer
+        self._agents, self._selector = agents, selector or Elitist()
+        self._projections = Projections(repository, self.history)
+        self._breeder = Breeder(repository, task, self.history.phylogeny)
+        self._asked: tuple[StopReason, str] | None = None
+        self._packing: asyncio.Task[None] | None = None
+        self._faults: dict[str, int] = {}
+        self._engine: str
+        self._judge: Judge
+        self._budget: Budget
+        self._turns: Turns
+
+    def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
+        """Ask for a clean stop: what is being thought and judged is finished, nothing new begins."""
+        self._asked = self._asked or (reason, detail)
+
+    async def evolve(self) -> Stopped:
+        """Evolve until a limit is reached.
+
+        Raises:
+            EvoGitError: when the world fails (the sandbox, the disk, the evaluator three times in a row), when
+                another engine is at work, or when the task is not the one that the run began with.
+        """
+        async with AsyncExitStack() as stack:
+            start = self._enter(stack)
+            evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
+            await stack.enter_async_context(evaluator)
+            agents = self._agents or self._mutators(stack)
+            self._judge = Judge(self.repository, self.journal, self.history, self.task, evaluator)
+            names = start.begin(evaluator, len(agents), joined=self.settings.join)
+            try:
+                await self._finish_what_was_left(start, names)
+                await self._live_together(names, agents)
+                await self._judge.judge_finalists()
+            except EvoGitError as error:
+                await self._conclude("error", str(error))
+                raise
+            return await self._conclude(*(self._asked or (self._budget.over() or "exhausted", "")))
+
+    # --- beginning and end --------------------------------------------------------------------------------------
+
+    def _enter(self, stack: AsyncExitStack) -> Start:
+        """Become the engine of this run, or one of them."""
+        settings = self.settings
+        engines = self.repository.engines(self.history.run)
+        self._engine = stack.enter_context(engines.enter(join=settings.join))
+        if not settings.join:
+            self.repository.clear_locks(self.history.run)
+        start = Start(
+            repository=self.repository,
+            journal=self.journal,
+            history=self.history,
+            task=self.task,
+            engine=self._engine,
+            settings=asdict(settings),
+            split=settings.split,
+            deterministic=settings.deterministic,
+        )
+        self.journal.refresh()
+        start.check()
+        return start
+
+    def _mutators(self, stack: AsyncExitStack) -> list[Agent]:
+        pool = stack.enter_context(mutator_pool(min(self.settings.agents, os.cpu_count() or 1)))
+        return [Mutator(pool) for _ in range(self.settings.agents)]
+
+    async def _finish_what_was_left(self, start: Start, names: Sequence[str]) -> None:
+        """Judge what dead engines left, let their agents adopt what they had not come to, and rebuild the refs."""
+        alive = self.repository.engines(self.history.run).alive()
+        for commit, proposed in list(self.history.pending.items()):
+            if proposed.engine == self._engine or proposed.engine not in alive:
+                await self._judge.finish(commit)
+        start.settle(list(names))
+        latest = {candidate.agent: candidate.commit for candidate in self.history.phylogeny}
+        for name in names:
+            if name in latest and latest[name] not in self.history.pending:
+                self._adopt(name, latest[name])
+        self._projections.all()
+
+    async def _live_together(self, names: Sequence[str], agents: Sequence[Agent]) -> None:
+        settings, first = self.settings, self.history.moves
+        self._turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
+        self._budget = Budget(
+            self.history,
+            self._engine,
+            evaluations=settings.evaluations,
+            proposals=settings.proposals,
+            target=settings.target,
+        )
+        alarm = asyncio.get_running_loop().call_later((settings.minutes or 0) * 60, self.stop, "minutes")
+        if settings.minutes is None:
+            alarm.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for lane, (name, agent) in enumerate(zip(names, agents, strict=True)):
+                    group.create_task(self._live(lane, name, agent))
+        except ExceptionGroup as errors:  # one sentence is enough; the others were cancelled by it
+            raise errors.exceptions[0] from None
+        finally:
+            alarm.cancel()
+
+    async def _conclude(self, reason: StopReason, detail: str) -> Stopped:
+        """Show the run to plain Git, and journal why it stopped."""
+        self._projections.notes()
+        stopped = Stopped(engine=self._engine, reason=reason, detail=detail)
+        self.journal.append(stopped)
+        if self._packing is not None:
+            await self._packing
+        return stopped
+
+    # --- the loop -----------------------------------------------------------------------------------------------
+
+    async def _live(self, lane: int, name: str, agent: Agent) -> None:
+        """The life of one agent: move after move, until the run is over."""
+        while True:
+            number = await self._turns.plan(lane)
+            self.journal.refresh()
+            if self._asked or self._budget.over():
+                self._show(name, "")
+                return await self._turns.leave(number)
+            if self._budget.reserve():
+                await self._move(number, name, agent)
+            else:
+                self._show(name, "waiting")
+                await self._turns.skip(number)
+
+    async def _move(self, number: int, name: str, agent: Agent) -> None:
+        """One attempt: choose parents, breed, propose, judge, and take the child if it is worth it."""
+        rng = generator(self.settings.seed, number)
+        move = self._selector.next_move(self.history, name, rng)
+        bred = await self._breed(number, name, agent, move, rng)
+        async with self._turns.proposing(number):
+            child = self._propose(number, name, bred)
+            self._budget.proposed()
+        verdict = await self._judged(name, child)
+        async with self._turns.applying(number):
+            if child and verdict:
+                self._judge.record(child, verdict)
+                self._adopt(name, child)
+                self._pack_now_and_then()
+            self._budget.release(new_tree=child is not None)
+
+    async def _breed(
+        self, number: int, name: str, agent: Agent, move: Move, rng: random.Random
+    ) -> Bred | FailedProposal:
+        self._show(name, "merging" if move.operator == "merge" else "thinking")
+        reason, evidence = "", ""
+        try:
+            bred = await self._breeder.breed(agent, move, rng)
+            self._faults.pop(name, None)
+            return bred
+        except NoUsableChangeError as error:
+            reason = str(error)
+        except EvoGitError:
+            raise
+        except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others
+            reason = f"the agent itself failed: {error!r}"
+            evidence = self.journal.keep({"traceback": traceback.format_exc().encode(errors="replace")})
+            await self._pause(name)
+        return FailedProposal(
+            engine=self._engine, move=number, agent=name, parents=move.parents, reason=reason, evidence=evidence
+        )
+
+    async def _pause(self, name: str) -> None:
+        """Wait twice as long after each fault in a row of the same agent."""
+        self._faults[name] = self._faults.get(name, 0) + 1
+        await asyncio.sleep(min(0.1 * 2 ** self._faults[name], LONGEST_PAUSE))
+
+    def _propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
+        """Make a new tree a candidate and journal it; anything else is journalled as what it is."""
+        if isinstance(bred, FailedProposal):
+            self.journal.append(bred)
+            return None
+        known = self.history.trees
+        if bred.tree not in known and self._commit(number, name, bred):
+            return self.history.trees[bred.tree]
+        if bred.tree in known:
+            self.journal.append(Duplicate(engine=self._engine, move=number, agent=name, first=known[bred.tree]))
+        return None
+
+    def _commit(self, number: int, name: str, bred: Bred) -> bool:
+        """Commit a candidate and journal it, unless another engine was faster or used up the budget."""
+        commit = self.repository.commit(
+            bred.tree,
+            bred.parents,
+            author=name,
+            time=self._time(number),
+            title=bred.title,
+            trailers={"Agent": name, "Operator": bred.operator, "Strategy": bred.strategy},
+        )
+        self.journal.keep({}, commit)
+        proposed = Proposed(
+            engine=self._engine,
+            move=number,
+            candidate=commit,
+            tree=bred.tree,
+            parents=bred.parents,
+            agent=name,
+            operator=bred.operator,
+            strategy=bred.strategy,
+            title=clean_title(bred.title),
+        )
+        taken = self.journal.append(proposed, unless=lambda: bred.tree in self.history.trees or self._budget.full())
+        return taken is not None
+
+    def _time(self, number: int) -> int:
+        """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""
+        if not self.settings.deterministic or self.history.seed is None:
+            return int(time.time())
+        return self.repository.commit_time(self.history.seed) + number
+
+    async def _judged(self, name: str, child: str | None) -> Verdict | None:
+        if child is None:
+            return None
+        self._show(name, f"judging {child[:7]}")
+        return await self._judge.judge(child)
+
+    def _adopt(self, name: str, child: str) -> None:
+        """Make the child its agent's individual if selection says so, and follow with the branches."""
+        if self.history.heads.get(name) != child and self._selector.adopts(self.history, name, child):
+            self.journal.append(Adopted(agent=name, candidate=child))
+            self._projections.agent(name)
+        self._projections.best()
+
+    def _pack_now_and_then(self) -> None:
+        """Loose objects cost 36 kB a candidate; packing them takes a process, not the loop's time."""
+        idle = self._packing is None or self._packing.done()
+        if idle and len(self.history.phylogeny) % PACK_EVERY == 0:
+            self._packing = asyncio.create_task(self.repository.pack())
+
+    # --- watching -----------------------------------------------------------------------------------------------
+
+    def _take(self, entry: Entry) -> None:
+        self.history.apply(entry)
+        if self._observer is not None:
+            self._observer.entry(entry)
+
+    def _show(self, agent: str, doing: str) -> None:
+        if self._observer is not None:
+            self._observer.activity(agent, doing)

@@ -1,0 +1,140 @@
+"""How a run begins, and how it goes on: the same task, the seed, the agents' names."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evogit.config import Task
+from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.repository import Journal, Repository
+
+EPOCH = 946_684_800
+"""2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
+
+
+def generator(seed: int, move: int) -> random.Random:
+    """The random generator of one move, from the run's seed and the move's number alone."""
+    digest = hashlib.sha256(f"evogit move {seed} {move}".encode()).digest()
+    return random.Random(int.from_bytes(digest[:8]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Begins a run or goes on with it, as the engine named `engine`."""
+
+    repository: Repository
+    journal: Journal
+    history: History
+    task: Task
+    engine: str
+    settings: Mapping[str, Any]
+    split: str
+    deterministic: bool
+
+    def check(self) -> None:
+        """Refuse to mix scores of different tasks, evaluators or splits in one run.
+
+        Raises:
+            RefusedError: naming what changed and the way on.
+        """
+        began = self.history.started
+        if began is None:
+            return
+        ways = "go on with a new run (--name NAME), or put it back as it was"
+        if (began.evaluator, began.task_digest) != (self.task.evaluator_digest, self.task.digest):
+            what = "task" if began.evaluator == self.task.evaluator_digest else "evaluator"
+            raise RefusedError(f"the {what} changed since the run {self.history.run!r} began; {ways}")
+        if began.split != self.split:
+            raise RefusedError(f"this run judges on the split {began.split!r}, not {self.split!r}; {ways}")
+
+    def begin(self, evaluator: Evaluator, agents: int, *, joined: bool) -> list[str]:
+        """Journal that this engine starts, and propose the seed if there is none; returns the agents' names."""
+        names = self._names(agents, joined=joined)
+        began = self.history.started
+        self.journal.append(
+            RunStarted(
+                engine=self.engine,
+                task=self.task.name,
+                task_digest=self.task.digest,
+                metrics=self.task.metrics,
+                split=self.split,
+                evaluator=evaluator.digest,
+                provider=evaluator.provider,
+                image=evaluator.image,
+                judged=evaluator.judged,
+                agents=tuple(names),
+                population=began.population if began else self._population(),
+                editable=self.task.editable,
+                withheld=self.task.withheld,
+                settings=self.settings,
+            )
+        )
+        if self.history.seed is None:
+            self._propose_seed()
+        return names
+
+    def _names(self, agents: int, *, joined: bool) -> list[str]:
+        """`a1` and so on; an engine that joins others takes names that nobody has."""
+        taken = [name for started in self.history.engines.values() for name in started.agents] if joined else []
+        first = 1 + max((int(name.removeprefix("a")) for name in taken), default=0)
+        return [f"a{number}" for number in range(first, first + agents)]
+
+    def _population(self) -> str:
+        """Plain branches only in a repository of EvoGit's own: a team's would be pushed and start its CI."""
+        run = self.history.run
+        return f"refs/heads/evogit/{run}/" if self.repository.created else f"refs/evogit/{run}/agents/"
+
+    def _propose_seed(self) -> None:
+        commit = self.repository.head() if self.task.seed is None else self._commit_seed()
+        self.journal.keep({}, commit)
+        self.journal.append(
+            Proposed(
+                engine=self.engine,
+                move=0,
+                candidate=commit,
+                tree=self.repository.tree_of(commit),
+                parents=(),
+                agent="seed",
+                operator="seed",
+                title=f"seed of {self.task.name}",
+            ),
+            unless=lambda: self.history.seed is not None,
+        )
+        self.repository.plant(commit)
+
+    def _commit_seed(self) -> str:
+        files = self.task.seed_files()
+        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
+        modes = {path: mode for path, (_, mode) in files.items()}
+        return self.repository.commit(
+            self.repository.trees.write(None, contents, modes),
+            (),
+            author="seed",
+            time=EPOCH if self.deterministic else int(time.time()),
+            title=f"seed of {self.task.name}",
+            trailers={"Agent": "seed", "Operator": "seed"},
+        )
+
+    def settle(self, names: list[str]) -> None:
+        """Give every agent without an individual the seed, once that is judged.
+
+        Raises:
+            EvoGitError: when the seed itself fails.
+        """
+        seed = self.history.seed or ""
+        evaluation = self.history.evaluation(seed)
+        if evaluation is not None and not evaluation.ok:
+            raise EvoGitError(
+                f"the seed itself fails ({evaluation.status}: {evaluation.reason}); "
+                "mend it or its evaluator and look at it with `evogit check`"
+            )
+        for name in names:
+            if name not in self.history.heads:
+                self.journal.append(Adopted(agent=name, candidate=seed))

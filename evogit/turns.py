@@ -1,0 +1,129 @@
+"""In which order the agents' moves take effect: as they come, or always the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+
+class Turns(Protocol):
+    """Numbers the moves and says when each may be planned, may propose and may apply its result."""
+
+    async def plan(self, lane: int) -> int:
+        """Wait until the agent in `lane` (from 0) may plan; its move's number."""
+        ...
+
+    def proposing(self, move: int) -> AbstractAsyncContextManager[None]:
+        """The time in which a move's change becomes a candidate."""
+        ...
+
+    def applying(self, move: int) -> AbstractAsyncContextManager[None]:
+        """The time in which a move's result becomes part of the history."""
+        ...
+
+    async def skip(self, move: int) -> None:
+        """Give up a planned move, because all that is left to do is in flight."""
+        ...
+
+    async def leave(self, move: int) -> None:
+        """Give up a planned move, because the run is over."""
+        ...
+
+
+class FreeTurns:
+    """Nobody waits for anybody."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self._applied = asyncio.Event()
+
+    async def plan(self, lane: int) -> int:
+        """At once."""
+        self._next += 1
+        return self._next - 1
+
+    @asynccontextmanager
+    async def proposing(self, move: int) -> AsyncIterator[None]:
+        """At once."""
+        yield
+
+    @asynccontextmanager
+    async def applying(self, move: int) -> AsyncIterator[None]:
+        """At once; wakes who waits in `skip`."""
+        yield
+        self._applied.set()
+        self._applied = asyncio.Event()
+
+    async def skip(self, move: int) -> None:
+        """Wait until some move's result was applied."""
+        await self._applied.wait()
+
+    async def leave(self, move: int) -> None:
+        """Let those who wait in `skip` look again."""
+        self._applied.set()
+
+
+class OrderedTurns:
+    """The same moves in the same order whatever takes how long.
+
+    With N agents, move s is planned when exactly the results of the moves up to s-N are applied; changes are proposed
+    and results applied in the order of the moves, and a move without a result holds its place.
+    """
+
+    def __init__(self, first: int, agents: int) -> None:
+        self._first, self._agents = first, agents
+        self._planned = self._proposed = self._applied = first
+        self._rounds = [0] * agents
+        self._closed = False
+        self._changed = asyncio.Event()
+
+    async def plan(self, lane: int) -> int:
+        """Wait for exactly the results that this move may know."""
+        move = self._first + lane + self._rounds[lane] * self._agents
+        self._rounds[lane] += 1
+        while not self._closed and (self._planned != move or self._applied < move - self._agents + 1):
+            await self._changed.wait()
+        self._planned = max(self._planned, move + 1)
+        self._pulse()
+        return move
+
+    @asynccontextmanager
+    async def proposing(self, move: int) -> AsyncIterator[None]:
+        """Wait until all earlier moves have proposed or failed."""
+        while self._proposed != move:
+            await self._changed.wait()
+        try:
+            yield
+        finally:
+            self._proposed += 1
+            self._pulse()
+
+    @asynccontextmanager
+    async def applying(self, move: int) -> AsyncIterator[None]:
+        """Wait until all earlier results are applied, and all moves that must not know this one are planned."""
+        while self._applied != move or not (self._closed or self._planned >= move + self._agents):
+            await self._changed.wait()
+        try:
+            yield
+        finally:
+            self._applied += 1
+            self._pulse()
+
+    async def skip(self, move: int) -> None:
+        """Hold the move's place, without a result."""
+        async with self.proposing(move):
+            pass
+        async with self.applying(move):
+            pass
+
+    async def leave(self, move: int) -> None:
+        """Hold the move's place; nothing more is planned, so results need not wait for plans."""
+        self._closed = True
+        self._pulse()
+        await self.skip(move)
+
+    def _pulse(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

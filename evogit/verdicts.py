@@ -1,0 +1,115 @@
+"""Has candidates judged and journals the verdicts; equal candidates of other runs need no second judging."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from evogit.config import Task
+from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.repository import Journal, Repository
+from evogit.schema import matches
+
+FAULTS = 3
+"""Errors of the evaluator in a row after which a run stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An evaluation and its evidence: files, or the id of an evidence tree that exists already."""
+
+    evaluation: Evaluation
+    evidence: dict[str, bytes] | str
+
+
+class Judge:
+    """Judges candidates of one run on its evaluator."""
+
+    def __init__(
+        self, repository: Repository, journal: Journal, history: History, task: Task, evaluator: Evaluator
+    ) -> None:
+        self._repository, self._journal, self._history = repository, journal, history
+        self._task, self._evaluator = task, evaluator
+        self._faults = 0
+        self._known = self._verdicts_of_other_runs()
+
+    def _verdicts_of_other_runs(self) -> dict[str, Verdict]:
+        known: dict[str, Verdict] = {}
+
+        def learn(entry: Entry) -> None:
+            event = entry.event
+            if isinstance(event, Evaluated) and event.evaluation.counts and event.evaluation.status != "flaky":
+                known[event.evaluation.key] = Verdict(replace(event.evaluation, cached=True), event.evidence)
+
+        for run in self._repository.runs():
+            if run != self._history.run:
+                try:
+                    self._repository.journal(run, learn)
+                except RefusedError:  # of a newer version: not ours to read, and not needed
+                    continue
+        return known
+
+    async def judge(self, commit: str, split: str | None = None) -> Verdict:
+        """Judge a candidate on `split` (default: the run's); an error of the evaluator is journalled and tried again.
+
+        Raises:
+            EvaluatorError: the evaluator failed three times in a row.
+        """
+        split = split or self._history.split
+        tree = self._history.phylogeny[commit].tree
+        if known := self._known.get(self._evaluator.key(tree, split)):
+            return known
+        while True:
+            evaluation, evidence = await self._evaluator.evaluate(
+                tree, self._tar(tree), split=split, seed_files=self._seed_files()
+            )
+            verdict = Verdict(evaluation, _files(evidence))
+            if evaluation.counts:
+                self._faults = 0
+                return verdict
+            self.record(commit, verdict)
+            self._faults += 1
+            if self._faults >= FAULTS:
+                raise EvaluatorError(
+                    f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; "
+                    f"mend it, try it with `evogit check {self._task.name}`, then run again"
+                )
+
+    def record(self, commit: str, verdict: Verdict) -> None:
+        """Keep the evidence and journal the evaluation."""
+        evidence = self._journal.keep(verdict.evidence, commit) if verdict.evidence else ""
+        self._journal.append(Evaluated(candidate=commit, evaluation=verdict.evaluation, evidence=evidence))
+
+    async def finish(self, commit: str, split: str | None = None) -> None:
+        """Judge and journal a candidate that nobody else is busy with."""
+        self.record(commit, await self.judge(commit, split))
+
+    async def judge_finalists(self) -> None:
+        """Judge the seed and the best on the holdout, if the task has one and they were not yet."""
+        if "holdout" not in self._task.splits:
+            return
+        for commit in dict.fromkeys([self._history.seed, self._history.best]):
+            if commit and self._history.evaluation(commit, "holdout") is None:
+                await self.finish(commit, "holdout")
+
+    def _tar(self, tree: str) -> bytes:
+        return self._repository.trees.tar(tree, lambda path: not matches(path, self._task.withheld))
+
+    def _seed_files(self) -> bytes:
+        if not self._evaluator.needs_seed or self._history.seed is None:
+            return b""
+        return self._tar(self._history.phylogeny[self._history.seed].tree)
+
+
+def _files(evidence: Evidence) -> dict[str, bytes]:
+    """Evidence as the files of its tree; what is empty is left out."""
+    feedback = json.dumps(dict(evidence.feedback), indent=1, sort_keys=True).encode() if evidence.feedback else b""
+    files = {
+        "stdout": evidence.stdout,
+        "stderr": evidence.stderr,
+        "log": evidence.log.encode(errors="replace"),
+        "feedback.json": feedback,
+    }
+    return {name: content for name, content in files.items() if content}
