@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evogit.core import Adopted, Duplicate, Entry, Evaluated, Evaluation, Metric, RefusedError, RunStarted, Stopped
+from evogit.repository import Repository
+
+COMMIT = "1" * 40
+
+WRITER = """
+import sys
+from pathlib import Path
+from evogit.core import Adopted
+from evogit.repository import Repository
+journal = Repository.open(Path(sys.argv[1])).journal("r", lambda entry: None)
+for number in range(int(sys.argv[3])):
+    journal.append(Adopted(agent=sys.argv[2], candidate=f"{number:040x}"))
+"""
+
+
+def adopted(agent: str = "a1") -> Adopted:
+    return Adopted(agent=agent, candidate=COMMIT)
+
+
+def test_what_is_appended_comes_back_in_order_and_whole(repository: Repository) -> None:
+    events = [
+        RunStarted(
+            engine="h-1",
+            task="t",
+            task_digest="d",
+            metrics=(Metric(name="m", direction="maximize", primary=True, best_known=2.0),),
+            split="train",
+            evaluator="e",
+            provider="none",
+            image="i",
+            agents=("a1", "a2"),
+            population="refs/heads/evogit/r/",
+            editable=("*.py",),
+            settings={"seed": 3},
+        ),
+        Evaluated(candidate=COMMIT, evaluation=Evaluation(status="ok", metrics={"m": 0.1}, cases={"é": {"m": 0.1}})),
+        Duplicate(engine="h-1", move=2, agent="a1", first=COMMIT),
+        Stopped(engine="h-1", reason="evaluations"),
+    ]
+    journal = repository.journal("r", lambda entry: None)
+    for event in events:
+        journal.append(event)
+    read: list[Entry] = []
+    repository.journal("r", read.append)
+    assert [entry.event for entry in read] == events
+    assert [entry.seq for entry in read] == [1, 2, 3, 4]
+    assert {entry.host for entry in read} == {repository.host}
+
+
+def test_another_reader_sees_only_what_is_new(repository: Repository) -> None:
+    read: list[Entry] = []
+    reader = repository.journal("r", read.append)
+    writer = repository.journal("r", lambda entry: None)
+    writer.append(adopted())
+    reader.refresh()
+    reader.refresh()
+    writer.append(adopted("a2"))
+    reader.refresh()
+    assert [entry.event for entry in read] == [adopted(), adopted("a2")]
+
+
+def test_journals_of_other_hosts_are_merged_by_the_clock(repository: Repository, git) -> None:
+    journal = repository.journal("r", lambda entry: None)
+    journal.append(adopted("mine"))
+    tip = git("rev-parse", f"refs/evogit/r/journal/{repository.host}").strip()
+    git("update-ref", "refs/evogit/r/journal/other-abcdef", tip)
+    record = {"evogit": 1, "seq": 7, "event": "adopted", "agent": "theirs", "candidate": COMMIT}
+    tree = git("rev-parse", f"{tip}^{{tree}}").strip()
+    theirs = git("commit-tree", tree, "-m", f"x\n\n{json.dumps(record)}").strip()
+    git("update-ref", "refs/evogit/r/journal/other-abcdef", theirs)
+    read: list[Entry] = []
+    entry = repository.journal("r", read.append).append(adopted("after"))
+    assert entry is not None
+    assert entry.seq == 8, "the clock passes what was seen of others"
+    assert [item.event.agent for item in read if isinstance(item.event, Adopted)] == ["mine", "theirs", "after"]
+
+
+def test_nothing_is_written_when_the_condition_says_so(repository: Repository) -> None:
+    journal = repository.journal("r", lambda entry: None)
+    assert journal.append(adopted(), unless=lambda: True) is None
+    read: list[Entry] = []
+    repository.journal("r", read.append)
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"evogit": 2, "seq": 1, "event": "adopted", "agent": "a1", "candidate": COMMIT},
+        {"evogit": 1, "seq": 1, "event": "teleported"},
+    ],
+)
+def test_a_newer_version_is_refused_not_guessed(repository: Repository, git, record: dict[str, object]) -> None:
+    tree = repository.trees.write(None, {})
+    commit = git("commit-tree", tree, "-m", f"x\n\n{json.dumps(record)}").strip()
+    git("update-ref", f"refs/evogit/r/journal/{repository.host}", commit)
+    with pytest.raises(RefusedError, match="newer"):
+        repository.journal("r", lambda entry: None)
+
+
+@pytest.mark.slow
+def test_two_processes_lose_no_entry(repository: Repository) -> None:
+    arguments = [sys.executable, "-c", WRITER, str(repository.path)]
+    writers = [subprocess.Popen([*arguments, agent, "1500"]) for agent in ("a1", "a2")]
+    assert [writer.wait(120) for writer in writers] == [0, 0]
+    read: list[Entry] = []
+    repository.journal("r", read.append)
+    for agent in ("a1", "a2"):
+        mine = [e.event.candidate for e in read if isinstance(e.event, Adopted) and e.event.agent == agent]
+        assert mine == [f"{number:040x}" for number in range(1500)]
+    assert [entry.seq for entry in read] == list(range(1, 3001))
+
+
+def test_a_stale_lock_is_waited_for_and_broken(repository: Repository) -> None:
+    journal = repository.journal("r", lambda entry: None)
+    journal.append(adopted())
+    lock = repository.common / f"refs/evogit/r/journal/{repository.host}.lock"
+    lock.touch()
+    old = time.time() - 60
+    os.utime(lock, (old, old))
+    assert journal.append(adopted("a2")) is not None
+    assert not lock.exists()
+
+
+def test_evidence_and_candidates_survive_garbage_collection(repository: Repository, git) -> None:
+    journal = repository.journal("r", lambda entry: None)
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    trailers = {"Agent": "a1"}
+    kept = repository.commit(tree, (), author="a1", time=1, title="kept", trailers=trailers)
+    lost = repository.commit(tree, (), author="a1", time=2, title="lost", trailers=trailers)
+    evidence = journal.keep({"stdout": b"hello"}, kept)
+    assert journal.keep({}, kept) == ""
+    git("gc", "--prune=now", "-q")
+    assert git("cat-file", "-p", f"{evidence}:stdout") == "hello"
+    assert git("cat-file", "-t", kept).strip() == "commit"
+    objects = git("cat-file", "--batch-all-objects", "--batch-check")
+    assert kept in objects
+    assert lost not in objects
+
+
+def test_opening_a_journal_of_a_run_leaves_no_trace_of_it(repository: Repository) -> None:
+    repository.journal("ghost", lambda entry: None)
+    assert repository.runs() == []
+
+
+def test_the_host_keeps_its_name(repository: Repository) -> None:
+    assert repository.host == Repository.open(repository.path).host
+    assert Path(repository.common / "evogit" / "host").read_text().strip() == repository.host

@@ -1,0 +1,130 @@
+"""Merges compared with what the git command makes of the same pair in a checkout."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from evogit.repository import Merged, MergeImpossibleError, Repository, Side
+
+Files = dict[str, bytes | None]
+
+LINES = [b"line %d\n" % number for number in range(30)]
+BASE: Files = {"f.py": b"".join(LINES), "g.py": b"g\n", "data": b"\0\1\2"}
+
+
+def edited(**at: str) -> bytes:
+    lines = list(LINES)
+    for key, text in at.items():
+        lines[int(key.removeprefix("l"))] = text.encode() + b"\n"
+    return b"".join(lines)
+
+
+def commit(repository: Repository, files: Files, *parents: str) -> str:
+    base = repository.tree_of(parents[0]) if parents else None
+    tree = repository.trees.write(base, files)
+    return repository.commit(tree, parents, author="a1", time=1, title="x", trailers={})
+
+
+async def merge(
+    repository: Repository, ours: Files, theirs: Files, choose: Callable[[], Side] = lambda: "ours"
+) -> tuple[Merged, dict[str, bytes]]:
+    base = commit(repository, BASE)
+    a, b = commit(repository, ours, base), commit(repository, theirs, base)
+    merged = await repository.merger.merge(a, b, choose)
+    return merged, repository.trees.files(merged.tree, lambda path: True)
+
+
+async def test_what_git_finds_clean_is_what_git_makes(repository: Repository, git) -> None:
+    ours: Files = {"f.py": edited(l2="ours"), "h.py": b"new\n"}
+    theirs: Files = {"f.py": edited(l20="theirs"), "g.py": None}
+    merged, files = await merge(repository, ours, theirs)
+    assert merged.conflicts == 0
+    assert files == {"f.py": edited(l2="ours", l20="theirs"), "h.py": b"new\n", "data": b"\0\1\2"}
+
+
+async def test_conflicting_hunks_are_settled_one_by_one_and_the_rest_is_merged(repository: Repository) -> None:
+    ours: Files = {"f.py": edited(l2="o2", l10="o10", l15="o15")}
+    theirs: Files = {"f.py": edited(l2="t2", l15="t15", l25="t25")}
+    sides = iter(["theirs", "ours"])
+    merged, files = await merge(repository, ours, theirs, lambda: next(sides))  # type: ignore[arg-type]
+    assert merged.conflicts == 2
+    assert files["f.py"] == edited(l2="t2", l10="o10", l15="o15", l25="t25")
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+async def test_text_that_looks_like_conflict_markers_confuses_nobody(repository: Repository, side: Side) -> None:
+    tricky = "<<<<<<< ours\n=======\n>>>>>>> theirs\n" + "=" * 20
+    _, files = await merge(
+        repository, {"f.py": edited(l2=tricky)}, {"f.py": edited(l2=tricky + "\nmore")}, lambda: side
+    )
+    assert files["f.py"] == edited(l2=tricky if side == "ours" else tricky + "\nmore")
+
+
+@pytest.mark.parametrize(("side", "left"), [("ours", b"changed\n"), ("theirs", None)])
+async def test_changed_here_and_deleted_there_is_one_choice(
+    repository: Repository, side: Side, left: bytes | None
+) -> None:
+    merged, files = await merge(repository, {"g.py": b"changed\n"}, {"g.py": None}, lambda: side)
+    assert (merged.conflicts, files.get("g.py")) == (1, left)
+
+
+async def test_binary_files_are_taken_whole(repository: Repository) -> None:
+    _, files = await merge(repository, {"data": b"\0ours"}, {"data": b"\0theirs"}, lambda: "theirs")
+    assert files["data"] == b"\0theirs"
+
+
+async def test_added_on_both_sides(repository: Repository) -> None:
+    merged, files = await merge(repository, {"n": b"1\n2\n"}, {"n": b"1\n3\n"}, lambda: "theirs")
+    assert files["n"].endswith(b"3\n")
+    assert merged.conflicts >= 1
+
+
+async def test_a_file_against_a_folder_is_refused_with_a_reason(repository: Repository) -> None:
+    with pytest.raises(MergeImpossibleError, match="cannot merge"):
+        await merge(repository, {"n": b"file\n"}, {"n/inside": b"folder\n"})
+
+
+async def test_the_persons_merge_settings_and_drivers_play_no_part(repository: Repository, git) -> None:
+    git("config", "merge.evil.driver", "touch EVIL; false")
+    git("config", "merge.conflictStyle", "diff3")
+    (repository.common / "info").mkdir(exist_ok=True)
+    (repository.common / "info" / "attributes").write_text("* merge=evil\n")
+    attributes: Files = {".gitattributes": b"* merge=evil\n"}
+    _, files = await merge(
+        repository, {"f.py": edited(l2="o"), **attributes}, {"f.py": edited(l2="t"), **attributes}, lambda: "theirs"
+    )
+    assert files["f.py"] == edited(l2="t")
+    assert not list(repository.path.rglob("EVIL"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_random_merges_agree_with_git_merge(repository: Repository, git, seed: int) -> None:
+    """Where `git merge` succeeds in a checkout our tree is its tree; where it does not, we settle at least once."""
+    rng = random.Random(seed)
+
+    def scramble() -> Files:
+        lines = list(LINES)
+        for _ in range(4):
+            at = rng.randrange(len(lines))
+            lines[at : at + 1] = rng.choice(([], [b"+%d\n" % rng.randrange(99), lines[at]]))
+        return {"f.py": b"".join(lines)}
+
+    base = commit(repository, BASE)
+    a, b = commit(repository, scramble(), base), commit(repository, scramble(), base)
+    merged = await repository.merger.merge(a, b, lambda: "ours")
+    git("checkout", "-q", "-f", "--detach", a)
+    theirs = subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "merge", "-q", "--no-edit", b],
+        cwd=repository.path,
+        capture_output=True,
+        check=False,
+    )
+    if theirs.returncode == 0:
+        assert merged.conflicts == 0
+        assert git("rev-parse", "HEAD^{tree}").strip() == merged.tree
+    else:
+        assert merged.conflicts > 0

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evogit.core import NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.repository import Repository
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from evogit.repository import Repository
+with Repository.open(Path(sys.argv[1])).engines("r").enter(join=False):
+    print("in", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_candidate_carries_its_provenance_where_git_finds_it(repository: Repository, git) -> None:
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    title = "better\x00 start\u202e\nEvogit-Agent: mallory"
+    commit = repository.commit(
+        tree, (), author="a3", time=1_700_000_000, title=title, trailers={"Agent": "a3", "Operator": "mutation"}
+    )
+    assert git("log", "-1", "--format=%s|%an|%ct", commit).strip() == "better  start|evogit a3|1700000000"
+    assert git("log", "-1", "--format=%(trailers)", commit).strip() == "Evogit-Agent: a3\nEvogit-Operator: mutation"
+
+
+def test_the_same_candidate_has_the_same_id_anywhere(tmp_path: Path) -> None:
+    ids = set()
+    for name in ("one", "two"):
+        repository = Repository.create(tmp_path / name)
+        tree = repository.trees.write(None, {"a.py": b"1"})
+        ids.add(repository.commit(tree, (), author="a1", time=5, title="t", trailers={"Agent": "a1"}))
+    assert len(ids) == 1
+
+
+def test_a_branch_that_somebody_works_on_is_not_moved(repository: Repository, git, tmp_path: Path) -> None:
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    one, two = (repository.commit(tree, (), author="a1", time=at, title="t", trailers={}) for at in (1, 2))
+    assert repository.move_branch("refs/heads/evogit/r/a1", one)
+    git("worktree", "add", "-q", str(tmp_path / "wt"), "evogit/r/a1")
+    assert not repository.move_branch("refs/heads/evogit/r/a1", two)
+    assert repository.target("refs/heads/evogit/r/a1") == one
+
+
+def test_a_second_engine_is_refused_unless_it_joins(repository: Repository) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(repository.path)], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"in\n"
+    engines = repository.engines("r")
+    with pytest.raises(RefusedError, match="--join"), engines.enter(join=False):
+        pass
+    with engines.enter(join=True) as name:
+        assert len(engines.alive()) == 2
+        assert name in engines.alive()
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    assert engines.alive() == [], "a lock dies with its process"
+    with engines.enter(join=False):
+        pass
+
+
+def test_locks_of_a_killed_engine_are_cleared(repository: Repository) -> None:
+    lock = repository.common / "refs/heads/evogit/r/a1.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    others = repository.common / "refs/heads/main.lock"
+    others.touch()
+    repository.clear_locks("r")
+    assert not lock.exists()
+    assert others.exists(), "locks that are not ours are left alone"
+
+
+def test_bare_repositories_work_too(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare.git")], check=True)
+    repository = Repository.open(tmp_path / "bare.git")
+    tree = repository.trees.write(None, {"a": b"1"})
+    commit = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
+    assert repository.move_branch("refs/heads/evogit/r/best", commit)
+    assert repository.bare
+
+
+def test_a_linked_worktree_shares_host_and_refs(repository: Repository, git, tmp_path: Path) -> None:
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    repository.plant(repository.commit(tree, (), author="seed", time=1, title="t", trailers={}))
+    assert git("status", "--porcelain") == ""
+    assert (repository.path / "a.py").read_bytes() == b"1"
+    git("worktree", "add", "-q", "-b", "side", str(tmp_path / "wt"))
+    linked = Repository.open(tmp_path / "wt")
+    assert linked.host == repository.host
+    assert linked.common == repository.common
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RefusedError, match="empty"):
+        Repository.create(tmp_path)
+    with pytest.raises(NotFoundError, match="git init"):
+        Repository.open(tmp_path)
+
+
+def test_formats_that_libgit2_cannot_read_are_named(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(tmp_path / "r")], check=True)
+    with pytest.raises(RepositoryError, match="SHA-256"):
+        Repository.open(tmp_path / "r")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "x.lock", "a..b", "-x", "a/b", "x."])
+def test_run_names_that_no_ref_can_hold_are_refused(repository: Repository, name: str) -> None:
+    with pytest.raises(UsageError, match="run's name"):
+        repository.journal(name, lambda entry: None)
+
+
+async def test_packing_keeps_everything_that_is_kept(repository: Repository, git) -> None:
+    journal = repository.journal("r", lambda entry: None)
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    commit = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
+    journal.keep({"stdout": b"x"}, commit)
+    await repository.pack()
+    assert git("count-objects").startswith("1 objects"), "only the empty tree, which nothing refers to, stays loose"
+    assert repository.tree_of(commit) == tree
+
+
+def test_notes_show_in_plain_git_log_and_grow(repository: Repository, git) -> None:
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    one, two = (repository.commit(tree, (), author="a1", time=at, title="t", trailers={}) for at in (1, 2))
+    repository.write_notes("r", {one: "ok on train\n"})
+    before = repository.target("refs/notes/evogit/r")
+    repository.write_notes("r", {one: "ok on train\n"})
+    assert repository.target("refs/notes/evogit/r") == before
+    repository.write_notes("r", {one: "ok on train\n", two: "timeout on train\n"})
+    assert "ok on train" in git("log", "-1", "--notes=evogit/*", one)
+    assert "timeout on train" in git("log", "-1", "--notes=evogit/*", two)
+
+
+def test_environment_of_git_commands_is_not_trusted(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "GIT_DIR", "/nonexistent")
+    assert Repository.open(repository.path).host == repository.host
