@@ -1,0 +1,130 @@
+"""`evogit graph`: who was bred from whom, as text, DOT or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Glyphs, Terminal, table
+from evogit.cli.text import count
+from evogit.cli.view import SHORT, View, first_line
+from evogit.history import History
+from evogit.review import Cell, Row, agents, expanded, graph_record, lanes, most_telling, resolve, rows, skeleton
+
+WIDEST = 12
+"""Lanes that are drawn; further ones to the right are cut."""
+
+
+@click.command()
+@click.option("-n", "limit", type=click.IntRange(min=2), metavar="N", help="At most the N most telling candidates.")
+@click.option("--all", "everything", is_flag=True, help="Fold nothing.")
+@click.option("--expand", type=REVISION, multiple=True, metavar="REV", help="Unfold the dead ends below REV.")
+@click.option("--format", "form", type=click.Choice(["text", "dot", "json"]), default="text", show_default=True)
+@with_run
+@with_terminal
+def graph(
+    place: Place, terminal: Terminal, limit: int | None, everything: bool, expand: Sequence[str], form: str
+) -> None:
+    """Draw the phylogeny, the youngest candidate on top.
+
+    Shown are the agents' individuals, every candidate that was the best when it was evaluated, what people decided
+    about, and the ancestors of all these. The rest is folded into its nearest shown ancestor.
+    """
+    history = place.history
+    shown = selection(history, limit, everything, expand)
+    if terminal.json or form == "json":
+        terminal.data(graph_record(history, shown))
+    elif form == "dot":
+        terminal.out.file.write("\n".join(dot(history, shown)) + "\n")
+    else:
+        terminal.show(draw(View.of(history, terminal), shown))
+
+
+def selection(history: History, limit: int | None, everything: bool = False, expand: Sequence[str] = ()) -> set[str]:
+    """Ids of the candidates to show."""
+    shown = {candidate.commit for candidate in history.phylogeny} if everything else skeleton(history)
+    shown = expanded(history, shown, [resolve(history, revision).commit for revision in expand])
+    return most_telling(history, shown, limit) if limit else shown
+
+
+def draw(view: View, shown: Collection[str]) -> list[Text]:
+    """The graph as lines: a header, one line per candidate, a legend."""
+    history, glyphs = view.history, view.glyphs
+    drawn = rows(history, shown)
+    trunk = history.best if history.best in shown else None
+    lines = [_line(view, row, cells) for row, cells in zip(drawn, lanes(drawn, trunk), strict=True)]
+    about = [f"run {history.run}", count(len(history.phylogeny), "candidate"), count(len(agents(history)), "agent")]
+    return [
+        Text(f" {glyphs.dot} ".join(about), "dim"),
+        *table(
+            [[Text(word, "dim") for word in ("score", "change", "", "age", "agent", "candidate")], *lines], "rrlrll"
+        ),
+        *_legend(glyphs, len(history.phylogeny) - len(drawn)),
+    ]
+
+
+def _line(view: View, row: Row, cells: Sequence[Cell]) -> list[Text]:
+    candidate, commit = row.candidate, row.candidate.commit
+    title = view.name(commit).append("  ").append_text(view.title(candidate))
+    if row.folded:
+        title.append(f"  {view.glyphs.folded}{row.folded:,}", "dim")
+    return [
+        view.score(commit),
+        view.gain(commit, tuple(edge.parent for edge in row.edges)),
+        _lanes(view, commit, cells),
+        view.age(candidate),
+        Text(first_line(candidate.agent)),
+        title,
+    ]
+
+
+def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
+    text = Text()
+    for cell, after in zip(cells[:WIDEST], [*cells[1:], Cell()], strict=False):
+        if cell.node:
+            text.append_text(view.glyph(commit))
+        else:
+            upright = cell.broken and cell.ways == 3
+            text.append(view.glyphs.broken if upright else view.glyphs.lines[cell.ways], "dim")
+        text.append(view.glyphs.lines[12] if cell.ways & 8 and after.ways & 4 else " ", "dim")
+    if len(cells) > WIDEST:
+        text.append(view.glyphs.more, "dim")
+    return text
+
+
+def _legend(glyphs: Glyphs, folded: int) -> list[Text]:
+    marks = [
+        (glyphs.best, "best"),
+        (glyphs.scored, "scored"),
+        (glyphs.failed, "failed"),
+        (glyphs.seed, "seed"),
+        (glyphs.promoted, "promoted"),
+        (glyphs.pruned, "pruned"),
+    ]
+    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   second edge = merge parent", "dim")]
+    if folded:
+        text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
+        lines.append(Text(text, "dim"))
+    return lines
+
+
+def dot(history: History, shown: Collection[str]) -> Iterator[str]:
+    """The graph in Graphviz's language, edges from parent to child."""
+    yield f'digraph "{_quoted(history.run)}" {{'
+    yield '  rankdir=BT; node [shape=box, fontname="monospace"];'
+    for row in rows(history, shown):
+        commit, value = row.candidate.commit, history.fitness(row.candidate.commit)
+        label = f"{commit[:SHORT]} {'fail' if value is None else format(value, '.6g')}\\n{_quoted(row.candidate.title)}"
+        yield f'  "{commit}" [label="{label}"];'
+        for index, edge in enumerate(row.edges):
+            style = "solid" if edge.direct else "dashed"
+            yield f'  "{edge.parent}" -> "{commit}" [style={style}, color={"black" if index == 0 else "gray"}];'
+    yield "}"
+
+
+def _quoted(text: str) -> str:
+    return first_line(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,87 @@
+"""The list of commands: grouped by what a person is after, each with an example, loaded when it is used."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+import click
+
+from evogit import __version__
+from evogit.cli.options import Defaults, color_option, repo_option
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One command: the module under evogit.cli that defines it, what it does, how it is typed."""
+
+    module: str
+    does: str
+    example: str
+
+
+SECTIONS: dict[str, dict[str, Listed]] = {
+    "Begin": {
+        "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
+        "tasks": Listed("tasks", "the tasks that come along", "evogit tasks"),
+        "new": Listed("tasks", "a task of your own", "evogit new my_task"),
+        "check": Listed("check", "judge a task's seed", "evogit check my_task"),
+        "run": Listed("run", "evolve; again: go on", "evogit run circle_packing --minutes 5"),
+    },
+    "Look": {
+        "status": Listed("status", "how a run stands", "evogit status"),
+        "log": Listed("log", "candidates, newest first", "evogit log -n 20"),
+        "graph": Listed("graph", "who was bred from whom", "evogit graph -n 12"),
+        "show": Listed("show", "one candidate in full", "evogit show best"),
+        "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
+        "best": Listed("best", "the best against the seed", "evogit best"),
+        "export": Listed("export", "a candidate's files", "evogit export best ./out"),
+    },
+    "Decide": {
+        "promote": Listed("decide", "favour as a parent", "evogit promote 9f2c1ab -m 'simple'"),
+        "prune": Listed("decide", "breed from it no more", "evogit prune 41d07e2 --subtree -m 'unsafe'"),
+        "undo": Listed("decide", "take a decision back", "evogit undo"),
+        "decisions": Listed("decide", "what was decided", "evogit decisions"),
+    },
+    "Check": {
+        "doctor": Listed("doctor", "whether all is in place", "evogit doctor"),
+    },
+}
+
+
+class Commands(click.Group):
+    """Loads commands by name and prints the grouped list."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the sections."""
+        return [name for commands in SECTIONS.values() for name in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, from its module; None when there is none of that name."""
+        listed = next((commands[cmd_name] for commands in SECTIONS.values() if cmd_name in commands), None)
+        if listed is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"evogit.cli.{listed.module}"), cmd_name)
+        command.epilog = f"Example: {listed.example}"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with what it does and an example."""
+        for section, commands in SECTIONS.items():
+            formatter.write(f"\n{section}:\n")
+            for name, listed in commands.items():
+                formatter.write(f"  {name:<10} {listed.does:<28} {listed.example}\n")
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@repo_option
+@color_option
+@click.version_option(__version__, prog_name="evogit")
+@click.pass_context
+def CLI(context: click.Context, repo: str | None, color: str | None) -> None:  # noqa: N802
+    """A population of coding agents improves a code base; the Git commit graph is the phylogeny.
+
+    A revision is `best`, `seed`, an agent's name or the beginning of an id. Every command takes --json; `evogit
+    COMMAND --help` tells the rest.
+    """
+    context.obj = Defaults(repo, color or "auto")

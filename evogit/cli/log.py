@@ -1,0 +1,58 @@
+"""`evogit log`: candidates, the newest first."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.view import View, first_line
+from evogit.core import Candidate
+from evogit.history import History
+from evogit.review import candidate_record
+
+
+@click.command()
+@click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N candidates.")
+@click.option("--failed", is_flag=True, help="Only candidates that failed.")
+@click.option("--agent", metavar="NAME", help="Only candidates of this agent.")
+@with_run
+@with_terminal
+def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None) -> None:
+    """List candidates, the newest first.
+
+    Each line: symbol, id, score, change against the fittest parent, age, agent, title. With --json: one object per
+    line.
+    """
+    history = place.history
+    wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
+    chosen = islice(wanted, limit)
+    if terminal.json:
+        for candidate in chosen:
+            terminal.data(candidate_record(history, candidate))
+        return
+    view = View.of(history, terminal)
+    terminal.show(table((_line(view, candidate) for candidate in chosen), "llrrrll"))
+
+
+def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
+    evaluation = history.evaluation(candidate.commit)
+    has_failed = evaluation is not None and evaluation.counts and not evaluation.ok
+    return (has_failed or not failed) and agent in (None, candidate.agent)
+
+
+def _line(view: View, candidate: Candidate) -> list[Text]:
+    commit = candidate.commit
+    return [
+        view.glyph(commit),
+        view.name(commit),
+        view.score(commit),
+        view.gain(commit, candidate.parents),
+        view.age(candidate),
+        Text(first_line(candidate.agent)),
+        view.title(candidate),
+    ]

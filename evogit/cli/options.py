@@ -1,0 +1,138 @@
+"""Options that all commands share, what they mean, and what the shell may complete."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from evogit.cli.terminal import Terminal
+from evogit.core import EvoGitError, NotFoundError
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """Options given before the command's name."""
+
+    repo: str | None = None
+    color: str = "auto"
+
+
+repo_option = click.option(
+    "-C", "--repo", metavar="DIR", type=click.Path(), help="The Git repository; default: the one you are in."
+)
+color_option = click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), help="Colours; default: auto, which heeds NO_COLOR."
+)
+name_option = click.option("--name", metavar="RUN", help="The run's name; needed when there are several.")
+sandbox_option = click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "docker", "bubblewrap", "none"]),
+    default="auto",
+    show_default=True,
+    help="What isolates candidates; `none` does not.",
+)
+
+
+def with_terminal(command: Command) -> Command:
+    """Give a command `--json`, `--color` and a `terminal` to write to."""
+
+    @color_option
+    @click.option("--json", "as_json", is_flag=True, help="Data for programs instead of text.")
+    @click.pass_context
+    @functools.wraps(command)
+    def wrapped(context: click.Context, /, color: str | None, as_json: bool, **rest: Any) -> Any:
+        return command(terminal=Terminal(color or defaults(context).color, as_json), **rest)
+
+    return wrapped
+
+
+def with_repo(command: Command) -> Command:
+    """Give a command `-C DIR`, as `repo`: the folder that was named there or before the command, or None."""
+
+    @repo_option
+    @click.pass_context
+    @functools.wraps(command)
+    def wrapped(context: click.Context, /, repo: str | None, **rest: Any) -> Any:
+        return command(repo=repo or defaults(context).repo, **rest)
+
+    return wrapped
+
+
+def with_run(command: Command) -> Command:
+    """Give a command `-C DIR` and `--name RUN`, and the run that they mean as `place`."""
+
+    @name_option
+    @with_repo
+    @functools.wraps(command)
+    def wrapped(repo: str | None, name: str | None, **rest: Any) -> Any:
+        from evogit.cli.place import open_place
+
+        return command(place=open_place(repo, name), **rest)
+
+    return wrapped
+
+
+def defaults(context: click.Context) -> Defaults:
+    """What was given before the command's name."""
+    found: Defaults = context.find_root().obj or Defaults()
+    return found
+
+
+# --- what a person names ------------------------------------------------------------------------------------------
+
+
+class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on only
+    """`best`, `seed`, an agent's name or the beginning of an id."""
+
+    name = "rev"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names always, ids once a digit is typed."""
+        from evogit.cli.place import open_place
+        from evogit.review import agents
+
+        try:
+            place = open_place(ctx.params.get("repo") or defaults(ctx).repo, ctx.params.get("name"))
+        except EvoGitError:
+            return []
+        history = place.history
+        words = [CompletionItem(word) for word in ("best", "seed", *agents(history)) if word.startswith(incomplete)]
+        found = history.phylogeny.starting_with(incomplete) if incomplete else []
+        return words + [CompletionItem(each.commit[:10], help=each.title) for each in found[-50:]]
+
+
+class TaskName(click.ParamType):  # type: ignore[type-arg]
+    """A task of the gallery, or a folder."""
+
+    name = "task"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The gallery's names, then folders."""
+        from evogit.config import gallery
+
+        names = [CompletionItem(name) for name in gallery() if name.startswith(incomplete)]
+        return names or [CompletionItem(incomplete, type="dir")]
+
+
+REVISION, TASK = Revision(), TaskName()
+
+
+def folder_hint(here: Path) -> str:
+    """Names folders below `here` that hold runs of ours, for errors."""
+    found = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
+    return f"; perhaps: {', '.join(f'-C {name}' for name in found[:3])}" if found else ""
+
+
+def nothing_here(here: Path) -> NotFoundError:
+    """The error for a command that needs a run where there is none."""
+    return NotFoundError(
+        f"expected a Git repository with an evogit.toml or a run, and {here} lies in none{folder_hint(here)}"
+    )

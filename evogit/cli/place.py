@@ -1,0 +1,102 @@
+"""Where a command works: which repository, which run."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.cli.options import nothing_here
+from evogit.config import REPOSITORY_FILE, Task, find_task, load_repository_task
+from evogit.core import NotFoundError, UsageError
+from evogit.history import History
+from evogit.repository import Journal, Repository
+from evogit.review import open_run
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run, its repository, and the journal that keeps the history up to date."""
+
+    repository: Repository
+    history: History
+    journal: Journal
+
+    def hint(self, command: str) -> str:
+        """A command line that does `command` on this run from where the person is."""
+        several = f" --name {self.history.run}" if len(self.repository.runs()) > 1 else ""
+        return f"evogit {_from_here(self.repository)}{command}{several}"
+
+
+def open_place(repo: str | None, name: str | None) -> Place:
+    """The run that `-C` and `--name` mean, or the one here.
+
+    Raises:
+        NotFoundError: there is none.
+        UsageError: there are several.
+    """
+    repository = find_repository(repo)
+    return Place(repository, *open_run(repository, name))
+
+
+def find_repository(repo: str | None) -> Repository:
+    """The repository named with `-C`, or the one that the person is in if it has to do with EvoGit."""
+    if repo is not None:
+        return Repository.discover(Path(repo))
+    here = Path.cwd()
+    found = _discover(here)
+    if found is None or not (found.runs() or (found.path / REPOSITORY_FILE).is_file()):
+        raise nothing_here(here)
+    return found
+
+
+def place_to_run(task: Task, repo: str | None, name: str) -> Repository:
+    """The repository that a run of `task` begins or goes on in; created when there is none yet."""
+    if repo is not None:
+        return _open_or_create(Path(repo))
+    if task.seed is None:
+        return Repository.discover(task.folder)
+    here = _discover(Path.cwd())
+    if here is not None and name in here.runs():
+        return here
+    return _open_or_create(Path(f"evogit-{task.name}"))
+
+
+def task_here(repo: str | None, name: str | None) -> Task:
+    """The task of the repository that the person is in: its evogit.toml, else that of its run.
+
+    Raises:
+        UsageError: the run's task is neither there nor in the gallery.
+    """
+    repository = find_repository(repo)
+    if (repository.path / REPOSITORY_FILE).is_file():
+        return load_repository_task(repository.path)
+    history, _ = open_run(repository, name)
+    task = history.started.task if history.started else ""
+    try:
+        return find_task(task)
+    except NotFoundError as error:
+        raise UsageError(f"expected the folder of the task {task}: evogit run FOLDER") from error
+
+
+def _open_or_create(path: Path) -> Repository:
+    try:
+        return Repository.open(path)
+    except NotFoundError:
+        inside = path.is_dir() and any(path.iterdir())
+        return Repository.discover(path) if inside and _discover(path) else Repository.create(path)
+
+
+def _discover(path: Path) -> Repository | None:
+    try:
+        return Repository.discover(path)
+    except NotFoundError:
+        return None
+
+
+def _from_here(repository: Repository) -> str:
+    """The option that leads from the current folder to the repository; empty when the person is in it."""
+    here, place = Path.cwd(), repository.path
+    if here == place or place in here.parents:
+        return ""
+    return f"-C {shlex.quote(str(place.relative_to(here) if here in place.parents else place))} "

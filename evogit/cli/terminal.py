@@ -1,0 +1,176 @@
+"""The two streams of a command: data on stdout, progress on stderr; colours, symbols, pager and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """Every symbol that is drawn; lines of the graph by the sides they leave on: up 1, down 2, left 4, right 8."""
+
+    lines: str
+    broken: str
+    best: str
+    scored: str
+    failed: str
+    pending: str
+    seed: str
+    promoted: str
+    pruned: str
+    folded: str
+    mark: str
+    dot: str
+    more: str
+    full: str
+    empty: str
+    levels: str
+
+
+PRETTY = Glyphs(
+    lines=" ╵╷│╴╯╮┤╶╰╭├─┴┬┼",
+    broken="┊",
+    best="★",
+    scored="●",
+    failed="○",
+    pending="◌",
+    seed="◆",
+    promoted="✚",
+    pruned="✂",
+    folded="▸",
+    mark="←",
+    dot="·",
+    more="…",
+    full="█",
+    empty="░",
+    levels="▁▂▃▄▅▆▇█",
+)
+PLAIN = Glyphs(
+    lines=" '.|-'.+-'.+-+++",
+    broken=":",
+    best="@",
+    scored="*",
+    failed="o",
+    pending="?",
+    seed="#",
+    promoted="+",
+    pruned="x",
+    folded=">",
+    mark="<-",
+    dot="-",
+    more="~",
+    full="#",
+    empty=".",
+    levels="_.:-=+*#",
+)
+
+
+class Terminal:
+    """Where a command writes. `color` is `auto`, `always` or `never`; `json` asks for data instead of text."""
+
+    def __init__(self, color: str, json: bool) -> None:
+        self.json = json
+        self.out = _console(sys.stdout, color)
+        self.err = _console(sys.stderr, color)
+        self.glyphs = PRETTY if _speaks_unicode(sys.stdout) else PLAIN
+        self.err_glyphs = PRETTY if _speaks_unicode(sys.stderr) else PLAIN
+
+    @property
+    def interactive(self) -> bool:
+        """Whether there is a person who can answer."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    @property
+    def live(self) -> bool:
+        """Whether progress can be drawn in place."""
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def show(self, lines: Iterable[Text]) -> None:
+        """Print lines; on a terminal they are cut to its width, and paged when they are more than it is high."""
+        lines = list(lines)
+        if not sys.stdout.isatty():
+            self._print(lines)
+            return
+        for line in lines:
+            line.truncate(self.out.width, overflow="ellipsis" if self.glyphs is PRETTY else "crop")
+        pager = _pager() if len(lines) >= self.out.height else None
+        if pager is None:
+            self._print(lines)
+            return
+        with self.out.capture() as captured:
+            self._print(lines)
+        _page(pager, captured.get())
+
+    def _print(self, lines: Iterable[Text]) -> None:
+        for line in lines:
+            self.out.print(line, soft_wrap=True)
+
+    def data(self, record: Mapping[str, Any]) -> None:
+        """Print one JSON object on a line of its own; nothing in it can reach the terminal unescaped."""
+        sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
+
+    def note(self, text: str | Text, style: str = "") -> None:
+        """Say something beside the data."""
+        self.err.print(text if isinstance(text, Text) else Text(text), style=style, soft_wrap=True)
+
+
+def _console(stream: TextIO, color: str) -> Console:
+    plain = color == "never" or (color == "auto" and ("NO_COLOR" in os.environ or not stream.isatty()))
+    return Console(
+        file=stream,
+        color_system=None if plain else "auto",
+        force_terminal=True if color == "always" else None,
+        no_color=plain,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def _speaks_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def _pager() -> str | None:
+    """The pager that Git would use, None for none."""
+    for name in ("GIT_PAGER", "PAGER"):
+        if name in os.environ:
+            return None if os.environ[name] in ("", "cat") else os.environ[name]
+    return "less" if shutil.which("less") else None
+
+
+def _page(pager: str, text: str) -> None:
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+    with subprocess.Popen(
+        pager, shell=True, stdin=subprocess.PIPE, text=True, env=environment, errors="replace"
+    ) as less:
+        try:
+            less.communicate(text)
+        except (BrokenPipeError, KeyboardInterrupt):  # the reader has seen enough
+            less.wait()
+
+
+def table(rows: Iterable[Iterable[Text | str]], align: str, gap: str = "  ") -> list[Text]:
+    """Rows of cells as aligned lines without trailing spaces; `align` has an `l` or `r` for each column."""
+    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    widths = [max((row[i].cell_len for row in cells if i < len(row)), default=0) for i in range(len(align))]
+    lines = []
+    for row in cells:
+        line = Text()
+        for i, cell in enumerate(row):
+            pad = " " * (widths[i] - cell.cell_len)
+            line.append_text(Text.assemble(gap if i else "", *((pad, cell) if align[i] == "r" else (cell, pad))))
+        line.rstrip()
+        lines.append(line)
+    return lines

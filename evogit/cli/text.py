@@ -1,0 +1,85 @@
+"""Words and numbers as a person reads them; what candidates and models wrote is made harmless here."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Unicode categories of characters that a terminal acts upon or does not show."""
+
+
+def escape(text: str) -> str:
+    r"""Foreign text with everything but printable characters and tabs as `\x1b`, `\u202e` and so on."""
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\t" or unicodedata.category(c) not in UNSEEN else _code(c) for c in text)
+
+
+def _code(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def decimals(*values: float | None) -> int:
+    """How many decimals show about five significant digits of the largest value."""
+    size = max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
+    return min(max(4 - math.floor(math.log10(size)), 0), 9)
+
+
+def number(value: float | None, places: int) -> str:
+    """A value with a fixed number of decimals; a dash when there is none."""
+    return "-" if value is None else f"{value:,.{places}f}"
+
+
+def change(value: float | None, places: int) -> str:
+    """A difference with its sign; a tiny one keeps one digit of its own instead of reading as zero."""
+    if value is None:
+        return ""
+    fixed = f"{value:+,.{places}f}"
+    return f"{value:+.0e}" if value and not any(c in "123456789" for c in fixed) else fixed
+
+
+def percent(share: float | None) -> str:
+    """A share of one as percent; a dash when there is none."""
+    return "-" if share is None else f"{share * 100:.1f} %"
+
+
+def age(seconds: float) -> str:
+    """How long ago, in the largest unit that fits: `12s`, `5m`, `3h`, `4d`."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(int(seconds), 0)}s"
+
+
+def clock(seconds: float) -> str:
+    """A duration as `0:41` or `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def count(amount: int, noun: str) -> str:
+    """`1 agent`, `1,204 candidates`."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
+def bar(share: float, width: int, full: str, empty: str) -> str:
+    """A bar that is filled to `share` of its width."""
+    filled = round(min(max(share, 0.0), 1.0) * width)
+    return full * filled + empty * (width - filled)
+
+
+def sparkline(values: Sequence[float], width: int, levels: str, *, falling: bool = False) -> str:
+    """A line of bars for values in order of time, at most `width` of them; the best one is the highest.
+
+    `falling` says that lower values are better.
+    """
+    if not values:
+        return ""
+    step = max(len(values) / width, 1.0)
+    picked = [values[min(int((i + 1) * step) - 1, len(values) - 1)] for i in range(min(len(values), width))]
+    low, high = min(values), max(values)
+    shares = [(value - low) / (high - low) if high > low else 1.0 for value in picked]
+    return "".join(levels[round((1 - share if falling else share) * (len(levels) - 1))] for share in shares)

@@ -1,0 +1,109 @@
+"""What people decide about the graph: what it would change, whether it is possible, and writing it down."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+from evogit.core import Decision, Entry, RefusedError
+from evogit.history import History
+from evogit.repository import Journal
+from evogit.review.runs import agents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a decision changes: candidates by id, and the individuals of agents as name -> (before, after)."""
+
+    pruned: frozenset[str]
+    restored: frozenset[str]
+    promoted: frozenset[str]
+    demoted: frozenset[str]
+    best: tuple[str | None, str | None]
+    moved: dict[str, tuple[str, str]]
+
+
+def effect(history: History, decision: Decision) -> Effect:
+    """What `decision` would change if it were made now.
+
+    Raises:
+        RefusedError: it cannot be made; the message says why.
+    """
+    if obstacle := _obstacle(history, decision):
+        raise RefusedError(obstacle)
+    after = _what_if(history, decision)
+    heads = {agent: (history.head(agent), after.head(agent)) for agent in agents(history)} if history.seed else {}
+    return Effect(
+        pruned=frozenset(after.pruned - history.pruned),
+        restored=frozenset(history.pruned - after.pruned),
+        promoted=frozenset(after.promoted - history.promoted),
+        demoted=frozenset(history.promoted - after.promoted),
+        best=(history.best, after.best),
+        moved={agent: pair for agent, pair in heads.items() if pair[0] != pair[1]},
+    )
+
+
+def decide(history: History, journal: Journal, decision: Decision) -> Entry:
+    """Append the decision to the journal that feeds `history`.
+
+    Raises:
+        RefusedError: it cannot be made, or no longer since somebody decided meanwhile.
+    """
+    entry = journal.append(decision, unless=lambda: bool(_obstacle(history, decision)))
+    if entry is None:
+        raise RefusedError(_obstacle(history, decision))
+    return entry
+
+
+def standing(history: History) -> list[Entry]:
+    """The decisions that no later one takes back, those to undo included, oldest first."""
+    undone: set[str] = set()
+    found: list[Entry] = []
+    for entry in reversed(history.decisions):
+        if entry.id not in undone:
+            found.append(entry)
+            undone.add(getattr(entry.event, "undoes", ""))
+    return found[::-1]
+
+
+def _what_if(history: History, decision: Decision) -> History:
+    """The history with one more decision; the given one stays as it is."""
+    after = copy.copy(history)
+    after.decisions = list(history.decisions)
+    after.records = list(history.records)
+    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=decision))
+    return after
+
+
+def _obstacle(history: History, decision: Decision) -> str:
+    """Why the decision cannot be made, in one sentence; empty when it can."""
+    if decision.kind == "undo":
+        return _undo_obstacle(history, decision.undoes)
+    commit = decision.candidates[0]
+    short = commit[:7]
+    if commit not in history.phylogeny:
+        return f"expected a candidate of the run {history.run}, got {short}; see `evogit log`"
+    if decision.kind == "promote":
+        return _promote_obstacle(history, commit, short)
+    if commit == history.seed:
+        return f"{short} is the seed, which every candidate descends from; prune one of its children instead"
+    everything = history.phylogeny.descendants(commit) if decision.subtree else {commit}
+    return f"{short} is pruned already; see `evogit decisions`" if everything <= history.pruned else ""
+
+
+def _promote_obstacle(history: History, commit: str, short: str) -> str:
+    if commit in history.promoted:
+        return f"{short} is promoted already; see `evogit decisions`"
+    if commit in history.pruned:
+        return f"{short} is pruned; undo that first, see `evogit decisions`"
+    if history.fitness(commit) is None:
+        return f"{short} has no valid evaluation, so there is nothing to favour; see `evogit show {short}`"
+    return ""
+
+
+def _undo_obstacle(history: History, undoes: str) -> str:
+    if any(entry.id == undoes for entry in standing(history)):
+        return ""
+    if any(entry.id == undoes for entry in history.decisions):
+        return f"the decision {undoes[:7]} was undone already; see `evogit decisions`"
+    return f"expected a decision of the run {history.run}, got {undoes[:7]!r}; see `evogit decisions`"

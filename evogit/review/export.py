@@ -1,0 +1,72 @@
+"""Writes a candidate's files into a folder of a person's own choice, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from evogit.core import Candidate, RefusedError
+from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
+from evogit.schema import is_safe_path
+
+LINK = 0o120000
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many files were written, and the paths that were left out, each with the reason."""
+
+    files: int
+    skipped: tuple[tuple[str, str], ...]
+
+
+def export(repository: Repository, candidate: Candidate, folder: Path) -> Exported:
+    """Write the candidate's files into `folder`, which must be empty or absent.
+
+    Files come first and symbolic links last, so that nothing is ever written through a link; a link that leads out
+    of the folder is left out.
+
+    Raises:
+        RefusedError: the folder holds something already.
+    """
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one")
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = repository.trees.entries(candidate.tree)
+    reasons = {entry.path: _reason(repository, entry) for entry in entries}
+    kept = [entry for entry in entries if not reasons[entry.path]]
+    for entry in sorted(kept, key=lambda entry: entry.mode == LINK):
+        _write(folder / entry.path, entry, repository.trees.blob(entry.blob))
+    return Exported(len(kept), tuple((path, reason) for path, reason in reasons.items() if reason))
+
+
+def _reason(repository: Repository, entry: TreeEntry) -> str:
+    """Why an entry is left out; empty when it is written."""
+    if not is_safe_path(entry.path):
+        return "an unsafe path"
+    if entry.mode in (FILE, EXECUTABLE):
+        return ""
+    if entry.mode != LINK:
+        return "a submodule"
+    target = os.fsdecode(repository.trees.blob(entry.blob))
+    return "" if _stays_inside(entry.path, target) else f"a link out of the folder, to {target!r}"
+
+
+def _stays_inside(path: str, target: str) -> bool:
+    """Whether a link at `path` leads to a place below the root, whatever the other links are."""
+    parts = target.split("/")
+    ups = len(list(takewhile("..".__eq__, parts)))
+    return parts[0] != "" and "\0" not in target and ups <= path.count("/") and ".." not in parts[ups:]
+
+
+def _write(path: Path, entry: TreeEntry, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if entry.mode == LINK:
+        path.symlink_to(os.fsdecode(content))
+        return
+    with path.open("xb") as file:
+        file.write(content)
+    if entry.mode == EXECUTABLE:
+        path.chmod(path.stat().st_mode | 0o111)

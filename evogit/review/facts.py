@@ -1,0 +1,108 @@
+"""What is known about candidates and runs as JSON objects of a fixed shape (`schema` 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from evogit.core import Candidate
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review.runs import agents
+
+SCHEMA = 1
+"""Grows when a key of any object here changes its meaning; new keys may come at any time."""
+
+Record = dict[str, Any]
+
+
+def candidate_record(history: History, candidate: Candidate) -> Record:
+    """Everything about one candidate; `status` is None and `metrics` empty until it is evaluated."""
+    commit, evaluation = candidate.commit, history.evaluation(candidate.commit)
+    judged: Record = {"status": None, "metrics": {}, "split": history.split, "reason": "", "judged": None, "cost": None}
+    if evaluation:
+        judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
+        judged |= {"metrics": dict(evaluation.metrics), "cost": asdict(evaluation.cost)}
+    return {
+        "schema": SCHEMA,
+        **asdict(candidate),
+        "parents": list(candidate.parents),
+        **judged,
+        "best": commit == history.best,
+        "pruned": commit in history.pruned,
+        "promoted": commit in history.promoted,
+    }
+
+
+def graph_record(history: History, shown: Iterable[str]) -> Record:
+    """The shown candidates and the parent edges between them; `folded` is the number of those not shown."""
+    chosen = set(shown)
+    candidates = [candidate for candidate in history.phylogeny if candidate.commit in chosen]
+    edges = [
+        {"child": candidate.commit, "parent": parent, "index": index}
+        for candidate in candidates
+        for index, parent in enumerate(candidate.parents)
+        if parent in chosen
+    ]
+    return {
+        "schema": SCHEMA,
+        "run": history.run,
+        "candidates": [candidate_record(history, candidate) for candidate in candidates],
+        "edges": edges,
+        "folded": len(history.phylogeny) - len(candidates),
+    }
+
+
+def status_record(repository: Repository, history: History) -> Record:
+    """How a run stands: what was asked and done, the best against the seed, where each agent is."""
+    start, counts = history.started, history.counts
+    return {
+        "schema": SCHEMA,
+        "run": history.run,
+        "task": start.task if start else None,
+        "repository": str(repository.path),
+        "split": history.split,
+        "metric": asdict(history.metric),
+        "settings": dict(start.settings) if start else {},
+        "candidates": len(history.phylogeny),
+        **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},
+        "proposals": counts.proposals,
+        "pending": len(history.pending),
+        "best": _point(history, history.best),
+        "seed": _point(history, history.seed),
+        "gap_closed": gap_closed(history, history.best),
+        "agents": [_agent(history, name) for name in agents(history)],
+        "promoted": sorted(history.promoted),
+        "pruned": len(history.pruned),
+        "engines": repository.engines(history.run).alive(),
+        "stopped_because": history.stopped.reason if history.stopped else None,
+    }
+
+
+def gap_closed(history: History, commit: str | None) -> float | None:
+    """The share of the distance from the seed to the best known value that `commit` has covered.
+
+    None where that says nothing: the value is published for the split `train` alone, or there is none.
+    """
+    value = history.fitness(commit) if commit else None
+    seed = history.fitness(history.seed) if history.seed else None
+    if value is None or seed is None or history.split != "train":
+        return None
+    return history.metric.gap_closed(value, seed)
+
+
+def _point(history: History, commit: str | None) -> Record | None:
+    if commit is None:
+        return None
+    evaluation, holdout = history.evaluation(commit), history.evaluation(commit, "holdout")
+    return {
+        "commit": commit,
+        "metrics": dict(evaluation.metrics) if evaluation else {},
+        "holdout": dict(holdout.metrics) if holdout and holdout.ok else None,
+    }
+
+
+def _agent(history: History, name: str) -> Record:
+    population = history.started.population if history.started else ""
+    return {"name": name, "ref": population + name, "commit": history.head(name) if history.seed else None}

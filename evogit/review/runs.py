@@ -1,0 +1,54 @@
+"""Finds what a person names: a run of a repository, an agent, a candidate."""
+
+from __future__ import annotations
+
+import re
+
+from evogit.core import Candidate, NotFoundError, UsageError
+from evogit.history import History
+from evogit.repository import Journal, Repository
+
+
+def open_run(repository: Repository, name: str | None = None) -> tuple[History, Journal]:
+    """The history of a run, and the journal that keeps it up to date with every `refresh`.
+
+    Raises:
+        NotFoundError: there is no such run.
+        UsageError: no name was given and there are several runs.
+    """
+    runs = repository.runs()
+    if name is None and len(runs) > 1:
+        raise UsageError(f"{repository.path} has several runs; name one with --name: {', '.join(runs)}")
+    if not runs:
+        raise NotFoundError(f"{repository.path} has no run yet; begin one with `evogit run TASK`")
+    if name is not None and name not in runs:
+        raise NotFoundError(f"expected a run of {repository.path}, got {name!r}; there is {', '.join(runs)}")
+    history = History(name or runs[0])
+    return history, repository.journal(history.run, history.apply)
+
+
+def agents(history: History) -> list[str]:
+    """The names of all agents that ever took part: `a2` before `a10`."""
+    names = {agent for engine in history.engines.values() for agent in engine.agents} | history.heads.keys()
+    return sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
+
+
+def resolve(history: History, revision: str) -> Candidate:
+    """The candidate that `best`, `seed`, an agent's name or an (abbreviated) id stands for.
+
+    Raises:
+        NotFoundError: it stands for none, or for several.
+    """
+    if revision == "best":
+        return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best one")]
+    if revision == "seed":
+        return history.phylogeny[_present(history.seed, "no seed yet")]
+    if revision in agents(history):
+        return history.phylogeny[history.head(revision)]
+    return history.phylogeny.find(revision)
+
+
+def _present(commit: str | None, otherwise: str) -> str:
+    if commit is None:
+        raise NotFoundError(f"the run has {otherwise}; see `evogit status`")
+    return commit

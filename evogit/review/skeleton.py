@@ -1,0 +1,79 @@
+"""Which candidates a person wants to see, and how those are connected when the others are left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from evogit.core import Candidate
+from evogit.history import History
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The way down to `parent`, a shown candidate; it is not `direct` when it leads through some that are not."""
+
+    parent: str
+    direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A shown candidate, its nearest shown ancestors, and how many candidates are folded into it."""
+
+    candidate: Candidate
+    edges: tuple[Edge, ...]
+    folded: int
+
+
+def landmarks(history: History) -> list[str]:
+    """What a person looks for, the most telling first.
+
+    The seed, the best, what people decided about, the agents' individuals, then every candidate that was the best
+    when it was evaluated, the largest step first.
+    """
+    fitness = [history.fitness(commit) or 0.0 for commit in history.records]
+    steps = [abs(new - old) for old, new in zip([0.0, *fitness], fitness, strict=False)]
+    records = [commit for _, commit in sorted(zip(steps, history.records, strict=True), reverse=True)]
+    named = [commit for entry in history.in_force() for commit in getattr(entry.event, "candidates", ())]
+    wanted = [history.seed, history.best, *named, *history.living(), *records]
+    return list(dict.fromkeys(commit for commit in wanted if commit and commit in history.phylogeny))
+
+
+def skeleton(history: History) -> set[str]:
+    """The landmarks and their ancestors; all else is a dead end."""
+    return history.phylogeny.skeleton(landmarks(history))
+
+
+def most_telling(history: History, shown: Collection[str], limit: int) -> set[str]:
+    """At most `limit` of the shown candidates: the landmarks first, then the youngest."""
+    first = [commit for commit in landmarks(history) if commit in shown]
+    young = sorted(shown, key=lambda commit: -history.phylogeny[commit].number)
+    return set(list(dict.fromkeys([*first, *young]))[:limit])
+
+
+def expanded(history: History, shown: Iterable[str], commits: Iterable[str]) -> set[str]:
+    """What is shown when the dead ends below `commits` are unfolded."""
+    return set(shown) | history.phylogeny.descendants(*commits)
+
+
+def rows(history: History, shown: Collection[str]) -> list[Row]:
+    """The shown candidates, the youngest first; `shown` must hold the seed.
+
+    Every other candidate is folded into its nearest shown ancestor along first parents.
+    """
+    owner: dict[str, str] = {}
+    for candidate in history.phylogeny:
+        commit = candidate.commit
+        owner[commit] = commit if commit in shown else owner[candidate.parents[0]]
+    sizes = Counter(owner.values())
+    kept = (candidate for candidate in history.phylogeny if candidate.commit in shown)
+    return [Row(each, _edges(each, owner), sizes[each.commit] - 1) for each in kept][::-1]
+
+
+def _edges(candidate: Candidate, owner: dict[str, str]) -> tuple[Edge, ...]:
+    edges: dict[str, Edge] = {}
+    for parent in candidate.parents:
+        edges.setdefault(owner[parent], Edge(owner[parent], owner[parent] == parent))
+    return tuple(edges.values())
