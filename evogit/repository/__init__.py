@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -108,6 +109,14 @@ class Repository:
     def host(self) -> str:
         """The name of this clone."""
         return engines.host_name(self.common)
+
+    @property
+    def user(self) -> str:
+        """The person's name as Git knows it, else as the machine does."""
+        try:
+            return clean_title(self._repo.config["user.name"])
+        except KeyError:
+            return getpass.getuser()
 
     # --- one run ------------------------------------------------------------------------------------------------
 
