@@ -114,7 +114,7 @@ class Repository:
     def user(self) -> str:
         """The person's name as Git knows it, else as the machine does."""
         try:
-            return clean_title(self._repo.config["user.name"])
+            return clean_title(self._repo.config["user.name"] or "")
         except KeyError:
             return getpass.getuser()
 
