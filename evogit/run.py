@@ -36,7 +36,7 @@ from evogit.selection.elitist import Elitist
 from evogit.settings import Settings
 from evogit.start import Start, generator
 from evogit.turns import FreeTurns, OrderedTurns, Turns
-from evogit.verdicts import Judge, Verdict
+from evogit.verdicts import Executor, Judge, Verdict
 
 __all__ = ["Observer", "Run", "Settings"]
 
@@ -62,7 +62,8 @@ class Observer(Protocol):
 class Run:
     """One engine at work on a run. `evolve` returns when a limit is reached or `stop` was called.
 
-    `agents` (default: mutators) and `selector` (default: elitist) can be given by library users.
+    Library users can give `agents` (default: mutators), a `selector` (default: elitist) and an `executor` that is
+    ready (default: the task's evaluator in sandboxes on this machine).
     """
 
     def __init__(
@@ -75,13 +76,14 @@ class Run:
         *,
         agents: Sequence[Agent] = (),
         selector: Selector | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self.repository, self.task, self.settings = repository, task, settings
         self.history = History(name)
         self._observer: Observer | None = None  # what happened before is no news
         self.journal = repository.journal(name, self._take)
         self._observer = observer
-        self._agents, self._selector = agents, selector or Elitist()
+        self._agents, self._selector, self._executor = agents, selector or Elitist(), executor
         self._projections = Projections(repository, self.history)
         self._breeder = Breeder(repository, task, self.history.phylogeny)
         self._asked: tuple[StopReason, str] | None = None
@@ -105,11 +107,10 @@ class Run:
         """
         async with AsyncExitStack() as stack:
             start = self._enter(stack)
-            evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
-            await stack.enter_async_context(evaluator)
+            executor = self._executor or await stack.enter_async_context(self._evaluator())
             agents = self._agents or self._mutators(stack)
-            self._judge = Judge(self.repository, self.journal, self.history, self.task, evaluator)
-            names = start.begin(evaluator, len(agents), joined=self.settings.join)
+            self._judge = Judge(self.repository, self.journal, self.history, self.task, executor)
+            names = start.begin(executor, len(agents), joined=self.settings.join)
             try:
                 await self._finish_what_was_left(start, names)
                 await self._live_together(names, agents)
@@ -141,6 +142,9 @@ class Run:
         self.journal.refresh()
         start.check()
         return start
+
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
 
     def _mutators(self, stack: AsyncExitStack) -> list[Agent]:
         pool = stack.enter_context(mutator_pool(min(self.settings.agents, os.cpu_count() or 1)))

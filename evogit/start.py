@@ -11,9 +11,9 @@ from typing import Any
 
 from evogit.config import Task
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted
-from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.repository import Journal, Repository
+from evogit.verdicts import Executor
 
 EPOCH = 946_684_800
 """2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
@@ -54,7 +54,7 @@ class Start:
         if began.split != self.split:
             raise RefusedError(f"this run judges on the split {began.split!r}, not {self.split!r}; {ways}")
 
-    def begin(self, evaluator: Evaluator, agents: int, *, joined: bool) -> list[str]:
+    def begin(self, evaluator: Executor, agents: int, *, joined: bool) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names."""
         names = self._names(agents, joined=joined)
         began = self.history.started

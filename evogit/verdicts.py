@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
 from evogit.config import Task
 from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError
-from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.schema import matches
 
 FAULTS = 3
 """Errors of the evaluator in a row after which a run stops."""
+
+
+class Executor(Protocol):
+    """Who judges trees: an `Evaluator` on this machine, or whatever a library user gives to `Run`."""
+
+    digest: str
+    provider: str
+    image: str
+    needs_seed: bool
+
+    @property
+    def judged(self) -> Literal["outside", "inside"]:
+        """Whether the score is computed out of the candidate's reach."""
+        ...
+
+    def key(self, tree: str, split: str, repeat: int = 0) -> str:
+        """Identifies everything that an evaluation's result depends on."""
+        ...
+
+    async def evaluate(
+        self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
+    ) -> tuple[Evaluation, Evidence]:
+        """Judge the tree whose tar archive, without withheld paths, is `files`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +52,7 @@ class Judge:
     """Judges candidates of one run on its evaluator."""
 
     def __init__(
-        self, repository: Repository, journal: Journal, history: History, task: Task, evaluator: Evaluator
+        self, repository: Repository, journal: Journal, history: History, task: Task, evaluator: Executor
     ) -> None:
         self._repository, self._journal, self._history = repository, journal, history
         self._task, self._evaluator = task, evaluator
