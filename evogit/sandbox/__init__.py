@@ -19,9 +19,10 @@ class Limits:
     """What one session may use. Sizes are in bytes, times in seconds.
 
     `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous
-    request, so imports and start-up belong to the first. `memory` and `processes` are for all processes of the
-    session together, `disk` for everything it writes, `output` for stdout and stderr each, per session,
-    `reply` for one value that comes back from a call.
+    request, so imports and start-up belong to the first. `memory` and `processes` (threads count) are for all
+    processes of the session together, `disk` for everything it writes, which counts as memory too where the disk is
+    in memory. `output` is for stdout and stderr each, of all calls together and of each run; `reply` for one value
+    that comes back from a call, and for the files of one run together.
     """
 
     wall: float = 10.0
@@ -66,6 +67,8 @@ class Completed:
     stderr: bytes
     breach: Breach | None
     usage: Usage
+    detail: str = ""
+    """One sentence about the breach, or about the end of the sandbox."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The files asked for with `out`, as far as they exist and are regular."""
 
@@ -83,7 +86,10 @@ class Session(Protocol):
         ...
 
     def stream(self, target: str, items: Iterator[bytes], *, wall: float | None = None) -> Iterator[Reply]:
-        """Call `target` once per JSON item (its one argument), lazily: the next item is sent after the reply is taken."""
+        """Call `target` once per JSON item (its one argument), lazily: the next is sent after the reply is taken.
+
+        A reply with a failure is the last one.
+        """
         ...
 
     def run(

@@ -1,0 +1,66 @@
+"""Turns a tar archive into what a supervisor unpacks: a checked list of entries, and their contents in a row."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from evogit.core import SandboxError
+
+Entry = tuple[str, str, int]
+"""Path, kind (file, executable, link, folder) and size in bytes of the content; that of a link is its target."""
+
+
+def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:
+    """List an archive of regular files, folders and symbolic links.
+
+    Raises:
+        SandboxError: when it is no tar archive, has other kinds of members, or one that would leave the folder.
+    """
+    entries: list[Entry] = []
+    contents: list[bytes] = []
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+            for path, kind, content in _members(tar):
+                entries.append((path, kind, len(content)))
+                contents.append(content)
+    except tarfile.TarError as error:
+        raise SandboxError(
+            f"expected a tar archive of the candidate's files, got one that is broken: {error}"
+        ) from error
+    check_paths([path for path, kind, _ in entries if kind != "folder"])
+    return entries, b"".join(contents)
+
+
+def check_paths(paths: Sequence[str]) -> None:
+    """Refuse paths that are not inside the folder, or below one another, or twice the same.
+
+    Raises:
+        SandboxError: naming the first such path.
+    """
+    leaves = set(paths)
+    if len(leaves) < len(paths):
+        raise SandboxError("expected every file once, got two with the same path")
+    for path in paths:
+        pure = PurePosixPath(path)
+        if pure.is_absolute() or str(pure) != path or {"..", "."} & {*pure.parts} or "\0" in path:
+            raise SandboxError(f"expected paths relative to the candidate's folder, got {path!r}")
+        if any(str(parent) in leaves for parent in pure.parents):
+            raise SandboxError(f"expected a folder above {path!r}, got a file or link")
+
+
+def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, str, bytes]]:
+    for member in tar:
+        path = member.name.removeprefix("./").rstrip("/")
+        if member.isdir() and path in ("", "."):
+            continue
+        if member.isdir():
+            yield path, "folder", b""
+        elif member.issym():
+            yield path, "link", member.linkname.encode("utf-8", "surrogateescape")
+        elif member.isreg() and (file := tar.extractfile(member)):
+            yield path, "executable" if member.mode & 0o100 else "file", file.read()
+        else:
+            raise SandboxError(f"expected files, folders and symbolic links, got another kind of member: {path!r}")

@@ -1,0 +1,146 @@
+"""Sandboxes made by bubblewrap: unprivileged namespaces, a read-only system, one writable tmpfs, a seccomp filter."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from evogit.content import PACKAGE, content
+from evogit.core import EvoGitError, SandboxError
+from evogit.sandbox import Limits, Session
+from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
+from evogit.sandbox.process import JailProcess
+from evogit.sandbox.seccomp import compile_filter
+from evogit.sandbox.session import SupervisedSession
+
+SLACK = 1 << 20
+"""Bytes of the writable disk above the limit, as in the supervisor: a full disk shows as more than the limit."""
+USERS = range(1 << 24, 1 << 30)
+"""User ids for sandboxes of a root engine: above those of people, services and the usual id ranges of containers."""
+DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+"""There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
+SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives")
+"""What libraries below /usr need from /etc."""
+ACCOUNTS = {
+    "/etc/passwd": b"box:x:1000:1000::/box/home:/bin/sh\n",
+    "/etc/group": b"box:x:1000:\n",
+    "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
+}
+
+
+class Bubblewrap:
+    """The provider `bubblewrap`: one jail per session."""
+
+    name = "bubblewrap"
+
+    def __init__(self, rng: random.Random | None = None) -> None:
+        """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
+
+        Args:
+            rng: chooses the user ids of sandboxes when the engine is root; unpredictable by default.
+
+        Raises:
+            SandboxError: when one of them is missing.
+        """
+        bwrap = shutil.which("bwrap")
+        if bwrap is None:
+            raise SandboxError("bubblewrap is not installed (Debian: apt-get install bubblewrap)")
+        self._bwrap = bwrap
+        self._rng = rng or random.SystemRandom()
+        self._privileged = os.geteuid() == 0
+        folder = content("sandbox")
+        self._filter = compile_filter(folder / "seccomp.json")
+        self._python = prepare(*choose(privileged=self._privileged), folder)
+
+    def image(self) -> str:
+        """A digest of what programs find inside: interpreter, libraries, supervisor."""
+        return f"bubblewrap:{self._python.digest[:32]}"
+
+    def open(self, files: bytes, limits: Limits, preload: Sequence[str] = ()) -> Session:
+        """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
+
+        Raises:
+            SandboxError: when bubblewrap cannot do it.
+        """
+        data = [self._filter, *self._python.modules.values(), *ACCOUNTS.values()]
+        handed = [_in_memory(piece) for piece in data]
+        read, write = os.pipe()
+        try:
+            arguments = [self._bwrap, *_arguments(self._python, limits, [file.fileno() for file in handed], write)]
+            user = self._rng.choice(USERS) if self._privileged else None
+            fds = [write, *(file.fileno() for file in handed)]
+            jail = JailProcess(
+                arguments, environment={}, user=user, pass_fds=fds, supervisor=lambda: _supervisor(read, write)
+            )
+        finally:
+            os.close(read)
+            for file in handed:
+                file.close()
+        return SupervisedSession(jail, files, limits, preload)
+
+
+def _arguments(python: Interpreter, limits: Limits, data: list[int], info: int) -> Iterator[str]:
+    """Command line of bubblewrap; `data` are the descriptors of filter, supervisor and accounts, in this order."""
+    fds = map(str, data)
+    yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", str(info))
+    yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box", "--clearenv", "--seccomp", next(fds))
+    for name, value in environment(python.path, "/box").items():
+        yield from ("--setenv", name, value)
+    yield from _system(python)
+    for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
+        yield from ("--ro-bind-data", next(fds), path)
+    yield from ("--proc", "/proc", "--perms", "0700", "--size", str(limits.disk + SLACK), "--tmpfs", "/box")
+    yield from ("--symlink", "box/tmp", "/tmp", "--remount-ro", "/", "--chdir", "/box", "--")
+    yield from (str(python.path), "-s", "-S", "-B", "/supervisor/jail_main.pyc", "/box")
+
+
+def _system(python: Interpreter) -> Iterator[str]:
+    """The read-only part: the host's /usr, the interpreter where it is elsewhere, and a few devices."""
+    for path in ("/usr", *SYSTEM, *map(str, python.folders)):
+        yield from ("--ro-bind-try", path, path)
+    for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
+        if Path(name).is_symlink():
+            yield from ("--symlink", str(Path(name).readlink()), name)
+        else:
+            yield from ("--ro-bind-try", name, name)
+    for hidden in _hidden(("/usr", *map(str, python.folders))):
+        yield from ("--size", "4096", "--tmpfs", str(hidden), "--remount-ro", str(hidden))
+    for device in DEVICES:
+        yield from ("--dev-bind", device, device)
+    yield from ("--symlink", "/box/shm", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd")
+
+
+def _hidden(roots: Sequence[str]) -> Iterator[Path]:
+    """Folders of EvoGit below what programs can read: evaluators are among the content."""
+    for folder in (PACKAGE, *map(_content, ("tasks", "sandbox"))):
+        if folder and any(folder.is_relative_to(root) for root in roots):
+            yield folder
+
+
+def _content(name: str) -> Path | None:
+    try:
+        return content(name)
+    except EvoGitError:
+        return None
+
+
+def _in_memory(data: bytes) -> IO[bytes]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(data)
+    file.seek(0)
+    return file
+
+
+def _supervisor(read: int, write: int) -> int | None:
+    """The pid of the first process inside, as bubblewrap tells it; None when bubblewrap fails."""
+    os.close(write)
+    told = bytearray()
+    while piece := os.read(read, 4096):
+        told += piece
+    return int(json.loads(told)["child-pid"]) if told else None

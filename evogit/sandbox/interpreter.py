@@ -1,0 +1,106 @@
+"""Which Python programs find in a sandbox, and the supervisor compiled for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.core import SandboxError
+
+OLDEST = (3, 11)
+SYSTEM = Path("/usr/bin/python3")
+FIXED = {
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+"""Environment variables of programs in every sandbox: nothing of the host's, and nothing that differs between runs."""
+PROBE = """
+import glob, importlib.util, json, marshal, os, sys
+sources = json.load(sys.stdin)
+header = importlib.util.MAGIC_NUMBER + bytes(12)
+code = {name: compile(text, name + ".py", "exec", dont_inherit=True) for name, text in sources.items()}
+libraries = sorted(os.path.basename(info) for folder in sys.path for info in glob.glob(folder + "/*-info"))
+print(json.dumps({
+    "version": sys.version_info[:2],
+    "about": [sys.version, sys.platform, os.confstr("CS_GNU_LIBC_VERSION"), libraries],
+    "modules": {name: (header + marshal.dumps(body)).hex() for name, body in code.items()},
+}))
+"""
+"""Run by the sandbox's interpreter, outside: only its own compiler writes code that it can load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """A Python for sandboxes: `folders` are what it needs outside /usr, `modules` the supervisor's, compiled for it."""
+
+    path: Path
+    folders: tuple[Path, ...]
+    modules: dict[str, bytes]
+    digest: str
+
+
+def choose(*, privileged: bool) -> tuple[Path, tuple[Path, ...]]:
+    """The engine's own base interpreter, else the system's: path, and the folders that it needs outside /usr.
+
+    `privileged` says that sandboxes run as another user than the engine's.
+
+    Raises:
+        SandboxError: when there is neither.
+    """
+    base = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    prefix = Path(sys.base_prefix).resolve()
+    folders = () if prefix.is_relative_to("/usr") else (prefix / "bin", prefix / "lib")
+    if not privileged or all(map(_open_to_all, (base, *folders))):
+        return base, folders
+    if SYSTEM.exists():
+        return SYSTEM, ()
+    raise SandboxError(
+        f"expected a Python that an unprivileged user can reach, got only {base}; "
+        "install one for all users (Debian: apt-get install python3), or run evogit without root"
+    )
+
+
+def environment(python: Path, box: str) -> dict[str, str]:
+    """All environment variables of programs in the sandbox whose writable folder is `box`."""
+    return {"PATH": f"{python.parent}:/usr/bin:/bin", "HOME": f"{box}/home", "TMPDIR": f"{box}/tmp", **FIXED}
+
+
+def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:
+    """Compile the supervisor in the folder `sources` for an interpreter.
+
+    Raises:
+        SandboxError: when the interpreter does not work or is too old.
+    """
+    texts = {file.stem: file.read_text() for file in sorted(sources.glob("jail_*.py"))}
+    command = [str(path), "-s", "-E", "-c", PROBE]
+    try:
+        probe = subprocess.run(command, input=json.dumps(texts).encode(), capture_output=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxError(f"expected a working Python at {path} for sandboxes, got: {error}") from error
+    found = json.loads(probe.stdout)
+    if tuple(found["version"]) < OLDEST:
+        raise SandboxError(f"expected Python 3.11 or newer for sandboxes, got {found['version']} at {path}")
+    digest = hashlib.sha256(json.dumps([found["about"], texts], sort_keys=True).encode())
+    digest.update(path.resolve().read_bytes())
+    modules = {name: bytes.fromhex(code) for name, code in found["modules"].items()}
+    return Interpreter(path=path, folders=tuple(folders), modules=modules, digest=digest.hexdigest())
+
+
+def _open_to_all(path: Path) -> bool:
+    """Whether every user can read a path and go through every folder above it."""
+    try:
+        readable = path.stat().st_mode & stat.S_IROTH and all(p.stat().st_mode & stat.S_IXOTH for p in path.parents)
+    except OSError:
+        return False
+    return bool(readable) and os.access(path, os.R_OK)

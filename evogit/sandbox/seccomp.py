@@ -1,0 +1,101 @@
+"""Compiles `sandbox/seccomp.json` into a filter that the kernel runs at every system call of a sandbox.
+
+Classic BPF: see Documentation/userspace-api/seccomp_filter.rst and linux/seccomp.h, linux/bpf_common.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import platform
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evogit.core import SandboxError
+
+MACHINES = ("x86_64", "aarch64")
+NUMBER, AUDIT_ARCH, ARGUMENTS = 0, 4, 16
+"""Offsets in `struct seccomp_data`; both machines are little-endian, so an argument's low half comes first."""
+LOAD, AND, RETURN = 0x20, 0x54, 0x06
+IF_EQUAL, IF_GREATER_OR_EQUAL, IF_ANY_BIT = 0x15, 0x35, 0x45
+ALLOW, ERROR, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+X32 = 0x40000000
+"""Bit of the numbers of the x32 ABI, a second table of the same calls."""
+
+Instruction = tuple[int, int, int, int]
+
+
+def compile_filter(profile: Path, machine: str | None = None) -> bytes:
+    """The filter for this machine, or another one, as an array of `struct sock_filter`.
+
+    Raises:
+        SandboxError: on a machine for which the profile has no numbers.
+    """
+    machine = machine or platform.machine()
+    if machine not in MACHINES:
+        raise SandboxError(f"expected one of the machines {', '.join(MACHINES)}, got {machine}; use Docker there")
+    rules = json.loads(profile.read_text())
+    return b"".join(struct.pack("<HBBI", *line) for line in _program(rules, MACHINES.index(machine)))
+
+
+def _program(rules: dict[str, Any], machine: int) -> Iterator[Instruction]:
+    yield (LOAD, 0, 0, AUDIT_ARCH)
+    yield (IF_EQUAL, 1, 0, rules["audit"][machine])
+    yield (RETURN, 0, 0, KILL)
+    yield (LOAD, 0, 0, NUMBER)
+    for unknown in (X32, rules["newest"] + 1):
+        yield (IF_GREATER_OR_EQUAL, 0, 1, unknown)
+        yield _error(errno.ENOSYS)
+    for group in rules["forbidden"].values():
+        yield from _refuse(group, machine, errno.EPERM)
+    yield from _refuse(rules["absent"], machine, errno.ENOSYS)
+    for rule in rules["refused_flags"].values():
+        yield from _only(rule["number"][machine], [*_flags(rule)])
+    for rule in rules["allowed_values"].values():
+        yield from _only(rule["number"][machine], [*_values(rule)])
+    yield (RETURN, 0, 0, ALLOW)
+
+
+def _error(number: int) -> Instruction:
+    return (RETURN, 0, 0, ERROR | number)
+
+
+def _refuse(calls: dict[str, list[int | None]], machine: int, error: int) -> Iterator[Instruction]:
+    for numbers in calls.values():
+        number = numbers[machine]
+        if number is not None:
+            yield (IF_EQUAL, 0, 1, number)
+            yield _error(error)
+
+
+def _only(number: int, body: list[Instruction]) -> Iterator[Instruction]:
+    """Run the body, which always returns, for one system call."""
+    yield (IF_EQUAL, 0, len(body), number)
+    yield from body
+
+
+def _flags(rule: dict[str, Any]) -> Iterator[Instruction]:
+    """Refuse a call with any, or with all, of some bits in an argument."""
+    yield _argument(rule)
+    if "any" in rule:
+        yield (IF_ANY_BIT, 0, 1, rule["any"])
+    else:
+        yield (AND, 0, 0, rule["all"])
+        yield (IF_EQUAL, 0, 1, rule["all"])
+    yield _error(errno.EPERM)
+    yield (RETURN, 0, 0, ALLOW)
+
+
+def _values(rule: dict[str, Any]) -> Iterator[Instruction]:
+    """Refuse a call unless an argument has one of some values."""
+    yield _argument(rule)
+    for value in rule["values"]:
+        yield (IF_EQUAL, 0, 1, value)
+        yield (RETURN, 0, 0, ALLOW)
+    yield _error(errno.EPERM)
+
+
+def _argument(rule: dict[str, Any]) -> Instruction:
+    return (LOAD, 0, 0, ARGUMENTS + 8 * int(rule["argument"]))

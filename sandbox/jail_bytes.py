@@ -1,0 +1,48 @@
+"""Frames, pipes and the one exception that the parts of the supervisor share."""
+
+import json
+import os
+import struct
+import sys
+
+FRAME = struct.Struct(">II")
+LENGTH = struct.Struct(">I")
+CHUNK = 1 << 16
+
+
+class Broken(Exception):
+    """The program broke a limit or the protocol: `failure` is the status, `detail` the sentence."""
+
+    def __init__(self, failure, detail):
+        super().__init__(detail)
+        self.failure, self.detail = failure, detail
+
+
+def read_exactly(fd, size):
+    """Read so many bytes, or fewer where the file or pipe ends."""
+    data = bytearray()
+    while len(data) < size and (piece := os.read(fd, size - len(data))):
+        data += piece
+    return bytes(data)
+
+
+def write_all(fd, data):
+    """Write everything."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def receive():
+    """The next request of the host; the host closing the pipe is the end."""
+    lengths = read_exactly(0, FRAME.size)
+    if len(lengths) < FRAME.size:
+        sys.exit()
+    header, body = FRAME.unpack(lengths)
+    return json.loads(read_exactly(0, header)), read_exactly(0, body)
+
+
+def send(header, body=b""):
+    """Answer the host."""
+    text = json.dumps(header).encode()
+    write_all(1, FRAME.pack(len(text), len(body)) + text + body)

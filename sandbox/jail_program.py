@@ -1,0 +1,240 @@
+"""The program's processes: how they start, what they are given and what is taken from them."""
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import sys
+
+from jail_bytes import CHUNK, LENGTH, Broken, read_exactly, write_all
+
+JAILED = os.getpid() == 1
+SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
+OPEN_FILES = 256  # of each process
+SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
+VALUE, RAISED, NO_MEMORY, NO_JSON = b"vrmj"
+
+
+class Capture:
+    """The first `limit` bytes that came out of a pipe; `full` once there were more."""
+
+    def __init__(self, limit):
+        self.limit, self.data, self.full, self.taken = limit, bytearray(), False, 0
+
+    def add(self, data):
+        """Keep what fits."""
+        room = self.limit - len(self.data)
+        self.full = self.full or len(data) > room
+        self.data += data[:room]
+
+    def news(self):
+        """What came since the last time, with a marker where it was cut."""
+        data, self.taken = bytes(self.data[self.taken :]), len(self.data)
+        return data + b"\n[cut after %d bytes]\n" % self.limit if self.full else data
+
+
+class Process:
+    """A child of the supervisor: a pipe into it, and pipes for its replies, stdout and stderr."""
+
+    def __init__(self, body, folder, limits, stdout, stderr):
+        pipes = [os.pipe() for _ in range(4)]
+        self.pid = os.fork()
+        if self.pid == 0:
+            become_program(body, folder, limits, pipes)
+        (into, self.into), (self.reply, reply), (self.out, out), (self.err, err) = pipes
+        for fd in (into, reply, out, err):
+            os.close(fd)
+        for fd in (self.into, self.reply, self.out, self.err):
+            os.set_blocking(fd, False)
+        self.exit = os.pidfd_open(self.pid)
+        self.answer = Capture(limits["reply"] + LENGTH.size + 1)
+        self.reading = {self.out: stdout, self.err: stderr, self.reply: self.answer}
+        self.pending, self.last, self.status = memoryview(b""), False, None
+
+    def send(self, data, last=False):
+        """Queue data for the process; after the `last`, its pipe is closed."""
+        self.pending, self.last = memoryview(data), last
+        self.write()
+
+    def write(self):
+        """Write what the pipe takes."""
+        try:
+            while self.pending:
+                self.pending = self.pending[os.write(self.into, self.pending[:CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self.pending = memoryview(b"")
+        if self.last:
+            os.close(self.into)
+            self.into = -1
+
+    def read(self, fd):
+        """Take what is in a pipe now, and close it when it has ended."""
+        try:
+            while data := os.read(fd, CHUNK):
+                self.reading[fd].add(data)
+                if self.reading[fd].full:
+                    return
+        except BlockingIOError:
+            return
+        os.close(fd)
+        del self.reading[fd]
+
+    def move(self, fd):
+        """Write to or read from a pipe that is ready."""
+        if fd == self.into:
+            self.write()
+        elif fd in self.reading:
+            self.read(fd)
+
+    def drain(self):
+        """Take what is in all pipes now."""
+        for fd in list(self.reading):
+            self.read(fd)
+
+    def interests(self):
+        """File descriptor -> events to poll for."""
+        interests = dict.fromkeys(self.reading, select.POLLIN)
+        if self.status is None:
+            interests[self.exit] = select.POLLIN
+        if self.pending:
+            interests[self.into] = select.POLLOUT
+        return interests
+
+    def reply_size(self):
+        """Bytes of the announced reply, None before it is announced."""
+        data = self.answer.data
+        return LENGTH.unpack_from(data)[0] if len(data) >= LENGTH.size else None
+
+    def replied(self):
+        """Whether a whole reply has come, or one that is too large."""
+        size = self.reply_size()
+        if size is None:
+            return False
+        return self.answer.full or size > self.answer.limit or len(self.answer.data) >= LENGTH.size + size
+
+    def take_reply(self, most):
+        """The reply's kind and content; raises Broken when it is not exactly one reply of at most `most` bytes."""
+        size, data = self.reply_size(), bytes(self.answer.data)
+        if size > most + 1:
+            raise Broken("output-limit", f"replied with {size - 1} bytes, more than the {most} allowed")
+        if size < 1 or len(data) > LENGTH.size + size:
+            raise Broken("invalid", "wrote to the reply channel itself; only the value that a call returns goes there")
+        self.answer.data.clear()
+        return data[LENGTH.size], data[LENGTH.size + 1 :]
+
+    def end(self, status):
+        """Take what is left in the pipes, and close them."""
+        self.status = status
+        self.drain()
+        for fd in (self.into, self.exit, *self.reading):
+            if fd >= 0:
+                os.close(fd)
+        self.into, self.pending = -1, memoryview(b"")
+        self.reading.clear()
+
+
+def become_program(body, folder, limits, pipes):
+    """In the new process: give up what is the supervisor's, then be the program. Never returns."""
+    try:
+        (into, _), (_, reply), (_, out), (_, err) = pipes
+        os.fchdir(folder)
+        for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
+            os.dup2(source, target)
+        low, high = sorted((into, reply))
+        for first, end in ((3, low), (low + 1, high), (high + 1, CHUNK)):
+            os.closerange(first, end)
+        restrict(limits)
+        prctl(SET_DUMPABLE, 1)
+        body(into, reply)
+    finally:
+        os._exit(70)
+
+
+def restrict(limits):
+    """Limits that the kernel keeps for each process; wider than the session's, which break first and say so."""
+    kinds = {
+        resource.RLIMIT_DATA: limits["memory"] + limits["memory"] // 4 + (64 << 20),
+        resource.RLIMIT_FSIZE: limits["disk"] + SLACK,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_CORE: 0,
+    }
+    if JAILED:  # outside it would count all processes of the user
+        kinds[resource.RLIMIT_NPROC] = limits["processes"] + 16
+    for kind, most in kinds.items():
+        resource.setrlimit(kind, (most, most))
+
+
+def command(argv):
+    """The body of a process that becomes `argv`; as in a shell, 127 or 126 says that it could not."""
+
+    def body(into, reply):
+        os.dup2(into, 0)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            os.execvp(argv[0], argv)
+        except (OSError, ValueError) as error:
+            os.write(2, f"cannot run {argv[0]}: {error}\n".encode(errors="replace"))
+            os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+    return body
+
+
+def answer_calls(into, reply):
+    """The body of a process that imports the candidate's code and answers calls until its pipe ends."""
+    sys.modules["__main__"] = type(sys)("__main__")
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - pathlib is slow to import
+    sys.argv = [""]
+    while header := read_exactly(into, LENGTH.size):
+        request = json.loads(read_exactly(into, LENGTH.unpack(header)[0]))
+        kind, content = result_of(request)
+        write_all(reply, LENGTH.pack(len(content) + 1) + bytes((kind,)) + content)
+    os._exit(0)
+
+
+def result_of(request):
+    """Call the target; whatever the candidate's code does in here happens to its own process only."""
+    try:
+        arguments = request["arguments"]
+        value = target_of(request["target"])(*arguments.get("args", ()), **arguments.get("kwargs", {}))
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except MemoryError:
+        return NO_MEMORY, b""
+    except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
+        return RAISED, story_of(error).encode(errors="replace")
+    try:
+        return VALUE, json.dumps(value, allow_nan=False).encode()
+    except MemoryError:
+        return NO_MEMORY, b""
+    except (TypeError, ValueError, RecursionError) as error:
+        return NO_JSON, str(error).encode(errors="replace")
+
+
+def target_of(name):
+    """The function that `module:function` names."""
+    module, _, path = name.partition(":")
+    found = importlib.import_module(module)
+    for attribute in path.split("."):
+        found = getattr(found, attribute)
+    return found
+
+
+def story_of(error):
+    """The exception and the last lines of its traceback; the whole traceback goes to stderr."""
+    import traceback
+
+    lines = traceback.format_exception(error)
+    sys.stderr.write("".join(lines))
+    sys.stderr.flush()
+    return f"{lines[-1].strip()[:1000]}\n{''.join(lines[-4:-1])[-1000:]}"
+
+
+def prctl(option, value):
+    """Set an attribute of this process that Python has no function for."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
