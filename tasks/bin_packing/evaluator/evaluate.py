@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from evogit import Case, Invalid
 from instances import Instance, triplets, uniform
+
+from evogit import Case, Invalid
 
 SPLITS = {
     "smoke": [uniform(7, 1), triplets(6, 1)],
