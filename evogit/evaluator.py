@@ -61,6 +61,7 @@ class Evaluator:
             ConfigError: when the evaluator's file is not what this version expects.
             EvaluatorError: when it cannot be imported.
             SandboxError: when the provider does not work here.
+            UsageError: when there is no such provider.
         """
         judge, hello = await _Judge.start(self.task, self.provider)
         self.provider, self.image, self.needs_seed = hello["provider"], hello["image"], hello["needs_seed"]
@@ -262,8 +263,8 @@ class _Judge:
 
 def _raise_error(reply: Mapping[str, Any]) -> None:
     if "error" in reply:
-        kinds: list[type[EvoGitError]] = [ConfigError, EvaluatorError, SandboxError]
-        raise next(kind for kind in kinds if kind.__name__ == reply["error"])(reply["message"])
+        kinds = {kind.__name__: kind for kind in (ConfigError, EvaluatorError, SandboxError, UsageError)}
+        raise kinds.get(reply["error"], EvoGitError)(reply["message"])
 
 
 def _environment() -> dict[str, str]:

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 from pydantic import TypeAdapter
 
 from evogit.config import Task
-from evogit.core import ConfigError, Cost, EvaluatorError, Metric, SandboxError
+from evogit.core import ConfigError, Cost, EvaluatorError, EvoGitError, Metric, SandboxError
 from evogit.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Sandbox
 from evogit.sandbox.providers import provider
@@ -248,7 +248,7 @@ def main() -> None:
 
     try:
         judge = _greet(requests, send)
-    except (ConfigError, EvaluatorError, SandboxError) as error:
+    except EvoGitError as error:
         send(frame({"error": type(error).__name__, "message": str(error)}))
         return
     while message := _receive(requests):

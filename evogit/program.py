@@ -5,7 +5,6 @@ All of it runs inside the trusted evaluator process; the candidate itself runs i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,8 +110,7 @@ class Program:
         """
         arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
         reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
-        self._calls += 1
-        return self._called(reply, _adapter(returns), f"call {self._calls}")
+        return self._called(reply, _adapter(returns))
 
     def stream(
         self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
@@ -125,8 +123,8 @@ class Program:
         """
         adapter = _adapter(returns)
         replies = self._session.stream(target, map(dump, items), wall=_limit(timeout))
-        for number, reply in zip(itertools.count(1), replies, strict=False):
-            yield self._called(reply, adapter, f"item {number}")
+        for reply in replies:
+            yield self._called(reply, adapter)
 
     def run(
         self,
@@ -152,12 +150,13 @@ class Program:
             files=done.files,
         )
 
-    def _called(self, reply: Reply, adapter: TypeAdapter[Any] | None, where: str) -> Called:
+    def _called(self, reply: Reply, adapter: TypeAdapter[Any] | None) -> Called:
+        self._calls += 1
         self._add(reply.usage)
         if reply.failure:
             sentence, _, rest = reply.detail.partition("\n")
-            raise CandidateFailedError(reply.failure, f"{sentence} in {where}", rest)
-        return Called(_value(reply.value, adapter, where), reply.usage.cpu, reply.usage.wall)
+            raise CandidateFailedError(reply.failure, sentence, rest)
+        return Called(_value(reply.value, adapter, self._calls), reply.usage.cpu, reply.usage.wall)
 
     def _add(self, usage: Usage) -> None:
         cost = self.cost
@@ -178,7 +177,7 @@ def _adapter(returns: Any) -> TypeAdapter[Any] | None:
         return TypeAdapter(returns)
 
 
-def _value(raw: bytes, adapter: TypeAdapter[Any] | None, where: str) -> Any:
+def _value(raw: bytes, adapter: TypeAdapter[Any] | None, call: int) -> Any:
     try:
         value = parse(raw)
         return adapter.validate_json(raw, strict=True) if adapter else value
@@ -186,6 +185,8 @@ def _value(raw: bytes, adapter: TypeAdapter[Any] | None, where: str) -> Any:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part!r}]" for part in first["loc"])
         got = f"{first['input']!r:.80}"
-        raise Invalid(f"the value returned in {where} does not fit: value{place}: {first['msg']}, got {got}") from None
+        raise Invalid(
+            f"the value returned in call {call} does not fit: value{place}: {first['msg']}, got {got}"
+        ) from None
     except ValueError as error:
-        raise Invalid(f"the value returned in {where} cannot be read: {error}") from None
+        raise Invalid(f"the value returned in call {call} cannot be read: {error}") from None
