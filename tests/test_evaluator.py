@@ -462,7 +462,8 @@ async def test_nothing_survives_when_the_engine_is_killed(tmp_path: Path, provid
     write(tmp_path, MEETING)
     (tmp_path / "files.tar").write_bytes(tar({"answer.py": GOOD}))
     argv = [sys.executable, "-c", ENGINE, str(tmp_path), str(tmp_path / "files.tar"), provider]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as engine:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment, start_new_session=True) as engine:
         assert engine.stdout
         assert [engine.stdout.readline() for _ in range(2)] == [b"waiting\n"] * 2
         time.sleep(0.2)  # let the commands start
