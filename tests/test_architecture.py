@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ LAYERS = (
     {"core", "content"},
     {"config", "repository", "sandbox", "llm", "phylogeny", "history", "schema", "source"},
     {"program", "judge", "evaluator", "agents", "selection"},
+    {"breeding", "budget", "projections", "settings", "start", "turns", "verdicts"},
     {"run", "review"},
     {"cli", "web"},
 )
@@ -34,6 +36,7 @@ SIDEWAYS = {
     ("judge", "program"),
     ("evaluator", "judge"),
     ("evaluator", "program"),
+    ("start", "verdicts"),
 }
 """The only imports between parts of one layer: (importer, imported)."""
 
@@ -141,23 +144,22 @@ def imports_have_no_cycle(sources: Sequence[Source]) -> Iterator[str]:
     """No module imports itself through others, inside a folder neither."""
     modules = {source.module: source for source in sources if source.in_package}
 
-    def owner(name: str) -> str:
+    def module_of(name: str) -> str:
         while name not in modules and "." in name:
             name = name.rpartition(".")[0]
         return name
 
-    edges = {
-        module: {owner(name): line for line, name in imports(source) if owner(name) in modules}
-        for module, source in modules.items()
-    }
-    for module in edges:
-        reached, todo = set[str](), [module]
-        while todo:
-            found = set(edges[todo.pop()]) - reached
+    edges = {name: {module_of(imported) for _, imported in imports(source)} for name, source in modules.items()}
+    for start in edges:
+        paths = deque([[start]])
+        reached: set[str] = set()
+        while paths and start not in reached:
+            path = paths.popleft()
+            found = edges.get(path[-1], set()) - reached
             reached |= found
-            todo.extend(found)
-        if module in reached:
-            yield f"{modules[module].path}:1: {module} imports itself through {', '.join(sorted(reached - {module}))}"
+            paths.extend([*path, name] for name in sorted(found))
+            if start in found:
+                yield f"{modules[start].path}:1: imports itself: {' -> '.join([*path, start])}"
 
 
 def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
@@ -178,10 +180,12 @@ def some_modules_are_never_imported(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def sandbox_content_needs_only_python(sources: Sequence[Source]) -> Iterator[str]:
-    """What runs inside a jail imports the standard library alone."""
-    for source in sources:
+    """What runs inside a jail imports the standard library and its neighbours alone."""
+    inside = [source for source in sources if source.path.startswith("sandbox/")]
+    available = sys.stdlib_module_names | {Path(source.path).stem for source in inside}
+    for source in inside:
         for line, name in imports(source):
-            if source.path.startswith("sandbox/") and name.split(".")[0] not in sys.stdlib_module_names:
+            if name.split(".")[0] not in available:
                 yield f"{source.path}:{line}: imports {name}, but a jail has only the standard library"
 
 
@@ -327,6 +331,7 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (imports_go_one_way, {"evogit/__init__.py": "from evogit.run import Run", "tests/t.py": "import evogit.cli"}),
     (imports_have_no_cycle, {"evogit/cli/__init__.py": "from evogit.cli.a import x", "evogit/cli/a.py": "import os"}),
     (third_party_has_one_owner, {"evogit/repository.py": "import pygit2", "tests/t.py": "import pygit2"}),
+    (sandbox_content_needs_only_python, {"sandbox/s.py": "import os\nfrom t import x", "sandbox/t.py": ""}),
     (references_are_never_forced, {"evogit/repository.py": "r.create_reference(name, target)"}),
     (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept Exception:\n    g()\n    raise"}),
     (excepts_are_narrow, {"evogit/run.py": "try: f()\nexcept Exception: g()", "evogit/cli/a.py": "suppress(OSError)"}),
