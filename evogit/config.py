@@ -114,9 +114,8 @@ def load_task(folder: Path) -> Task:
     task = _load(folder / TASK_FILE)
     task = replace(task, seed=task.folder / "seed")
     seed = task.seed_files()
-    idle = [glob for glob in task.editable if not any(matches(path, [glob]) for path in seed)]
-    if idle:
-        raise ConfigError(f"{folder / TASK_FILE}: editable: no file of seed/ matches {', '.join(idle)}")
+    if not any(task.is_editable(path) for path in seed):
+        raise ConfigError(f"{folder / TASK_FILE}: editable: no file of seed/ matches {', '.join(task.editable)}")
     return task
 
 

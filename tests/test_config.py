@@ -113,13 +113,18 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
         ('"python"', '"python"\nrequirements = ["no-such-thing"]', "run: pip install no-such-thing"),
         ("[metrics.score]", "[metrics.feedback]", "expected Python identifiers other than"),
         ("[evaluator]", '[metrics.b]\ndirection = "minimize"\n[evaluator]', "primary = true at exactly one metric"),
-        ('["answer.py"]', '["*.py", "answre.py"]', "no file of seed/ matches answre.py"),
+        ('["answer.py"]', '["new/**", "answre.py"]', "no file of seed/ matches new/**, answre.py"),
         ('["answer.py"]', "[", "not TOML"),
         ('"tiny"', '"Tiny task"', "name: String should match pattern"),
     ],
 )
 def test_a_mistake_is_explained(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     assert sentence in errors(tmp_path, SMALLEST.replace(old, new))
+
+
+def test_a_glob_may_stand_for_files_that_candidates_will_add(tmp_path: Path) -> None:
+    task = load_task(folder(tmp_path, SMALLEST.replace('"answer.py"', '"answer.py", "new/**"')))
+    assert task.is_editable("new/helper.py")
 
 
 def test_globs_cross_slashes_only_with_two_stars() -> None:
