@@ -18,6 +18,7 @@ from jail_files import read_files, unpack, write_files
 from jail_meter import Meter, descendants
 from jail_program import (
     JAILED,
+    NO_DISK,
     NO_JSON,
     NO_MEMORY,
     SET_CHILD_SUBREAPER,
@@ -114,7 +115,9 @@ class Supervisor:
         if kind == NO_JSON:
             raise Broken("invalid", f"returned what JSON cannot say {self.doing}: {story}")
         if kind == NO_MEMORY:
-            raise Broken("out-of-memory", f"asked for more memory than the {megabytes(self.limits['memory'])} allowed")
+            raise Broken("out-of-memory", f"asked for more than {megabytes(self.limits['memory'])} {self.doing}")
+        if kind == NO_DISK:
+            raise Broken("disk-limit", f"wrote more than {megabytes(self.limits['disk'])} {self.doing}")
         raise Broken("crashed", f"raised {story}")
 
     def run(self, header, body):

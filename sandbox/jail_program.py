@@ -1,6 +1,7 @@
 """The program's processes: how they start, what they are given and what is taken from them."""
 
 import ctypes
+import errno
 import importlib
 import json
 import os
@@ -15,14 +16,14 @@ JAILED = os.getpid() == 1
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 OPEN_FILES = 256  # of each process
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
-VALUE, RAISED, NO_MEMORY, NO_JSON = b"vrmj"
+VALUE, RAISED, NO_MEMORY, NO_DISK, NO_JSON = b"vrmdj"
 
 
 class Capture:
     """The first `limit` bytes that came out of a pipe; `full` once there were more."""
 
     def __init__(self, limit):
-        self.limit, self.data, self.full, self.taken = limit, bytearray(), False, 0
+        self.limit, self.data, self.full, self.taken, self.marked = limit, bytearray(), False, 0, False
 
     def add(self, data):
         """Keep what fits."""
@@ -33,7 +34,9 @@ class Capture:
     def news(self):
         """What came since the last time, with a marker where it was cut."""
         data, self.taken = bytes(self.data[self.taken :]), len(self.data)
-        return data + b"\n[cut after %d bytes]\n" % self.limit if self.full else data
+        if self.full and not self.marked:
+            data, self.marked = data + b"\n[cut after %d bytes]\n" % self.limit, True
+        return data
 
 
 class Process:
@@ -204,16 +207,21 @@ def result_of(request):
         value = target_of(request["target"])(*arguments.get("args", ()), **arguments.get("kwargs", {}))
         sys.stdout.flush()
         sys.stderr.flush()
-    except MemoryError:
-        return NO_MEMORY, b""
     except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
-        return RAISED, story_of(error).encode(errors="replace")
+        return kind_of(error), story_of(error).encode(errors="replace")
     try:
         return VALUE, json.dumps(value, allow_nan=False).encode()
-    except MemoryError:
-        return NO_MEMORY, b""
     except (TypeError, ValueError, RecursionError) as error:
         return NO_JSON, str(error).encode(errors="replace")
+    except MemoryError:
+        return NO_MEMORY, b""
+
+
+def kind_of(error):
+    """What sort of failure an exception is."""
+    if isinstance(error, MemoryError):
+        return NO_MEMORY
+    return NO_DISK if isinstance(error, OSError) and error.errno == errno.ENOSPC else RAISED
 
 
 def target_of(name):
@@ -226,13 +234,15 @@ def target_of(name):
 
 
 def story_of(error):
-    """The exception and the last lines of its traceback; the whole traceback goes to stderr."""
-    import traceback
-
-    lines = traceback.format_exception(error)
-    sys.stderr.write("".join(lines))
+    """The exception and where it was raised; the whole traceback goes to stderr. Nothing is imported or opened."""
+    sys.__excepthook__(type(error), error, error.__traceback__)
     sys.stderr.flush()
-    return f"{lines[-1].strip()[:1000]}\n{''.join(lines[-4:-1])[-1000:]}"
+    places, trace = [], error.__traceback__
+    while trace:
+        code = trace.tb_frame.f_code
+        places.append(f"{os.path.relpath(code.co_filename)}, line {trace.tb_lineno}, in {code.co_name}")
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {str(error)[:1000]}\n" + "\n".join(places[-3:])
 
 
 def prctl(option, value):

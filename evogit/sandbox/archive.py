@@ -1,16 +1,27 @@
-"""Turns a tar archive into what a supervisor unpacks: a checked list of entries, and their contents in a row."""
+"""Tar archives of a candidate's files, and the checked list of entries that a supervisor unpacks."""
 
 from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from evogit.core import SandboxError
 
 Entry = tuple[str, str, int]
 """Path, kind (file, executable, link, folder) and size in bytes of the content; that of a link is its target."""
+
+
+def pack(files: Mapping[str, bytes]) -> bytes:
+    """A tar archive of plain files, path -> content."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path, content in files.items():
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return archive.getvalue()
 
 
 def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 import time
 from collections.abc import Iterator
 
 from evogit.core import SandboxError, UsageError
 from evogit.sandbox import Limits, Sandbox, Session
+from evogit.sandbox.archive import pack
 from evogit.sandbox.bare import Bare
 from evogit.sandbox.bubblewrap import Bubblewrap
 
@@ -80,12 +79,7 @@ def _automatic() -> Sandbox:
 
 
 def _open(sandbox: Sandbox) -> Session:
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        member = tarfile.TarInfo("probe.py")
-        member.size = len(PROBE)
-        tar.addfile(member, io.BytesIO(PROBE))
-    return sandbox.open(archive.getvalue(), Limits())
+    return sandbox.open(pack({"probe.py": PROBE}), Limits())
 
 
 def _probe(session: Session) -> Iterator[Check]:

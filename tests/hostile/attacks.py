@@ -1,0 +1,440 @@
+"""What a hostile candidate may try. Each function runs inside the sandbox; `host` is what it knows of the outside.
+
+A function returns what it got hold of, or "refused".
+"""
+
+# ruff: noqa: BLE001, PTH102, PTH104, PTH109, PTH110, PTH115, PTH120, PTH123, PTH208, PTH211, SIM115
+
+import ctypes
+import errno
+import gc
+import json
+import mmap
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def identity():
+    return {"namespace": os.readlink("/proc/self/ns/pid"), "box": os.path.dirname(os.getcwd())}
+
+
+def honest(a, b):
+    return a + b
+
+
+def attempt(action, *args):
+    try:
+        return action(*args)
+    except OSError as error:
+        return "refused" if error.errno else str(error)
+
+
+def system_call(number, *args):
+    result = libc.syscall(number, *args)
+    return errno.errorcode[ctypes.get_errno()] if result < 0 else "done"
+
+
+# --- forging the answer ---
+
+
+def print_result_and_exit(host):
+    for fd in (1, 2):
+        os.write(fd, b'{"value": 1e9, "failure": ""}\n' + struct.pack(">II", 15, 3) + b'{"sizes":[3]}  999')
+    os._exit(0)
+
+
+def exit_quietly(host):
+    os._exit(0)
+
+
+def system_exit(host):
+    sys.exit(0)
+
+
+def write_to_every_pipe(host):
+    for fd in range(3, 64):
+        try:
+            os.write(fd, struct.pack(">II", 2, 0) + b"{}")
+        except OSError:
+            continue
+    return 1
+
+
+def reply_in_advance(host):
+    def later():
+        time.sleep(0.05)
+        write_to_every_pipe(host)
+
+    threading.Thread(target=later).start()
+    return "armed"
+
+
+def reply_twice(host):
+    os.fork()
+    return 1
+
+
+def close_the_pipes(host):
+    os.closerange(3, 64)
+    return 1
+
+
+def patch_the_library(host):
+    for name in ("time", "monotonic", "perf_counter", "process_time"):
+        setattr(time, name, lambda: 0.0)
+    time.clock_gettime = resource.getrusage = os.times = lambda *args: 0.0
+    end = ctypes.c_long
+    libc.clock.restype = end
+    while libc.clock() < 300_000:
+        pass
+    return 1
+
+
+def patched_json(text):
+    json.dumps = lambda *args, **kwargs: text
+
+
+def reply_nan(host):
+    patched_json("NaN")
+
+
+def reply_infinity(host):
+    patched_json("[1e999]")
+
+
+def reply_twin_keys(host):
+    patched_json('{"score": 1, "score": 2}')
+
+
+def reply_deep(host):
+    patched_json("[" * 100_000 + "]" * 100_000)
+
+
+def reply_brackets(host):
+    patched_json("[" + "[]," * 2_000_000 + "[]]")
+
+
+def reply_long_number(host):
+    patched_json("9" * 100_000)
+
+
+def reply_pickle(host):
+    class Text(str):
+        def encode(self):
+            return pickle.dumps({"score": 1})
+
+    patched_json(Text())
+
+
+def escape_codes(host):
+    raise ValueError("\x1b]0;owned\x07\x1b[2J\x1b[31m\u202eevil")
+
+
+# --- looking around ---
+
+
+def read_secret(host):
+    return attempt(lambda: open(host["secret"]).read())
+
+
+def read_evaluators(host):
+    return attempt(lambda: len(os.listdir(host["tasks"])) > 0)
+
+
+def look_at_host_folders(host):
+    return [path for path in ("/home", "/root", "/var", "/run", "/sys", "/etc/shadow") if os.path.exists(path)]
+
+
+def read_engine_environment(host):
+    return attempt(lambda: len(open(f"/proc/{host['pid']}/environ").read()) > 0)
+
+
+def write_outside(host):
+    return attempt(lambda: open(host["folder"] + "/planted", "w").write("x"))
+
+
+def write_to_the_system(host):
+    places = ("/", "/usr", "/etc", "/dev", "/proc", "/proc/sys/kernel", "/supervisor", "/lib", "/opt", "/mnt")
+    return [place for place in places if os.access(place, os.W_OK)]
+
+
+def change_the_supervisor(host):
+    return [
+        attempt(lambda path=path: os.open(path, os.O_RDWR)) for path in ("/supervisor/jail_main.pyc", "/etc/passwd")
+    ]
+
+
+# --- the supervisor and other processes ---
+
+
+def kill_the_supervisor(host):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGSTOP, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL):
+        attempt(os.kill, os.getppid(), number)
+    time.sleep(0.2)
+    return "alive" if os.getppid() == 1 and os.path.exists("/proc/1/stat") else "gone"
+
+
+def open_the_supervisor(host):
+    parent = os.getppid()
+    paths = ("mem", "fd", "fd/1", "environ", "maps", "cwd/x", "root", "ns/net", "syscall")
+    return {attempt(lambda path=path: os.close(os.open(f"/proc/{parent}/{path}", os.O_RDONLY))) for path in paths} == {
+        "refused"
+    }
+
+
+def trace_the_supervisor(host):
+    return system_call(101, 16, 1, 0, 0)
+
+
+def starve_the_supervisor(host):
+    kinds = (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU, resource.RLIMIT_AS)
+    return [attempt(resource.prlimit, 1, kind, (0, 0)) for kind in kinds] + [
+        attempt(os.setpriority, os.PRIO_PROCESS, 1, 19)
+    ]
+
+
+def signal_the_engine(host):
+    return attempt(os.kill, host["pid"], 0) is None
+
+
+def leave_a_daemon(host):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execvp("sleep", ["sleep", "1000"])
+        os._exit(0)
+    os.wait()
+    return "left"
+
+
+def replace_the_folder(host):
+    os.rename(os.getcwd(), os.getcwd() + ".old")
+    os.symlink("/proc/1", os.environ["HOME"] + "/../work")
+    return "replaced"
+
+
+# --- using too much ---
+
+
+def fork_bomb(host):
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            continue
+
+
+def quick_fork_bomb(host):
+    while True:
+        os.fork()
+
+
+def thread_bomb(host):
+    while True:
+        threading.Thread(target=time.sleep, args=(60,)).start()
+
+
+def memory_bomb(host):
+    kept = []
+    while True:
+        kept.append(bytearray(b"x" * 1_000_000))
+
+
+def memory_in_children(host):
+    for _ in range(20):
+        if os.fork() == 0:
+            kept = bytearray(b"x" * 20_000_000)
+            time.sleep(60)
+            del kept
+    time.sleep(60)
+
+
+def memory_bomb_in_a_shell(host):
+    subprocess.run(["sh", "-c", "a=xxxxxxxxxxxxxxxx; while :; do a=$a$a; done"])
+    return "survived"
+
+
+def shared_memory(host):
+    try:
+        block = mmap.mmap(-1, 200_000_000)
+    except PermissionError:
+        return "refused"
+    for place in range(0, 200_000_000, 4096):
+        block[place] = 1
+    time.sleep(1)
+    return "kept"
+
+
+def hidden_shared_memory(host):
+    try:
+        block = mmap.mmap(-1, 200_000_000)
+    except PermissionError:
+        return "refused"
+    for place in range(0, 200_000_000, 1_000_000):
+        block[place : place + 1_000_000] = b"x" * 1_000_000
+        block.madvise(mmap.MADV_DONTNEED)
+    time.sleep(0.05)
+    return "hidden"
+
+
+def mapped_device(host):
+    return attempt(lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096).close())
+
+
+def memory_files(host):
+    names = {"memfd_create": 319, "memfd_secret": 447, "userfaultfd": 323}
+    return {name: system_call(number, b"x", 0) for name, number in names.items()}
+
+
+def fill_shared_memory(host):
+    with open("/dev/shm/big", "wb") as file:
+        while True:
+            file.write(b"x" * 1_000_000)
+
+
+def fill_temporary_folder(host):
+    while True:
+        with tempfile.NamedTemporaryFile(delete=False) as file:
+            file.write(b"x" * 100_000)
+
+
+def fill_and_hide(host):
+    """Unlinked files take space all the same."""
+    kept = []
+    while True:
+        kept.append(tempfile.TemporaryFile())
+        kept[-1].write(b"x" * 1_000_000)
+        kept[-1].flush()
+
+
+def inode_bomb(host):
+    number = 0
+    while True:
+        os.symlink("x", str(number))
+        number += 1
+
+
+def output_bomb(host):
+    while True:
+        os.write(1, b"x" * 65536)
+
+
+def output_after_the_reply(host):
+    threading.Thread(target=output_bomb, args=(host,)).start()
+    return "started"
+
+
+def ignore_signals(host):
+    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        try:
+            time.sleep(1)
+        except BaseException:
+            continue
+
+
+def stop_itself(host):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def loop_in_c(host):
+    gc.disable()
+    return len(str(7 ** (10**9)))
+
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def children_that_vanish(host):
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for _ in range(host["children"]):
+        if os.fork() == 0:
+            burn(host["seconds"])
+            os._exit(0)
+        try:
+            os.wait()
+        except ChildProcessError:
+            continue
+    return "done"
+
+
+def exhaust_descriptors(host):
+    kept = []
+    while True:
+        kept.append(os.open("/dev/null", os.O_RDONLY))
+
+
+# --- ways out ---
+
+
+def connect_home(host):
+    return attempt(lambda: socket.create_connection(("127.0.0.1", host["port"]), timeout=1).close())
+
+
+def connect_abstract(host):
+    return attempt(lambda: socket.socket(socket.AF_UNIX).connect("\0" + host["abstract"]))
+
+
+def send_datagram(host):
+    sockets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    ends = ("192.0.2.1", 53), ("2001:db8::1", 53)
+    return [attempt(one.sendto, b"x", end) for one, end in zip(sockets, ends)]  # noqa: B905
+
+
+def strange_sockets(host):
+    return sorted({str(attempt(lambda f=f: socket.socket(f, socket.SOCK_RAW).close())) for f in (16, 17, 38, 40, 44)})
+
+
+def system_v_memory(host):
+    size, create = 4096, 0o1600
+    found = libc.shmget(0, size, create)
+    if found >= 0:
+        libc.shmctl(found, 0, None)
+    return "done" if found >= 0 else "refused"
+
+
+def kernel_doors(host):
+    calls = {
+        "io_uring_setup": (425, 1, 0),
+        "ptrace": (101, 0, 0, 0, 0),
+        "process_vm_readv": (310, 1, 0, 0, 0, 0, 0),
+        "keyctl": (250, 0, 0),
+        "add_key": (248, 0, 0, 0, 0, 0),
+        "bpf": (321, 0, 0, 0),
+        "perf_event_open": (298, 0, 0, -1, -1, 0),
+        "unshare": (272, 0x10000000),
+        "clone": (56, 0x10000000 | 17, 0, 0, 0, 0),
+        "setns": (308, 0, 0),
+        "mount": (165, 0, 0, 0, 0, 0),
+        "chroot": (161, b"/box"),
+        "pidfd_getfd": (438, 0, 0, 0),
+        "open_by_handle_at": (304, 0, 0, 0),
+        "personality": (135, 0x0040000),
+        "mq_open": (240, b"x", 0, 0, 0),
+        "kexec_load": (246, 0, 0, 0, 0),
+    }
+    return [name for name, call in calls.items() if system_call(*call) != "EPERM"]
+
+
+def other_tables(host):
+    return [system_call(435, 0, 0), system_call(0x40000000 | 39), system_call(451, 0), system_call(9999)]
+
+
+def become_root(host):
+    text = open("/proc/self/status").read()
+    return [attempt(os.setuid, 0), "NoNewPrivs:\t1" in text, "CapEff:\t0000000000000000" in text]

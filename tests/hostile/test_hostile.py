@@ -1,0 +1,126 @@
+"""Every attack in attacks.py fails in a sandbox, says why, and leaves the next candidate alone; on `none` it works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.sandbox import Limits, Reply, Session, values
+from evogit.sandbox.archive import pack
+
+FILES = pack({"attacks.py": Path(__file__).with_name("attacks.py").read_bytes()})
+TIGHT = Limits(wall=2.0, cpu=2.0, memory=120 << 20, processes=20, disk=30 << 20, output=100_000, reply=8 << 20)
+
+
+def call(session: Session, attack: str, host: dict[str, Any], **options: Any) -> Reply:
+    return session.call(f"attacks:{attack}", json.dumps({"args": [host]}).encode(), **options)
+
+
+@pytest.fixture
+def session(request, providers, left_behind):
+    """A session on the attacks; afterwards nothing of it is left, and an honest program works in a new one."""
+    name = getattr(request, "param", "bubblewrap")
+    with providers[name].open(FILES, TIGHT) as session:
+        identity = json.loads(session.call("attacks:identity", b"{}").value)
+        yield session
+    assert left_behind(identity, name) == []
+    with providers[name].open(FILES, TIGHT) as session:
+        assert session.call("attacks:honest", b'{"args": [2, 3]}').value == b"5"
+
+
+BROKEN = [
+    ("print_result_and_exit", "crashed", "exited with code 0 before replying in call 2"),
+    ("exit_quietly", "crashed", "exited with code 0 before replying in call 2"),
+    ("system_exit", "crashed", "raised SystemExit: 0"),
+    ("write_to_every_pipe", "invalid", "wrote to the reply channel"),
+    ("close_the_pipes", "crashed", "before replying in call 2"),
+    ("memory_bomb", "out-of-memory", "memory"),
+    ("memory_in_children", "out-of-memory", "memory in call 2"),
+    ("output_bomb", "output-limit", "wrote more than 100000 bytes of output in call 2"),
+    ("thread_bomb", "process-limit", "processes and threads in call 2"),
+    ("fill_temporary_folder", "disk-limit", "files in call 2"),
+    ("fill_and_hide", "disk-limit", "in call 2"),
+    ("exhaust_descriptors", "crashed", "Too many open files"),
+]
+
+
+@pytest.mark.parametrize(("attack", "failure", "detail"), BROKEN)
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_failure_is_seen_with_and_without_isolation(request, session, host, attack, failure, detail):
+    if attack == "fill_and_hide" and request.node.callspec.params["session"] == "none":
+        pytest.skip("without a disk of its own, unlinked files are not seen")
+    reply = call(session, attack, host)
+    assert (reply.failure, reply.value) == (failure, b"")
+    assert detail in reply.detail
+
+
+CONTAINED = [
+    ("fork_bomb", "process-limit", "processes and threads in call 2"),
+    ("quick_fork_bomb", "process-limit", "processes and threads in call 2"),
+    ("fill_shared_memory", "disk-limit", "wrote 31 MiB"),
+    ("inode_bomb", "disk-limit", "files in call 2"),
+]
+
+
+@pytest.mark.parametrize(("attack", "failure", "detail"), CONTAINED)
+def test_bomb_is_contained(session, host, attack, failure, detail):
+    reply = call(session, attack, host, wall=10, cpu=10)
+    assert reply.failure == failure
+    assert detail in reply.detail
+
+
+@pytest.mark.parametrize("attack", ["ignore_signals", "stop_itself", "loop_in_c"])
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_loop_is_killed(session, host, attack):
+    reply = call(session, attack, host, wall=0.3)
+    assert (reply.failure, reply.detail) == ("timeout", "killed after 0.3 s of wall clock in call 2")
+
+
+REFUSED = {
+    "read_secret": ("refused", "hidden case"),
+    "read_evaluators": ("refused", True),
+    "look_at_host_folders": ([], ["/home", "/root", "/var", "/run", "/sys", "/etc/shadow"]),
+    "read_engine_environment": ("refused", True),
+    "write_outside": ("refused", 1),
+    "signal_the_engine": (False, True),
+    "mapped_device": ("refused", None),
+    "shared_memory": ("refused", None),
+    "hidden_shared_memory": ("refused", "hidden"),
+    "connect_home": ("refused", None),
+    "connect_abstract": ("refused", None),
+    "system_v_memory": ("refused", "done"),
+    "open_the_supervisor": (True, False),
+    "write_to_the_system": ([], None),
+    "change_the_supervisor": (["refused", "refused"], None),
+    "kill_the_supervisor": ("alive", None),
+    "trace_the_supervisor": ("EPERM", None),
+    "starve_the_supervisor": (["refused"] * 4, None),
+    "send_datagram": (["refused", "refused"], None),
+    "strange_sockets": (["refused"], None),
+    "memory_files": (dict.fromkeys(("memfd_create", "memfd_secret", "userfaultfd"), "EPERM"), None),
+    "kernel_doors": ([], None),
+    "other_tables": (["ENOSYS"] * 4, None),
+    "become_root": (["refused", True, True], None),
+}
+SUCCEEDS = [name for name, (_, gain) in REFUSED.items() if gain is not None] + [
+    "mapped_device", "connect_home", "connect_abstract",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", REFUSED)
+def test_attack_is_refused(session, host, attack):
+    reply = call(session, attack, host)
+    assert reply.failure == "", reply.detail
+    found = values.parse(reply.value)
+    assert found == REFUSED[attack][0]
+
+
+@pytest.mark.parametrize("attack", SUCCEEDS)
+@pytest.mark.parametrize("session", ["none"], indirect=True)
+def test_attack_succeeds_without_a_sandbox(session, host, attack):
+    reply = call(session, attack, host)
+    assert reply.failure == "", reply.detail
+    assert values.parse(reply.value) == REFUSED[attack][1]

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from evogit.sandbox import Limits, Reply, Sandbox, Session
+from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import provider
+
+Open = Callable[..., Session]
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="session", params=["bubblewrap", "none"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    return provider(request.param)
+
+
+@pytest.fixture
+def open_session(sandbox: Sandbox) -> Iterator[Open]:
+    """Opens a session on Python source, which becomes `m.py`, and closes it after the test."""
+    with ExitStack() as stack:
+
+        def open_(source: str = "", preload: tuple[str, ...] = (), **limits: Any) -> Session:
+            files = pack({"m.py": source.encode()})
+            return stack.enter_context(sandbox.open(files, Limits(**limits), preload))
+
+        yield open_
+
+
+@pytest.fixture
+def ask() -> Ask:
+    """Calls `m:function` and returns the parsed value, or the reply when there is none."""
+
+    def ask_(session: Session, function: str, *args: Any, **options: Any) -> Any:
+        reply: Reply = session.call(f"m:{function}", json.dumps({"args": args}).encode(), **options)
+        return reply if reply.failure else json.loads(reply.value)
+
+    return ask_
