@@ -25,7 +25,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
         "tasks": Listed("tasks", "the tasks that come along", "evogit tasks"),
         "new": Listed("tasks", "a task of your own", "evogit new my_task"),
-        "check": Listed("check", "judge a task's seed", "evogit check my_task"),
+        "check": Listed("tasks", "judge a task's seed", "evogit check my_task"),
         "run": Listed("run", "evolve; again: go on", "evogit run circle_packing --minutes 5"),
     },
     "Look": {
@@ -34,7 +34,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "graph": Listed("graph", "who was bred from whom", "evogit graph -n 12"),
         "show": Listed("show", "one candidate in full", "evogit show best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
-        "best": Listed("best", "the best against the seed", "evogit best"),
+        "best": Listed("status", "the best against the seed", "evogit best"),
         "export": Listed("export", "a candidate's files", "evogit export best ./out"),
     },
     "Decide": {

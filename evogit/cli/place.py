@@ -53,13 +53,13 @@ def find_repository(repo: str | None) -> Repository:
 def place_to_run(task: Task, repo: str | None, name: str) -> Repository:
     """The repository that a run of `task` begins or goes on in; created when there is none yet."""
     if repo is not None:
-        return _open_or_create(Path(repo))
+        return open_or_create(Path(repo))
     if task.seed is None:
         return Repository.discover(task.folder)
     here = _discover(Path.cwd())
     if here is not None and name in here.runs():
         return here
-    return _open_or_create(Path(f"evogit-{task.name}"))
+    return open_or_create(Path(f"evogit-{task.name}"))
 
 
 def task_here(repo: str | None, name: str | None) -> Task:
@@ -79,7 +79,8 @@ def task_here(repo: str | None, name: str | None) -> Task:
         raise UsageError(f"expected the folder of the task {task}: evogit run FOLDER") from error
 
 
-def _open_or_create(path: Path) -> Repository:
+def open_or_create(path: Path) -> Repository:
+    """The repository at `path` or around it; a new one where `path` is absent or an empty folder."""
     try:
         return Repository.open(path)
     except NotFoundError:

@@ -98,21 +98,19 @@ class Terminal:
     def show(self, lines: Iterable[Text]) -> None:
         """Print lines; on a terminal they are cut to its width, and paged when they are more than it is high."""
         lines = list(lines)
-        if not sys.stdout.isatty():
-            self._print(lines)
-            return
-        for line in lines:
-            line.truncate(self.out.width, overflow="ellipsis" if self.glyphs is PRETTY else "crop")
-        pager = _pager() if len(lines) >= self.out.height else None
+        pager = _pager() if sys.stdout.isatty() and len(lines) >= self.out.height else None
         if pager is None:
-            self._print(lines)
+            self.print(lines)
             return
         with self.out.capture() as captured:
-            self._print(lines)
+            self.print(lines)
         _page(pager, captured.get())
 
-    def _print(self, lines: Iterable[Text]) -> None:
+    def print(self, lines: Iterable[Text]) -> None:
+        """Print lines without a pager."""
         for line in lines:
+            if sys.stdout.isatty():
+                line.truncate(self.out.width, overflow="ellipsis" if self.glyphs is PRETTY else "crop")
             self.out.print(line, soft_wrap=True)
 
     def data(self, record: Mapping[str, Any]) -> None:

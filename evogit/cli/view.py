@@ -94,6 +94,17 @@ class View:
             (agents, bool(agents)),
         ]
 
+    def line(self, candidate: Candidate, *, score: bool = False) -> Text:
+        """A candidate in one line: symbol, id, score if asked for, title, marks."""
+        commit = candidate.commit
+        value = self.score(commit).append("  ") if score else ""
+        return Text.assemble(self.glyph(commit), " ", self.name(commit), "  ", value, self.title(candidate))
+
+    def plain(self, commit: str) -> Text:
+        """A candidate in one line without any mark: id, score, title."""
+        title = first_line(self.history.phylogeny[commit].title)
+        return Text.assemble(self.name(commit), "  ", self.score(commit), "  ", title)
+
     def name(self, commit: str) -> Text:
         """The abbreviated id."""
         return Text(commit[:SHORT], "cyan")

@@ -1,0 +1,61 @@
+"""Two candidates side by side, metric by metric, on the run's split and on the holdout."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from evogit.cli.terminal import table
+from evogit.cli.text import change, decimals, number, percent
+from evogit.core import Metric
+from evogit.history import History
+from evogit.review import gap_closed
+
+
+def versus(history: History, a: str, b: str, names: tuple[str, str]) -> list[Text]:
+    """A table with a line per metric: the value of `a`, of `b`, and the change, for each split they were judged on."""
+    splits = [split for split in dict.fromkeys((history.split, "holdout")) if _judged(history, split, a, b)]
+    if not splits or history.started is None:
+        return [Text("neither has a valid evaluation", "dim")]
+    metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
+    above = [Text("")] + [Text(cell, "dim") for split in splits for cell in ("", split, "")]
+    heads = [Text("")] + [Text(cell, "dim") for _ in splits for cell in (*names, "change")]
+    rows = [_row(history, metric, splits, a, b) for metric in metrics]
+    return table([above, heads, *rows], "l" + "rrr" * len(splits))
+
+
+def best_against_seed(history: History) -> list[Text]:
+    """The best against the seed, and how much of the way to the best known value it has gone."""
+    if history.best is None or history.seed is None:
+        return [Text("no valid candidate yet", "dim")]
+    lines = versus(history, history.seed, history.best, ("seed", "best"))
+    share = gap_closed(history, history.best)
+    if share is not None:
+        known = f"{history.metric.best_known:g}"
+        lines.append(Text.assemble((percent(share), "bold"), f" of the gap to the best known {known} is closed"))
+    return lines
+
+
+def _judged(history: History, split: str, *commits: str) -> bool:
+    return any((found := history.evaluation(commit, split)) is not None and found.ok for commit in commits)
+
+
+def _row(history: History, metric: Metric, splits: list[str], a: str, b: str) -> list[Text]:
+    cells = [Text(metric.name, "bold" if metric.primary else "")]
+    for split in splits:
+        old, new = _value(history, a, split, metric.name), _value(history, b, split, metric.name)
+        places = decimals(old, new)
+        cells += [Text(number(old, places)), Text(number(new, places), "bold" if metric.primary else "")]
+        cells.append(_change(metric, old, new, places))
+    return cells
+
+
+def _change(metric: Metric, old: float | None, new: float | None, places: int) -> Text:
+    if old is None or new is None:
+        return Text("")
+    style = "green" if metric.better(new, old) else "red" if metric.better(old, new) else "dim"
+    return Text(change(new - old, places), style)
+
+
+def _value(history: History, commit: str, split: str, metric: str) -> float | None:
+    evaluation = history.evaluation(commit, split)
+    return evaluation.metrics.get(metric) if evaluation and evaluation.ok else None

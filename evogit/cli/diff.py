@@ -1,0 +1,57 @@
+"""`evogit diff`: what changed between two candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+from rich.text import Text
+
+from evogit.cli.compare import versus
+from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
+from evogit.cli.view import SHORT, View
+from evogit.core import Candidate
+from evogit.history import History
+from evogit.review import SCHEMA, candidate_record, resolve
+
+
+@click.command()
+@click.argument("a", type=REVISION, required=False)
+@click.argument("b", type=REVISION, required=False)
+@with_run
+@with_terminal
+def diff(place: Place, terminal: Terminal, a: str | None, b: str | None) -> None:
+    """Show what changed from A to B: the metrics, then the code.
+
+    With one argument: from its first parent. With none: from the seed to the best.
+    """
+    old, new = _pair(place.history, a, b)
+    patch = place.repository.diff(old.commit, new.commit)
+    if terminal.json:
+        records = {name: candidate_record(place.history, each) for name, each in (("a", old), ("b", new))}
+        terminal.data({"schema": SCHEMA, **records, "patch": patch})
+        return
+    view = View.of(place.history, terminal)
+    names = [view.line(old), view.line(new)]
+    metrics = versus(place.history, old.commit, new.commit, (old.commit[:SHORT], new.commit[:SHORT]))
+    terminal.show([*names, Text(""), *metrics, Text(""), *code(patch)])
+
+
+def code(patch: str) -> Iterator[Text]:
+    """A patch in Git's colours, its text made harmless."""
+    styles = {"+": "green", "-": "red", "@": "cyan", "d": "bold", "i": "bold"}
+    for line in patch.split("\n")[:-1] if patch else [" no difference"]:
+        style = "bold" if line.startswith(("--- ", "+++ ")) else styles.get(line[:1], "")
+        yield Text(escape(line.removesuffix("\r")), style)
+
+
+def _pair(history: History, a: str | None, b: str | None) -> tuple[Candidate, Candidate]:
+    if a and b:
+        return resolve(history, a), resolve(history, b)
+    if a is None:
+        return resolve(history, "seed"), resolve(history, "best")
+    new = resolve(history, a)
+    return (history.phylogeny[new.parents[0]] if new.parents else new), new

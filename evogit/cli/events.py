@@ -1,0 +1,56 @@
+"""What a journal's entries say, in one line each."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from evogit.cli.view import SHORT, View, first_line
+from evogit.core import (
+    Adopted,
+    Decision,
+    Duplicate,
+    Evaluated,
+    Event,
+    FailedProposal,
+    Proposed,
+    RunStarted,
+    Stopped,
+)
+
+
+def event_line(view: View, event: Event) -> Text:
+    """The event, and what it is about."""
+    match event:
+        case RunStarted():
+            agents = f"{first_line(event.agents[0])} to {first_line(event.agents[-1])}" if event.agents else "no agents"
+            return _line("began", f"{first_line(event.task)}: {agents}, sandbox {event.provider}")
+        case Proposed():
+            return _line("proposed", f"{event.candidate[:SHORT]}  {first_line(event.agent)}: {first_line(event.title)}")
+        case Evaluated():
+            return _evaluated(view, event)
+        case Duplicate():
+            return _line("duplicate", f"{event.first[:SHORT]}  {first_line(event.agent)} proposed it again")
+        case FailedProposal():
+            return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
+        case Adopted():
+            return _line("adopted", f"{event.candidate[:SHORT]}  by {first_line(event.agent)}")
+        case Decision():
+            names = " ".join(commit[:SHORT] for commit in event.candidates) or event.undoes[:SHORT]
+            return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}")
+        case Stopped():
+            return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
+
+
+def _evaluated(view: View, event: Evaluated) -> Text:
+    history, commit, evaluation = view.history, event.candidate, event.evaluation
+    if evaluation.split != history.split:
+        values = ", ".join(f"{name} {value:.6g}" for name, value in evaluation.metrics.items())
+        return _line("evaluated", f"{commit[:SHORT]}  {evaluation.split}: {values or evaluation.status}")
+    candidate = history.phylogeny[commit]
+    score, gain = view.score(commit), view.gain(commit, candidate.parents)
+    line = Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain)
+    return _line("evaluated", line.append("  ").append_text(view.title(candidate)))
+
+
+def _line(what: str, about: str | Text) -> Text:
+    return Text(f"{what:<10} ", "dim").append_text(about if isinstance(about, Text) else Text(about))

@@ -1,0 +1,50 @@
+"""What `evogit run` and `evogit demo` say at the end."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from evogit.cli.compare import best_against_seed
+from evogit.cli.engine import Done
+from evogit.cli.place import Place
+from evogit.cli.status import next_steps, work
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import clock, count
+from evogit.cli.view import View, first_line
+
+HOW = {
+    "interrupted": "interrupted; the same command goes on",
+    "exhausted": "200 moves in a row brought nothing new",
+}
+
+
+def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
+    """What was asked and spent, and how the best compares with the seed."""
+    settings = done.run.settings
+    asked = [
+        f"{getattr(settings, name):,} {name}"
+        for name in ("evaluations", "proposals", "minutes")
+        if getattr(settings, name)
+    ]
+    asked += [f"target {settings.target:g}"] if settings.target is not None else []
+    view = View.of(place.history, terminal)
+    dot = f" {view.glyphs.dot} "
+    why = HOW.get(done.stopped.reason, f"reached: {done.stopped.reason}")
+    spent = f"{count(done.evaluated, 'evaluation')} in {clock(done.seconds)}, {done.evaluated / done.seconds:.1f}/s"
+    lines = [
+        Text.assemble(
+            (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
+        ),
+        Text(dot.join([*work(place.history), f"this time {spent}"]), "dim"),
+        Text(""),
+    ]
+    if place.history.best:
+        lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
+    return [*lines, *best_against_seed(place.history)]
+
+
+def report(place: Place, terminal: Terminal, done: Done) -> list[Text]:
+    """The summary, where everything is, and what to look at next."""
+    where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
+    steps = next_steps(place, "graph -n 20", "diff seed best", "export best DIR")
+    return [*summary(place, terminal, done), Text(""), where, *steps]

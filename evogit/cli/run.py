@@ -1,0 +1,61 @@
+"""`evogit run`: evolve until a limit is reached or somebody says stop; again: go on."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from evogit.cli.engine import evolve
+from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import Place, place_to_run, task_here
+from evogit.cli.report import report
+from evogit.cli.terminal import Terminal
+from evogit.config import find_task
+from evogit.core import UsageError
+from evogit.review import status_record
+from evogit.settings import Settings
+
+LIMITS = ("evaluations", "proposals", "minutes", "target")
+
+
+@click.command()
+@click.argument("task", type=TASK, required=False)
+@click.option("--agents", type=int, default=4, show_default=True, metavar="N", help="Agents that propose changes.")
+@click.option("-j", "--jobs", type=int, metavar="N", help="Candidates judged at a time; default: one per core.")
+@click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
+@click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
+@click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
+@click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
+@click.option(
+    "--split", default="train", show_default=True, metavar="NAME", help="The split that candidates are ranked on."
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the random generators.")
+@click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
+@click.option("--join", is_flag=True, help="Work beside the engine that is at work already.")
+@sandbox_option
+@name_option
+@with_repo
+@with_terminal
+def run(
+    terminal: Terminal, repo: str | None, name: str | None, task: str | None, jobs: int | None, **chosen: object
+) -> None:
+    """Evolve TASK (a name or a folder); without TASK what the repository here evolves.
+
+    The run lives in the repository named with -C, else in the one you are in if it has this run, else in
+    ./evogit-TASK. The same command again goes on with it. Ctrl-C stops cleanly, a second one at once; nothing is
+    lost. Without any limit it goes on until Ctrl-C, on a terminal only.
+    """
+    settings = Settings(**chosen, **({"jobs": jobs} if jobs is not None else {}))  # type: ignore[arg-type]
+    if not terminal.live and all(chosen[limit] is None for limit in LIMITS):
+        raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
+    found = find_task(task) if task else task_here(repo, name)
+    repository = place_to_run(found, repo, name or found.name)
+    done = evolve(repository, found, name or found.name, settings, terminal)
+    place = Place(repository, done.run.history, done.run.journal)
+    if terminal.json:
+        terminal.data(status_record(repository, place.history))
+    else:
+        terminal.show(report(place, terminal, done))
+    if done.stopped.reason == "interrupted":
+        sys.exit(130)

@@ -1,0 +1,102 @@
+"""`evogit status` and `evogit best`: how a run stands."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from evogit.cli.compare import best_against_seed
+from evogit.cli.options import with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count
+from evogit.cli.view import View, first_line
+from evogit.core import NotFoundError
+from evogit.history import History
+from evogit.review import SCHEMA, agents, candidate_record, resolve, status_record
+
+
+@click.command()
+@with_run
+@with_terminal
+def status(place: Place, terminal: Terminal) -> None:
+    """Show how a run stands: what was done, the best against the seed, where each agent is."""
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+        return
+    view = View.of(place.history, terminal)
+    lines = [_headline(view), _state(place), _work(view), Text(""), *best_against_seed(place.history), Text("")]
+    terminal.show([*lines, *_agents(view), Text(""), *next_steps(place, "graph", "diff", "export best DIR")])
+
+
+@click.command()
+@with_run
+@with_terminal
+def best(place: Place, terminal: Terminal) -> None:
+    """Show the best candidate against the seed, on the run's split and on the holdout."""
+    history = place.history
+    found = resolve(history, "best")
+    if terminal.json:
+        known = status_record(place.repository, history)
+        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed")}
+        terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
+        return
+    view = View.of(history, terminal)
+    terminal.show([view.line(found), Text(""), *best_against_seed(history)])
+
+
+def next_steps(place: Place, *commands: str) -> list[Text]:
+    """Commands to try, as they are typed from here."""
+    return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
+
+
+def _headline(view: View) -> Text:
+    history, dot = view.history, f" {view.glyphs.dot} "
+    started = history.started
+    if started is None:
+        raise NotFoundError(f"the run {history.run} has not started; begin it with `evogit run`")
+    better = "higher" if history.metric.direction == "maximize" else "lower"
+    parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
+    parts += ["judged: inside"] if started.judged == "inside" else []
+    return Text.assemble((history.run, "bold"), dot, dot.join(parts))
+
+
+def _state(place: Place) -> Text:
+    engines = place.repository.engines(place.history.run).alive()
+    if engines:
+        return Text(f"running: {count(len(engines), 'engine')}", "green")
+    stopped = place.history.stopped
+    if stopped is None:
+        return Text("not running, and not stopped in good order: `evogit run` goes on", "yellow")
+    detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
+    return Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
+
+
+def _work(view: View) -> Text:
+    return Text(f" {view.glyphs.dot} ".join(work(view.history)), "dim")
+
+
+def work(history: History) -> list[str]:
+    """What was done so far, in a few words each."""
+    counts = history.counts
+    rest = [
+        (counts.cached, "cached"),
+        (counts.duplicates, "duplicate"),
+        (counts.failed_proposals, "failed proposal"),
+        (len(history.pending), "pending"),
+    ]
+    words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
+    words += [count(amount, noun) if noun[0] in "df" else f"{amount:,} {noun}" for amount, noun in rest if amount]
+    return words
+
+
+def _agents(view: View) -> list[Text]:
+    history = view.history
+    if history.seed is None:
+        return []
+    rows = []
+    for agent in agents(history):
+        candidate = history.phylogeny[history.head(agent)]
+        cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
+        rows.append([Text(first_line(agent), "dim"), *cells, Text(first_line(candidate.title))])
+    return table(rows, "lllrl")

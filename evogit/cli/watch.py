@@ -1,0 +1,225 @@
+"""Shows a run while it goes on: drawn in place on a terminal, one line per event elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from evogit.cli.events import event_line
+from evogit.cli.status import work
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import bar, clock, count, escape, number, percent, sparkline
+from evogit.cli.view import View, first_line
+from evogit.core import Entry, Evaluated
+from evogit.history import History
+from evogit.review import gap_closed
+from evogit.settings import Settings
+
+INTERVAL = 0.25
+"""Seconds between two drawings."""
+
+WINDOW = 15.0
+"""Seconds over which the rate is measured."""
+
+
+class Watch(Protocol):
+    """What the engine's foreground needs of a display; it is a `run.Observer`, too."""
+
+    def follow(self, history: History) -> None:
+        """Show this run."""
+        ...
+
+    def entry(self, entry: Entry) -> None:
+        """A fact was journalled."""
+        ...
+
+    def activity(self, agent: str, doing: str) -> None:
+        """An agent turned to something else."""
+        ...
+
+    def stopping(self) -> None:
+        """The run was asked to stop."""
+        ...
+
+    async def draw(self) -> None:
+        """Keep the display fresh until cancelled."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+
+class Lines:
+    """One line per event on stderr; `quiet`: only those that made a new best."""
+
+    def __init__(self, terminal: Terminal, quiet: bool) -> None:
+        self._terminal, self._quiet = terminal, quiet
+        self._best: str | None = None
+        self._view: View
+
+    def follow(self, history: History) -> None:
+        """Show this run."""
+        self._view = View(history, self._terminal.err_glyphs, time.time())
+        self._best = history.best
+
+    def entry(self, entry: Entry) -> None:
+        """Print it."""
+        best, self._best = self._best, self._view.history.best
+        if not self._quiet or best != self._best:
+            line = Text(time.strftime("%H:%M:%S  ", time.localtime(entry.time)), "dim")
+            self._terminal.note(line.append_text(event_line(self._view, entry.event)))
+
+    def activity(self, agent: str, doing: str) -> None:
+        """What agents are at is nothing that happened."""
+
+    def stopping(self) -> None:
+        """Say so."""
+        self._terminal.note(STOPPING)
+
+    async def draw(self) -> None:
+        """Nothing to draw: lines are written when something happens."""
+
+    def close(self) -> None:
+        """Nothing to clear."""
+
+
+STOPPING = "stopping: what is being judged is finished first; once more to stop at once (nothing is lost)"
+
+
+class Dashboard:
+    """The state of a run in a few lines that stay where they are."""
+
+    def __init__(self, terminal: Terminal, settings: Settings) -> None:
+        self._terminal, self._settings = terminal, settings
+        self._live = Live(console=terminal.err, auto_refresh=False, transient=True, vertical_overflow="crop")
+        self._began = time.monotonic()
+        self._times: deque[float] = deque()
+        self._bests: list[float] = []
+        self._doing: dict[str, str] = {}
+        self._asked = False
+        self._view: View
+
+    def follow(self, history: History) -> None:
+        """Show this run, with what it reached before."""
+        self._view = View(history, self._terminal.err_glyphs, time.time())
+        known = [history.fitness(commit) for commit in history.records]
+        self._bests = [value for value in known if value is not None]
+
+    def entry(self, entry: Entry) -> None:
+        """Count it."""
+        history = self._view.history
+        if not isinstance(entry.event, Evaluated) or entry.event.evaluation.split != history.split:
+            return
+        self._times.append(time.monotonic())
+        value = history.fitness(history.best) if history.best else None
+        if value is not None:
+            self._bests.append(value)
+
+    def activity(self, agent: str, doing: str) -> None:
+        """Remember it for the next drawing."""
+        self._doing[agent] = doing
+
+    def stopping(self) -> None:
+        """Say so at once."""
+        self._asked = True
+        self._refresh()
+
+    async def draw(self) -> None:
+        """Draw a few times a second until cancelled."""
+        self._live.start()
+        while True:
+            self._refresh()
+            await asyncio.sleep(INTERVAL)
+
+    def close(self) -> None:
+        """Clear the display and show the cursor again."""
+        self._live.stop()
+
+    def _refresh(self) -> None:
+        if self._live.is_started:
+            self._live.update(Group(*self._lines()), refresh=True)
+
+    # --- lines ----------------------------------------------------------------------------------------------------
+
+    def _lines(self) -> list[Text]:
+        width, height = self._terminal.err.size
+        facts = [self._best(width), self._work(), self._budget(width)]
+        last = STOPPING if self._asked else "Ctrl-C stops cleanly; the same command goes on"
+        agents = list(self._agents(max(height - len(facts) - 5, 1)))
+        lines = [
+            self._headline(width),
+            *facts,
+            Text(""),
+            *agents,
+            Text(""),
+            Text(last, "yellow" if self._asked else "dim"),
+        ]
+        for line in lines:
+            line.truncate(width - 1, overflow="ellipsis" if self._terminal.err_glyphs.more == "…" else "crop")
+        return lines
+
+    def _headline(self, width: int) -> Text:
+        history, dot = self._view.history, f" {self._view.glyphs.dot} "
+        agents, jobs = count(self._settings.agents, "agent"), f"{self._settings.jobs} judged at a time"
+        line = Text.assemble((history.run, "bold"), (dot + dot.join([agents, jobs, self._settings.split]), "dim"))
+        spent = clock(time.monotonic() - self._began)
+        return line.append(spent.rjust(max(width - 1 - line.cell_len, len(spent) + 1)), "dim")
+
+    def _best(self, width: int) -> Text:
+        history, view = self._view.history, self._view
+        if history.started is None or history.best is None:
+            return _fact("best", Text("judging the seed", "dim"))
+        value = Text(number(history.fitness(history.best), view.places), "bold")
+        falling = history.metric.direction == "minimize"
+        spark = sparkline(self._bests, max(min(width - 64, 40), 12), view.glyphs.levels, falling=falling)
+        seed = view.gain(history.best, (history.seed,) if history.seed else ())
+        gain = Text.assemble("  ", seed, (" over the seed", "dim")) if history.best != history.seed else Text("")
+        share = gap_closed(history, history.best)
+        gap = Text(f", {percent(share)} of the gap" if share is not None and gain else "", "dim")
+        return _fact("best", Text.assemble(value, "  ", (spark, "cyan"), gain, gap))
+
+    def _work(self) -> Text:
+        if self._view.history.started is None:
+            return _fact("done", Text("starting", "dim"))
+        now = time.monotonic()
+        while self._times and now - self._times[0] > WINDOW:
+            self._times.popleft()
+        rate = len(self._times) / max(min(now - self._began, WINDOW), 1.0)
+        return _fact("done", Text(f" {self._view.glyphs.dot} ".join([*work(self._view.history)[:4], f"{rate:.1f}/s"])))
+
+    def _budget(self, width: int) -> Text:
+        settings, counts = self._settings, self._view.history.counts
+        minutes = (time.monotonic() - self._began) / 60
+        limits = [
+            (counts.evaluated, settings.evaluations, "evaluations"),
+            (counts.proposals, settings.proposals, "proposals"),
+            (minutes, settings.minutes, "minutes"),
+        ]
+        shares = [(done / most, f"{done:,.1f}".removesuffix(".0"), most, what) for done, most, what in limits if most]
+        until = [] if settings.target is None else [f"until {settings.target:g} is reached"]
+        if not shares:
+            return _fact("budget", Text(", ".join(until) or "none: until Ctrl-C", "dim"))
+        share, done, most, what = max(shares)
+        drawn = bar(share, max(min(width - 50, 40), 10), self._view.glyphs.full, self._view.glyphs.empty)
+        said = ", ".join([f"{done} of {most:,.10g} {what}", *until])
+        return _fact("budget", Text.assemble((drawn, "cyan"), f"  {said}"))
+
+    def _agents(self, room: int) -> Iterator[Text]:
+        """What each agent does; with more agents than room, the rest in one line."""
+        busy = list(self._doing.items())
+        for name, doing in busy if len(busy) <= room else busy[: room - 1]:
+            yield _fact(first_line(name), Text(escape(doing) or "done", "" if doing else "dim"))
+        if len(busy) > room:
+            yield Text(f"and {count(len(busy) - room + 1, 'more agent')}", "dim")
+
+
+def _fact(name: str, text: Text) -> Text:
+    return Text(f"{name:<8}", "dim").append_text(text)

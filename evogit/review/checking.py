@@ -1,0 +1,78 @@
+"""Judges a task's seed, as a run would, and says what is wrong with the task."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.config import Task
+from evogit.core import Evaluation, Evidence
+from evogit.evaluator import Evaluator
+from evogit.repository import Repository
+from evogit.schema import matches
+
+CLOSE = 1e-4
+"""Relative difference up to which a published value counts as the measured one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The seed's evaluation on one split."""
+
+    evaluation: Evaluation
+    evidence: Evidence
+    provider: str
+
+
+async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncIterator[Judged]:
+    """Evaluate the task's seed on each split in turn.
+
+    Raises:
+        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
+        tree, files = _seed(task, Path(folder) / "seed")
+        async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+            seed = files if evaluator.needs_seed else b""
+            for split in splits:
+                evaluation, evidence = await evaluator.evaluate(tree, files, split=split, seed_files=seed)
+                yield Judged(evaluation, evidence, evaluator.provider)
+
+
+def problems(task: Task, evaluations: Sequence[Evaluation]) -> list[str]:
+    """What a run of this task would suffer from, one sentence each; empty when all is well."""
+    found = [
+        f"{each.split}: the seed fails ({each.status}): {each.reason or 'no reason given'}"
+        for each in evaluations
+        if not each.ok
+    ]
+    for evaluation in evaluations:
+        if evaluation.ok and evaluation.split == "train":
+            found += _wrong_baselines(task, evaluation)
+    return found
+
+
+def _wrong_baselines(task: Task, evaluation: Evaluation) -> list[str]:
+    return [
+        f"metrics.{metric.name}.baseline is {metric.baseline:g}, but the seed measures "
+        f"{evaluation.metrics[metric.name]:.6g} on train; write that into {task.folder.name}/"
+        for metric in task.metrics
+        if metric.baseline is not None
+        and not math.isclose(metric.baseline, evaluation.metrics[metric.name], rel_tol=CLOSE)
+    ]
+
+
+def _seed(task: Task, scratch: Path) -> tuple[str, bytes]:
+    """The seed's tree id, and its archive as the sandbox gets it."""
+    if task.seed is None:
+        repository = Repository.discover(task.folder)
+        tree = repository.tree_of(repository.head())
+    else:
+        repository = Repository.create(scratch)
+        files = task.seed_files()
+        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
+        tree = repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+    return tree, repository.trees.tar(tree, lambda path: not matches(path, task.withheld))
