@@ -111,6 +111,12 @@ def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_demo_evolves_anywhere(installed: Installed, tmp_path: Path) -> None:
+    shown = installed.evogit("--color", "never", "demo", "--minutes", "0.05", cwd=tmp_path, timeout=60)
+    assert "seed of circle_packing" in shown
+    assert [path.name for path in tmp_path.iterdir()] == ["evogit-demo"]
+
+
 def test_setup_without_root_names_the_packages() -> None:
     with tempfile.TemporaryDirectory() as commands:
         Path(commands).chmod(0o755)
