@@ -109,15 +109,15 @@ def _system(python: Interpreter) -> Iterator[str]:
             yield from ("--symlink", str(Path(name).readlink()), name)
         else:
             yield from ("--ro-bind-try", name, name)
-    for hidden in _hidden(("/usr", *map(str, python.folders))):
+    for hidden in hidden_folders(("/usr", *map(str, python.folders))):
         yield from ("--size", "4096", "--tmpfs", str(hidden), "--remount-ro", str(hidden))
     for device in DEVICES:
         yield from ("--dev-bind", device, device)
     yield from ("--symlink", "/box/shm", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd")
 
 
-def _hidden(roots: Sequence[str]) -> Iterator[Path]:
-    """Folders of EvoGit below what programs can read: evaluators are among the content."""
+def hidden_folders(roots: Sequence[str]) -> Iterator[Path]:
+    """EvoGit's own folders below `roots`, which programs can read otherwise: evaluators are among the content."""
     for folder in (PACKAGE, *map(_content, ("tasks", "sandbox"))):
         if folder and any(folder.is_relative_to(root) for root in roots):
             yield folder

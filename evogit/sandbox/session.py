@@ -174,9 +174,11 @@ def checked(header: dict[str, Any], body: bytes) -> Answer:
     code = header.get("code")
     if code is not None and type(code) is not int:
         raise ValueError(f"expected an exit code, got {code!r}")
-    out = tuple(map(str, header.get("out", ())))
+    out = header.get("out", [])
+    if not isinstance(out, list) or not all(isinstance(path, str) for path in out):
+        raise ValueError(f"expected a list of paths, got {str(out)[:100]}")
     parts = tuple(_split(header.get("sizes"), body))
-    return Answer(failure=failure, detail=clean(detail), usage=usage, code=code, out=out, parts=parts)
+    return Answer(failure=failure, detail=clean(detail), usage=usage, code=code, out=tuple(out), parts=parts)
 
 
 def clean(text: str) -> str:

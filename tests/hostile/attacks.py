@@ -331,7 +331,11 @@ def output_bomb(host):
 
 
 def output_after_the_reply(host):
-    threading.Thread(target=output_bomb, args=(host,)).start()
+    def later():
+        time.sleep(0.05)
+        output_bomb(host)
+
+    threading.Thread(target=later).start()
     return "started"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,13 @@ BROKEN = [
     ("output_bomb", "output-limit", "wrote more than 100000 bytes of output in call 2"),
     ("thread_bomb", "process-limit", "processes and threads in call 2"),
     ("fill_temporary_folder", "disk-limit", "files in call 2"),
-    ("fill_and_hide", "disk-limit", "in call 2"),
     ("exhaust_descriptors", "crashed", "Too many open files"),
 ]
 
 
 @pytest.mark.parametrize(("attack", "failure", "detail"), BROKEN)
 @pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
-def test_failure_is_seen_with_and_without_isolation(request, session, host, attack, failure, detail):
-    if attack == "fill_and_hide" and request.node.callspec.params["session"] == "none":
-        pytest.skip("without a disk of its own, unlinked files are not seen")
+def test_failure_is_seen_with_and_without_isolation(session, host, attack, failure, detail):
     reply = call(session, attack, host)
     assert (reply.failure, reply.value) == (failure, b"")
     assert detail in reply.detail
@@ -61,6 +59,7 @@ CONTAINED = [
     ("fork_bomb", "process-limit", "processes and threads in call 2"),
     ("quick_fork_bomb", "process-limit", "processes and threads in call 2"),
     ("fill_shared_memory", "disk-limit", "wrote 31 MiB"),
+    ("fill_and_hide", "disk-limit", "in call 2"),  # without a disk of its own, unlinked files are not seen
     ("inode_bomb", "disk-limit", "files in call 2"),
 ]
 
@@ -124,3 +123,99 @@ def test_attack_succeeds_without_a_sandbox(session, host, attack):
     reply = call(session, attack, host)
     assert reply.failure == "", reply.detail
     assert values.parse(reply.value) == REFUSED[attack][1]
+
+
+@pytest.mark.parametrize(
+    ("attack", "sentence"),
+    [
+        ("reply_nan", "it has NaN, which is not a number"),
+        ("reply_infinity", "it has 1e999, which is too large for a number"),
+        ("reply_twin_keys", "it has the same key twice"),
+        ("reply_deep", "it is nested deeper than 64 levels"),
+        ("reply_brackets", "it has 2000002 brackets, more than 1000000"),
+        ("reply_long_number", "Exceeds the limit"),
+        ("reply_pickle", "it is not UTF-8"),
+    ],
+)
+def test_forged_json_is_refused(session, host, attack, sentence):
+    reply = call(session, attack, host)
+    assert reply.failure == ""
+    with pytest.raises(ValueError, match=sentence):
+        values.parse(reply.value)
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_reply_that_nobody_asked_for_is_invalid(session, host):
+    assert call(session, "reply_in_advance", host).value == b'"armed"'
+    time.sleep(0.2)
+    reply = call(session, "reply_in_advance", host)
+    assert (reply.failure, reply.value) == ("invalid", b"")
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_second_reply_is_invalid(session, host):
+    replies = [call(session, "reply_twice", host)]
+    time.sleep(0.1)
+    replies.append(call(session, "reply_twice", host))
+    assert "invalid" in [reply.failure for reply in replies]
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_patched_clocks_change_no_figure(session, host):
+    usage = call(session, "patch_the_library", host).usage
+    assert 0.25 <= usage.cpu < 0.6
+    assert usage.wall >= 0.25
+
+
+def test_escape_codes_do_not_reach_the_terminal(session, host):
+    detail = call(session, "escape_codes", host).detail
+    assert "evil" in detail
+    assert all(character.isprintable() or character == "\n" for character in detail)
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_daemon_ends_with_the_session(session, host):
+    assert call(session, "leave_a_daemon", host).value == b'"left"'
+
+
+def test_output_between_calls_is_limited(session, host):
+    assert call(session, "output_after_the_reply", host).value == b'"started"'
+    time.sleep(0.3)
+    assert call(session, "output_after_the_reply", host).failure == "output-limit"
+    assert len(session.output()[0]) < TIGHT.output + 100
+
+
+def test_memory_is_limited_in_commands(session, host):
+    done = session.run(["sh", "-c", "a=xxxxxxxxxxxxxxxx; while :; do a=$a$a; done"])
+    assert done.code != 0
+    grow = "kept = []\nwhile True: kept.append(bytearray(1000000))"
+    done = session.run(["python3", "-c", grow])
+    assert (done.code, done.breach) == (None, "out-of-memory")
+
+
+def test_moved_folder_misleads_nobody(session, host):
+    assert call(session, "replace_the_folder", host).value == b'"replaced"'
+    done = session.run(["cat", "data"], files={"data": b"honest"}, out=["data"])
+    assert (done.stdout, done.files) == (b"honest", {"data": b"honest"})
+
+
+TRICKS = "ln -s {secret} link; ln {secret} hard; mkfifo fifo; mkdir folder; ln -s / up; echo ok > file"
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_only_regular_files_of_the_folder_come_back(session, host):
+    names = ["link", "fifo", "folder", "up/etc/passwd", "up/etc/group", "file"]
+    done = session.run(["sh", "-c", TRICKS.format(secret=host["secret"])], out=names)
+    assert done.files == {"file": b"ok\n"}
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_file_too_large_to_come_back_is_a_breach(session, host):
+    done = session.run(["truncate", "-s", "20M", "big"], out=["big"])
+    assert (done.breach, done.files) == ("output-limit", {})
+
+
+@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+def test_cpu_of_children_that_vanish_is_charged(session, host):
+    reply = call(session, "children_that_vanish", {**host, "children": 3, "seconds": 0.2})
+    assert 0.5 < reply.usage.cpu < 0.8

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import evogit
+from evogit.content import content
+from evogit.sandbox import Limits, Session
+from evogit.sandbox.archive import pack
+from evogit.sandbox.bubblewrap import Bubblewrap, hidden_folders
+
+SOURCE = b"""
+import os, time
+def who(): return os.readlink("/proc/self/ns/pid")
+def nap(): time.sleep(60)
+"""
+FILES = pack({"m.py": SOURCE})
+ENGINE = """
+import time
+from evogit.sandbox import Limits
+from evogit.sandbox.archive import pack
+from evogit.sandbox.bubblewrap import Bubblewrap
+session = Bubblewrap().open(pack({"m.py": %r}), Limits())
+print(session.call("m:who", b"{}"). value.decode(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def bubblewrap() -> Bubblewrap:
+    return Bubblewrap()
+
+
+@pytest.fixture
+def session(bubblewrap: Bubblewrap) -> Iterator[Session]:
+    with bubblewrap.open(FILES, Limits()) as session:
+        yield session
+
+
+def inhabitants(namespace: str) -> dict[int, int]:
+    """Host pid -> pid inside, of the living processes of a namespace."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (process / "status").read_text()
+            if str((process / "ns/pid").readlink()) == namespace and "State:\tZ" not in status:
+                found[int(process.name)] = int(status.split("NSpid:")[1].splitlines()[0].split()[-1])
+        except OSError:
+            continue
+    return found
+
+
+def namespace_of(session: Session) -> str:
+    return str(json.loads(session.call("m:who", b"{}").value))
+
+
+def first_process(session: Session) -> int:
+    return next(outer for outer, inner in inhabitants(namespace_of(session)).items() if inner == 1)
+
+
+def test_close_leaves_no_process(bubblewrap):
+    session = bubblewrap.open(FILES, Limits())
+    namespace = namespace_of(session)
+    assert len(inhabitants(namespace)) == 2
+    session.close()
+    assert inhabitants(namespace) == {}
+
+
+def test_sessions_have_namespaces_and_users_of_their_own(bubblewrap, session):
+    with bubblewrap.open(FILES, Limits()) as other:
+        processes = [Path(f"/proc/{first_process(one)}") for one in (session, other)]
+        namespaces = [{name: (p / "ns" / name).readlink() for name in ("net", "ipc", "user", "mnt")} for p in processes]
+        assert all(namespaces[0][name] != namespaces[1][name] for name in namespaces[0])
+        if os.geteuid() == 0:
+            users = {int((p / "status").read_text().split("Uid:")[1].split()[0]) for p in processes}
+            assert len(users) == 2
+            assert min(users) > 1 << 20
+
+
+def test_killed_engine_takes_its_jails_along():
+    engine = subprocess.Popen([sys.executable, "-c", ENGINE % SOURCE], stdout=subprocess.PIPE)
+    with engine:
+        assert engine.stdout
+        namespace = json.loads(engine.stdout.readline())
+        assert inhabitants(namespace)
+        engine.kill()
+    deadline = time.monotonic() + 5
+    while inhabitants(namespace) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert inhabitants(namespace) == {}
+
+
+def test_killed_supervisor_is_the_programs_crash(session):
+    os.kill(first_process(session), signal.SIGKILL)
+    reply = session.call("m:who", b"{}")
+    assert reply.failure == "crashed"
+    assert "brought its sandbox down" in reply.detail
+    assert session.call("m:who", b"{}").detail.startswith("not done: the program brought its sandbox down")
+    assert session.run(["true"]).signal == signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_supervisor_that_stops_answering_is_a_timeout(session):
+    os.kill(first_process(session), signal.SIGSTOP)
+    reply = session.call("m:nap", b"{}", wall=0.1)
+    assert (reply.failure, reply.detail) == ("timeout", "the sandbox stopped answering and was killed")
+    assert reply.usage.wall < 8
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="then every other test runs without root")
+def test_engine_without_root():
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        folder.chmod(0o755)
+        package = Path(evogit.__file__).parent
+        shutil.copytree(package / "sandbox", folder / "evogit/sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(content("sandbox"), folder / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("core.py", "content.py"):
+            shutil.copy(package / name, folder / "evogit")
+        program = ENGINE.replace("time.sleep(60)", "session.close()") % SOURCE
+        done = subprocess.run(
+            ["/usr/bin/python3", "-B", "-c", program],
+            cwd=folder, env={"PATH": "/usr/bin:/bin"}, user=65534, group=65534, extra_groups=[], capture_output=True,
+        )  # fmt: skip
+    assert done.stderr == b""
+    assert done.stdout.startswith(b'"pid:[')
+
+
+def test_evogit_itself_is_hidden_from_programs():
+    package = Path(evogit.__file__).parent
+    assert set(hidden_folders([str(package.parent)])) == {package, content("tasks"), content("sandbox")}
+    assert list(hidden_folders(["/no/such/folder"])) == []

@@ -1,0 +1,103 @@
+"""The host against a supervisor that has been taken over."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from evogit.sandbox.session import checked, clean
+from evogit.sandbox.wire import FRAME, LostError, Wire
+
+USED = {"wall": 1, "cpu": 1.5, "memory": 7}
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Wire, int, int]]:
+    requests, into = os.pipe()
+    out, replies = os.pipe()
+    yield Wire(into, out), requests, replies
+    for fd in (requests, into, out, replies):
+        os.close(fd)
+
+
+def soon() -> float:
+    return time.monotonic() + 0.05
+
+
+def test_frames_come_through(ends):
+    wire, requests, replies = ends
+    os.write(replies, FRAME.pack(9, 3) + b'{"a": 10}' + b"xyz")
+    assert wire.receive(3, deadline=soon()) == ({"a": 10}, b"xyz")
+    wire.send({"do": "call"}, b"body", deadline=soon())
+    assert os.read(requests, 100) == FRAME.pack(14, 4) + b'{"do": "call"}body'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        FRAME.pack(2**32 - 1, 0),
+        FRAME.pack(2, 2**32 - 1) + b"{}",
+        FRAME.pack(2, 0) + b"[]",
+        FRAME.pack(3, 0) + b"NaN",
+        FRAME.pack(14, 0) + b'{"a":1,"a":2 }',
+    ],
+)
+def test_no_frame_is_refused(ends, data):
+    wire, _, replies = ends
+    os.write(replies, data)
+    with pytest.raises(ValueError, match=r"expected|it "):
+        wire.receive(100, deadline=soon())
+
+
+def test_silence_ends_at_the_deadline(ends):
+    wire, _, replies = ends
+    os.write(replies, FRAME.pack(9, 3) + b'{"a"')
+    with pytest.raises(TimeoutError):
+        wire.receive(3, deadline=soon())
+    with pytest.raises(TimeoutError):
+        wire.send({}, bytes(10**6), deadline=soon())
+
+
+def test_end_of_the_pipe_is_told():
+    out, replies = os.pipe()
+    os.close(replies)
+    with pytest.raises(LostError):
+        Wire(os.dup(out), out).receive(3, deadline=soon())
+    os.close(out)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {**USED, "sizes": "x"},
+        {**USED, "sizes": [True, 2]},
+        {**USED, "sizes": [-1, 4]},
+        {**USED, "sizes": [2]},
+        {**USED, "sizes": [1, 2], "cpu": "0"},
+        {**USED, "sizes": [1, 2], "wall": -1},
+        {**USED, "sizes": [1, 2], "failure": "ok"},
+        {**USED, "sizes": [1, 2], "detail": 3},
+        {**USED, "sizes": [1, 2], "code": True},
+        {**USED, "sizes": [1, 2], "out": [3]},
+        {**USED, "sizes": [1, 2], "out": 7},
+    ],
+)
+def test_answer_that_breaks_the_protocol_is_refused(header):
+    with pytest.raises(ValueError, match="expected"):
+        checked(header, b"abc")
+
+
+def test_answer_is_taken_apart():
+    answer = checked({**USED, "sizes": [1, 2], "failure": "timeout", "detail": "late\x1b"}, b"abc")
+    assert answer.parts == (b"a", b"bc")
+    assert answer.detail == "late\N{REPLACEMENT CHARACTER}"
+    assert (answer.usage.wall, answer.usage.cpu, answer.usage.memory) == (1, 1.5, 7)
+
+
+def test_clean_text_is_short_and_harmless():
+    assert clean("a\nb\x1b[31m\u202e") == "a\nb\ufffd[31m\ufffd"
+    assert len(clean("x" * 10**6)) == 4000
