@@ -6,36 +6,38 @@ It is the embedded default and the baseline. The thinking is the pure function `
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import random
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from typing import ParamSpec, TypeVar
 
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
-from evogit.agents import edits as typed
-from evogit.agents.edits import Edit
-from evogit.source import Source, parse
+from evogit.agents import operators as typed
+from evogit.agents.edits import TITLE_LENGTH, Edit, apply, edit_text, one_line
+from evogit.source import compiles, parse
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 OPERATORS: tuple[tuple[typed.Operator, float], ...] = (
-    (typed.perturb_number, 0.50),
-    (typed.insert_term, 0.10),
-    (typed.swap_operator, 0.07),
-    (typed.swap_name, 0.07),
+    (typed.perturb_number, 0.55),
+    (typed.insert_term, 0.12),
+    (typed.swap_operator, 0.06),
+    (typed.swap_name, 0.05),
     (typed.drop_operand, 0.05),
-    (typed.swap_call, 0.04),
+    (typed.swap_call, 0.02),
     (typed.swap_literal, 0.03),
-    (typed.change_condition, 0.04),
+    (typed.change_condition, 0.03),
     (typed.duplicate_statement, 0.04),
     (typed.move_statement, 0.03),
-    (typed.delete_statement, 0.03),
+    (typed.delete_statement, 0.02),
 )
 """The ways to edit a Python module and their chances, as measured in docs/design/mutator.md."""
 
@@ -46,9 +48,9 @@ ONE_MORE = 0.35
 """Chance of a further edit after each edit."""
 
 _ATTEMPTS = 30
+_TRIES = 200
 _FILES = 32
 _LARGEST = 256 * 1024
-_PYTHON = (".py", ".pyw", ".pyi")
 
 
 class Mutator:
@@ -76,7 +78,10 @@ class Mutator:
         try:
             return await self._think(files, donor_files, seed)
         except BrokenExecutor as error:
-            raise NoUsableChangeError(f"the mutator's worker process died twice: {error}") from error
+            raise NoUsableChangeError(
+                f"the mutator's worker process died twice ({error}); a script of yours that starts runs must do so "
+                'under `if __name__ == "__main__":`'
+            ) from error
 
     async def _think(self, files: Files, donor_files: Files, seed: int) -> Proposal:
         return await asyncio.get_running_loop().run_in_executor(self._pool, mutate, files, donor_files, seed)
@@ -84,7 +89,7 @@ class Mutator:
 
 def _drawn(files: Files, rng: random.Random) -> list[str]:
     """At most so many names that reading and sending the files stays cheap in a large repository."""
-    python = sorted(name for name in files if name.endswith(_PYTHON))
+    python = sorted(name for name in files if _is_python(name))
     others = sorted(files.keys() - set(python))
     python = rng.sample(python, min(len(python), _FILES))
     return python + rng.sample(others, min(len(others), _FILES - len(python)))
@@ -102,42 +107,36 @@ def mutate(files: Files, donor_files: Files, seed: int) -> Proposal:
     rng = random.Random(seed)
     if rng.random() < EXCHANGE and (proposal := _exchange(files, donor_files, rng)):
         return proposal
-    weights = {name: _weight(name, content) for name, content in files.items()}
-    names = sorted(name for name, weight in weights.items() if weight)
-    if not names:
-        raise NoUsableChangeError("expected an editable text file or Python module that parses, found none")
+    weights = {name: weight for name, content in files.items() if (weight := _weight(name, content))}
     for _ in range(_ATTEMPTS):
+        if not weights:
+            break
+        names = sorted(weights)
         name = rng.choices(names, [weights[each] for each in names])[0]
         edits = _edits(name, files[name], rng)
-        new = typed.apply(files[name], edits)
-        if new != files[name] and _acceptable(name, new):
+        new = apply(files[name], edits)
+        if not edits:  # it does not parse, or there is nothing in it to edit
+            del weights[name]
+        elif new != files[name] and (not _is_python(name) or compiles(new)):
             return Proposal(changes={name: new}, title=_title(edits))
-    raise NoUsableChangeError(f"{_ATTEMPTS} attempts to edit {', '.join(names[:3])} gave nothing that parses")
+    raise NoUsableChangeError(
+        f"expected an editable text or a Python module that parses, found none to edit in {len(files)} files"
+    )
+
+
+def _is_python(name: str) -> bool:
+    return name.endswith((".py", ".pyw", ".pyi"))
 
 
 def _weight(name: str, content: bytes) -> float:
-    """In proportion to size; what is not code is worth a tenth, and what cannot be read nothing."""
-    if len(content) > _LARGEST:
+    """In proportion to size; what is not Python is worth a tenth, and what is binary or huge nothing."""
+    if len(content) > _LARGEST or b"\0" in content:
         return 0.0
-    if name.endswith(_PYTHON):
-        return float(len(content)) if _module(name, content) else 0.0
-    return 0.1 * len(content) if _is_text(content) else 0.0
-
-
-def _module(name: str, content: bytes) -> Source | None:
-    return parse(content) if name.endswith(_PYTHON) and len(content) <= _LARGEST else None
-
-
-def _is_text(content: bytes) -> bool:
     try:
         content.decode()
     except UnicodeDecodeError:
-        return False
-    return b"\0" not in content
-
-
-def _acceptable(name: str, content: bytes) -> bool:
-    return typed.compiles(content) if name.endswith(_PYTHON) else True
+        return 0.0
+    return len(content) * (1.0 if _is_python(name) else 0.1)
 
 
 def _edits(name: str, content: bytes, rng: random.Random) -> list[Edit]:
@@ -146,43 +145,46 @@ def _edits(name: str, content: bytes, rng: random.Random) -> list[Edit]:
     while not edits or rng.random() < ONE_MORE:
         edit = _edit(name, content, rng)
         if edit is None:
-            return edits
+            break
         if not any(edit.overlaps(other) for other in edits):
             edits.append(edit)
     return edits
 
 
 def _edit(name: str, content: bytes, rng: random.Random) -> Edit | None:
-    source = _module(name, content)
-    if source is None:
-        return typed.edit_text(content, rng)
-    operators, chances = zip(*OPERATORS, strict=True)
-    tries = (operator(source, rng) for operator in rng.choices(operators, chances, k=_ATTEMPTS))
+    if not _is_python(name):
+        tries = (edit_text(content, rng) for _ in range(_TRIES))
+    elif source := parse(content):
+        operators, chances = zip(*OPERATORS, strict=True)
+        tries = (rng.choices(operators, chances)[0](source, rng) for _ in range(_TRIES))
+    else:
+        return None
     return next((edit for edit in tries if edit), None)
 
 
 def _title(edits: list[Edit]) -> str:
     more = f" (+{len(edits) - 1} more)" if len(edits) > 1 else ""
-    return typed.one_line(edits[0].title, 72 - len(more)) + more
+    return one_line(edits[0].title, TITLE_LENGTH - len(more)) + more
 
 
 def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal | None:
     """Some but not all definitions in which the donor differs, as all of them would be the donor again."""
     pairs = []
-    for name in sorted(files.keys() & donor_files.keys()):
-        mine, other = _module(name, files[name]), _module(name, donor_files[name])
-        if mine and other:
-            pairs += [(name, typed.exchange(*pair)) for pair in typed.exchangeable(mine, other)]
+    for name in sorted(filter(_is_python, files.keys() & donor_files.keys())):
+        if files[name] != donor_files[name] and max(len(files[name]), len(donor_files[name])) <= _LARGEST:
+            mine, other = parse(files[name]), parse(donor_files[name])
+            found = typed.exchangeable(mine, other) if mine and other else []
+            pairs += [(name, typed.exchange(*pair)) for pair in found]
     if len(pairs) < 2:
         return None
     taken = rng.sample(pairs, rng.randint(1, len(pairs) - 1))
     changes = {
-        name: typed.apply(files[name], [edit for other, edit in taken if other == name])
+        name: apply(files[name], [edit for other, edit in taken if other == name])
         for name in sorted({name for name, _ in taken})
     }
-    if not all(typed.compiles(content) for content in changes.values()):
+    if not all(compiles(content) for content in changes.values()):
         return None
-    title = typed.one_line("exchange " + ", ".join(edit.title for _, edit in taken))
+    title = one_line("exchange " + ", ".join(edit.title for _, edit in taken))
     return Proposal(changes=changes, title=title, strategy="exchange", used_donor=True)
 
 
@@ -194,16 +196,18 @@ class MutatorPool(Executor):
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._processes = self._start()
+        with _signals_held_back():
+            self._processes = self._start()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn` in a worker; its arguments and result are pickled."""
-        try:
-            return self._processes.submit(fn, *args, **kwargs)
-        except BrokenProcessPool:  # by an earlier call
-            self._processes.shutdown(wait=False)
-            self._processes = self._start()
-            return self._processes.submit(fn, *args, **kwargs)
+        with _signals_held_back():
+            try:
+                return self._processes.submit(fn, *args, **kwargs)
+            except BrokenProcessPool:  # by an earlier call
+                self._processes.shutdown(wait=False)
+                self._processes = self._start()
+                return self._processes.submit(fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Stop the workers."""
@@ -212,7 +216,7 @@ class MutatorPool(Executor):
     def _start(self) -> ProcessPoolExecutor:
         # not "fork": the engine has threads, whose locks a forked child would find held for ever
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin_work)
+        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=_end_with_engine)
 
 
 def mutator_pool(workers: int) -> MutatorPool:
@@ -220,13 +224,25 @@ def mutator_pool(workers: int) -> MutatorPool:
     return MutatorPool(workers)
 
 
-def _begin_work() -> None:
-    """In a new worker: leave Ctrl-C to the engine, and end with it however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_engine, daemon=True).start()
+@contextlib.contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Processes started meanwhile never see what a terminal sends: Ctrl-C and hanging up are the engine's."""
+    held = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    resource_tracker.ensure_running()  # a process too, and starting it lets SIGINT in again
+    signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with_engine() -> None:
+    """In a new worker: end when the engine does, even if it is killed."""
+    threading.Thread(target=_await_engine, daemon=True).start()
+
+
+def _await_engine() -> None:
     if engine := multiprocessing.parent_process():
         engine.join()
         os._exit(0)

@@ -1,22 +1,14 @@
-"""What a Python module is made of: its definitions, and the places where a typed edit can be made.
-
-The only module that imports libcst. A module is parsed once into plain spans of its text; edits then replace spans, so
-that everything outside of them keeps its bytes.
-"""
+"""Walks the syntax tree of a module and notes its parts."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
-Kind = Literal["number", "literal", "operator", "name", "call", "condition", "term", "binary"]
-"""What a site is: a `term` is an arithmetic expression, a `binary` one with two operands."""
+from evogit.source.parts import Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
 
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
@@ -27,84 +19,10 @@ _JUMPS = (cst.Return, cst.Raise, cst.Break, cst.Continue)
 _LINE_END = re.compile(rb"\r\n|\r|\n|\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A function, class or constant by its qualified name; `start` and `end` are byte offsets of `text`.
-
-    A function's text begins at `def` or `async def`: its decorators stay outside.
-    """
-
-    name: str
-    kind: Literal["function", "class", "constant"]
-    start: int
-    end: int
-    text: bytes
-    local: bool
-    """Whether it is inside a function."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A place for one kind of edit: bytes `start` to `end` of the module, inside the function `where` ("": outside).
-
-    `label` is the constant's name of a number, the number of arguments of a call, or "tight" for an expression that
-    needs parentheses when it grows. `parts` are the texts of the operands.
-    """
-
-    kind: Kind
-    start: int
-    end: int
-    text: str
-    where: str
-    label: str = ""
-    parts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement of a function as whole lines from `start` to `end`; `text` is without indent and line end."""
-
-    start: int
-    end: int
-    text: str
-    role: Literal["", "jump", "pass", "docstring"]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The statements that follow one another in the function `where`."""
-
-    where: str
-    statements: tuple[Statement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A parsed module. `bindings` maps a function (or "") to its names and the offsets from where they are bound."""
-
-    content: bytes
-    definitions: tuple[Definition, ...]
-    sites: Mapping[Kind, tuple[Site, ...]]
-    blocks: tuple[Block, ...]
-    bindings: Mapping[str, tuple[tuple[str, int], ...]]
-
-
-@functools.lru_cache(maxsize=64)
-def parse(content: bytes) -> Source | None:
-    """Parse a module; None for what is not UTF-8, not Python, or nested too deeply.
-
-    Cached by content, because parsing costs a hundred times more than an edit.
-    """
-    try:
-        text = content.decode()
-        module = cst.parse_module(text)
-        if module.code != text:  # a byte order mark is dropped, which would move every span
-            return None
-        spans = MetadataWrapper(module, unsafe_skip_copy=True).resolve(ByteSpanPositionProvider)
-        collector = _Collector(content, spans)
-        collector.walk(module)
-    except (UnicodeDecodeError, cst.ParserSyntaxError, RecursionError, KeyError):
-        return None  # KeyError: what libcst makes of a RecursionError in its span provider
+def collect(content: bytes, module: cst.Module) -> Source:
+    """Note everything that can be edited in `module`, which was parsed from `content`."""
+    collector = _Collector(content, MetadataWrapper(module, unsafe_skip_copy=True).resolve(ByteSpanPositionProvider))
+    collector.walk(module)
     return collector.source()
 
 
@@ -161,7 +79,7 @@ class _Collector:
         site = Site(kind, start, end, self._text(node), self._where, label, parts)
         self._sites.setdefault(kind, []).append(site)
 
-    def _define(self, name: str, kind: Literal["function", "class", "constant"], node: cst.CSTNode) -> None:
+    def _define(self, name: str, kind: DefinitionKind, node: cst.CSTNode) -> None:
         start, end = self._range(node)
         qualified = f"{self._where}.{name}" if self._where else name
         local = self._depth > 0
@@ -326,7 +244,7 @@ class _Collector:
         self._site("number", node, label=self._label)
 
     def _see_UnaryOperation(self, node: cst.UnaryOperation) -> None:
-        if isinstance(node.operator, cst.Minus) and isinstance(node.expression, _NUMBERS) and not node.expression.lpar:
+        if _is_negative_number(node):
             self._site("number", node, label=self._label)
         else:
             self.walk(node.expression)
@@ -391,7 +309,14 @@ class _Collector:
             self._site("term", node, label="tight" if tight else "", parts=parts)
 
 
-def _role(node: cst.BaseStatement) -> Literal["", "jump", "pass", "docstring"]:
+def _is_negative_number(node: cst.UnaryOperation) -> bool:
+    """Whether it is as good as one token: nothing but white space between the sign and the digits."""
+    sign, number = node.operator, node.expression
+    simple = isinstance(sign, cst.Minus) and isinstance(sign.whitespace_after, cst.SimpleWhitespace)
+    return simple and isinstance(number, _NUMBERS) and not number.lpar
+
+
+def _role(node: cst.BaseStatement) -> Role:
     small = node.body[0] if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1 else None
     if isinstance(small, _JUMPS):
         return "jump"

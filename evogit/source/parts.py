@@ -1,0 +1,77 @@
+"""The parts of a parsed module as plain records: definitions, and the places where a typed edit can be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+DefinitionKind = Literal["function", "class", "constant"]
+
+Role = Literal["", "jump", "pass", "docstring"]
+"""What is special about a statement."""
+
+Kind = Literal["number", "literal", "operator", "name", "call", "condition", "term", "binary"]
+"""What a site is: a `term` is an arithmetic expression, a `binary` one with two operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, class or constant by its qualified name; `start` and `end` are byte offsets of `text`.
+
+    A function's text begins at `def` or `async def`: its decorators stay outside.
+    """
+
+    name: str
+    kind: DefinitionKind
+    start: int
+    end: int
+    text: bytes
+    local: bool
+    """Whether it is inside a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place for one kind of edit: bytes `start` to `end` of the module, inside the function `where` ("": outside).
+
+    `label` is the constant's name of a number, the number of arguments of a call, or "tight" for an expression that
+    needs parentheses when it grows. `parts` are the texts of the operands.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    text: str
+    where: str
+    label: str = ""
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a function as whole lines from `start` to `end`; `text` is without indent and line end."""
+
+    start: int
+    end: int
+    text: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The statements that follow one another in the function `where`."""
+
+    where: str
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A parsed module. `bindings` maps a function (or "") to its names and the offsets from where they are bound."""
+
+    content: bytes
+    definitions: tuple[Definition, ...]
+    sites: Mapping[Kind, tuple[Site, ...]]
+    blocks: tuple[Block, ...]
+    bindings: Mapping[str, tuple[tuple[str, int], ...]]

@@ -1,0 +1,336 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents.mutator import Mutator, MutatorPool, mutate, mutator_pool
+from evogit.core import Candidate
+from evogit.source import compiles
+
+CORPUS = {
+    "decorators": b"""\
+@cache
+@wraps(f)
+def f(x, *, n=3):
+    '''doc'''
+    return x + n  # sum
+""",
+    "async": b"""\
+async def f(a):
+    async with a as b:
+        async for c in b:
+            await c(1, 2)
+    return 0
+""",
+    "comprehension": b"""\
+def f(xs):
+    return {x: [y * 2 for y in x if y > 0] for x in xs if x}, (z for z in xs)
+""",
+    "match": b"""\
+def f(p):
+    match p:
+        case [1, x] if x > 2:
+            return x
+        case _:
+            return -1
+""",
+    "hints": b"""\
+def f(x: list[int] | None = None) -> dict[str, int]:
+    y: int = 4
+    return {'a': y, 'b': len(x or [])}
+""",
+    "f-strings": b"""\
+def f(x):
+    return f'{x + 1:>{10}} {max(x, 2)!r}' + 'a' 'b'
+""",
+    "nested": b"""\
+def f(a):
+    def g(b):
+        nonlocal a
+        a -= b
+        return lambda c: c * a
+    return g(1)(2)
+""",
+    "tabs": b"def f(a):\n\tif a < 1:\n\t\treturn a\n\telse:\n\t\twhile a:\n\t\t\ta -= 1\n",
+    "crlf": b"K = 3\r\ndef f(a):\r\n    b = a * K\r\n    return min(b, 2)\r\n",
+    "no newline at the end": b"def f(a):\n    b = a\n    for i in range(3): b += i\n    b -= 2",
+    "other alphabets": """\
+MÜNZE = 0.5  # ☃
+def größe(ä):
+    return ä * MÜNZE if ä >= 1 else 'ß'
+""".encode(),
+    "words that touch": b"def f(a):\n    return-1if a else-2\n",
+    "one line": b"def f(a): b = a; return b or not(a)\n",
+    "odd numbers": b"X = [0xff, 1_000, 1e3, .5, 5., 1j, -  3, 10**30, 1e-320, 1e308]\n",
+    "class": b"""\
+class A:
+    size = 3
+    def f(self):
+        self.size += self.g(1)[0]
+        del self.x
+""",
+    "walrus": b"""\
+def f(a):
+    while (n := a - 1) > 0 and n is not None:
+        try:
+            a = n / 2
+        except E as e:
+            raise
+""",
+}
+
+
+def is_title(text: str) -> bool:
+    return 0 < len(text) <= 72 and text.isprintable()
+
+
+@pytest.mark.parametrize("name", CORPUS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**64 - 1))
+def test_every_proposal_parses_differs_and_repeats(name: str, seed: int) -> None:
+    files = {"a.py": CORPUS[name]}
+
+    proposal = mutate(files, {}, seed)
+
+    new = proposal.changes["a.py"]
+    assert new is not None
+    assert new != CORPUS[name]
+    assert compiles(new)
+    assert mutate(files, {}, seed) == proposal
+    assert is_title(proposal.title)
+
+
+def test_a_single_edit_leaves_comments_and_formatting_elsewhere_alone() -> None:
+    old = b"#!/usr/bin/env python\n# head\n\n\ndef f( a,b ):   # odd\n    return (a  +  b * 2)\n\n\n# tail  \n\n"
+    for seed in range(200):
+        proposal = mutate({"a.py": old}, {}, seed)
+        new = proposal.changes["a.py"]
+        assert new
+        if "more)" not in proposal.title:
+            assert new.startswith(b"#!/usr/bin/env python\n# head\n\n\ndef f( a,b ):   # odd\n")
+            assert new.endswith(b"\n\n\n# tail  \n\n")
+
+
+def test_line_ends_are_kept() -> None:
+    for seed in range(200):
+        new = mutate({"a.py": CORPUS["crlf"]}, {}, seed).changes["a.py"]
+        assert new
+        assert new.count(b"\n") == new.count(b"\r\n")
+
+
+def test_constants_with_a_name_are_what_changes_most() -> None:
+    files = {"a.py": b"RADIUS = 0.3\n\n\ndef f(x):\n    return x * RADIUS + 1\n"}
+
+    found = [mutate(files, {}, seed).title for seed in range(300)]
+
+    assert sum("RADIUS 0.3 ->" in title for title in found) > 90
+    assert len({title.split()[0] for title in found}) >= 6  # but not all that is done
+
+
+def test_small_and_large_steps_are_both_taken() -> None:
+    def value(seed: int) -> float:
+        new = mutate({"a.py": b"X = 0.5\n"}, {}, seed).changes["a.py"]
+        assert new
+        return float(new.decode().split("=")[1])
+
+    steps = [abs(value(seed) - 0.5) for seed in range(200)]
+
+    assert sum(step < 0.005 for step in steps) > 20
+    assert sum(step > 0.1 for step in steps) > 20
+
+
+# --- exchange ---------------------------------------------------------------------------------------------------
+
+MINE = b"A = 1\nB = 2\n\n\ndef f(x):\n    return x\n\n\ndef g(x):\n    return A\n"
+OTHER = b"A = 10\nB = 2\n\n\ndef f(x):\n    y = x + A\n    return y\n\n\ndef g(x):\n    return A\n"
+
+
+def exchanges(mine: bytes, other: bytes) -> list[Proposal]:
+    found = (mutate({"a.py": mine}, {"a.py": other}, seed) for seed in range(150))
+    return [each for each in found if each.used_donor]
+
+
+def test_definitions_of_the_donor_are_taken_over_but_never_all() -> None:
+    found = exchanges(MINE, OTHER)
+
+    assert {each.strategy for each in found} == {"exchange"}
+    assert {each.changes["a.py"] for each in found} == {
+        MINE.replace(b"A = 1\n", b"A = 10\n"),
+        MINE.replace(b"    return x\n", b"    y = x + A\n    return y\n"),
+    }
+    assert {each.title for each in found} == {"exchange A", "exchange f()"}
+
+
+def test_without_a_choice_of_definitions_nothing_is_exchanged() -> None:
+    assert not exchanges(MINE, MINE)
+    assert not exchanges(MINE, MINE.replace(b"A = 1\n", b"A = 10\n"))
+    assert not exchanges(MINE, b"not python")
+
+
+# --- files that are not Python ----------------------------------------------------------------------------------
+
+
+def test_numbers_and_lines_of_other_languages_change() -> None:
+    old = "#version 300\nfloat r = 0.25; // ☃ 7\nvec3 x1;\n".encode()
+
+    found = [mutate({"a.glsl": old}, {}, seed) for seed in range(200)]
+
+    assert all(is_title(each.title) for each in found)
+    assert {each.title.split()[0] for each in found} == {"perturb", "delete", "duplicate", "swap"}
+    assert any(b"float r = 0.25" not in (each.changes["a.glsl"] or b"") for each in found)
+    assert all(each.changes["a.glsl"] != old for each in found)
+    assert all("perturb 3 ->" not in each.title and "perturb 1 ->" not in each.title for each in found)  # vec3, x1
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{}, {"a.png": b"\x89PNG\0\xff"}, {"a.py": b"def"}, {"a.py": b""}, {"a.txt": b"\n\n"}, {"a.txt": b"9" * 300_000}],
+)
+def test_what_cannot_be_edited_is_said(files: dict[str, bytes]) -> None:
+    with pytest.raises(NoUsableChangeError, match="expected an editable text"):
+        mutate(files, {}, 1)
+
+
+def test_broken_and_binary_files_do_not_hide_the_others() -> None:
+    files = {"a.py": b"def" * 1000, "b.bin": b"\0" * 1000, "c.py": b"X = 1\n"}
+
+    assert {name for seed in range(20) for name in mutate(files, {}, seed).changes} == {"c.py"}
+
+
+# --- in worker processes ----------------------------------------------------------------------------------------
+
+
+def brief(files: dict[str, bytes]) -> Brief:
+    parent = Candidate(commit="1" * 40, tree="2" * 40, parents=(), agent="a1", operator="seed")
+    return Brief(goal="", parent=parent, files=files)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[MutatorPool]:
+    with mutator_pool(1) as pool:
+        yield pool
+
+
+async def test_a_proposal_depends_on_the_generator_not_on_the_worker(pool: MutatorPool) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        found = [
+            await Mutator(executor).propose(brief({"b.py": MINE, "a.py": OTHER, "c.md": b"1"}), random.Random(7))
+            for executor in (pool, thread)
+        ]
+
+    assert found[0] == found[1]
+
+
+async def test_a_file_of_a_large_repository_is_changed(pool: MutatorPool) -> None:
+    files = {f"{index}.py": MINE for index in range(2_000)}
+
+    proposal = await Mutator(pool).propose(brief(files), random.Random(1))
+
+    assert proposal.changes.keys() < files.keys()
+
+
+async def test_a_killed_worker_is_replaced(pool: MutatorPool) -> None:
+    os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
+
+    proposals = await asyncio.gather(
+        *(Mutator(pool).propose(brief({"a.py": MINE}), random.Random(i)) for i in range(4))
+    )
+
+    assert len(proposals) == 4
+
+
+class Deadly(bytes):
+    def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
+        return os._exit, (3,)
+
+
+async def test_a_worker_that_dies_twice_is_a_reason_and_the_next_proposal_works(pool: MutatorPool) -> None:
+    with pytest.raises(NoUsableChangeError, match="died twice"):
+        await Mutator(pool).propose(brief({"a.py": Deadly(MINE)}), random.Random(1))
+
+    assert await Mutator(pool).propose(brief({"a.py": MINE}), random.Random(1))
+
+
+async def test_what_cannot_be_edited_is_said_by_the_worker_too(pool: MutatorPool) -> None:
+    with pytest.raises(NoUsableChangeError, match="expected an editable text"):
+        await Mutator(pool).propose(brief({"a.py": b"def"}), random.Random(1))
+
+
+ENGINE = """\
+import asyncio, os, random, signal, sys, time
+from evogit.agents import Brief
+from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.core import Candidate
+
+async def propose(pool):
+    parent = Candidate(commit="1" * 40, tree="2" * 40, parents=(), agent="a1", operator="seed")
+    return await Mutator(pool).propose(Brief(goal="", parent=parent, files={"a.py": b"X = 1"}), random.Random(1))
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGHUP, lambda *_: None)
+    print("ready", flush=True)
+    with mutator_pool(1) as pool:
+        print(asyncio.run(propose(pool)).title, flush=True)
+        print(pool.submit(os.getpid).result(), flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    (tmp_path / "engine.py").write_text(ENGINE)
+    pipe = subprocess.PIPE
+    command = [sys.executable, str(tmp_path / "engine.py")]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+def test_a_worker_ends_when_the_engine_is_killed(engine: subprocess.Popen[str]) -> None:
+    assert engine.stdout
+    engine.stdout.readline()
+    worker = int(engine.stdout.readline())
+    engine.kill()
+
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and running(worker):
+        time.sleep(0.02)
+    assert not running(worker)
+
+
+def running(pid: int) -> bool:
+    """Whether a process does anything; a zombie that waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_ctrl_c_is_left_to_the_engine_from_the_first_moment(engine: subprocess.Popen[str]) -> None:
+    for _ in range(20):  # while the worker starts, and when it is there
+        os.killpg(engine.pid, signal.SIGINT)
+        os.killpg(engine.pid, signal.SIGHUP)
+        time.sleep(0.03)
+
+    output, errors = engine.communicate("", timeout=20)
+
+    assert output.startswith("perturb X 1 ->")
+    assert errors == ""
+    assert engine.returncode == 0

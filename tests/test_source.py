@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from evogit.source import Kind, compiles, parse
+
+MODULE = b'''\
+import math
+
+LIMIT = 3
+_WIDTHS: list[int] = [1, 2]
+
+
+class Box:
+    """A box."""
+
+    depth = -2.5
+
+    @staticmethod
+    def area(width, height=4):
+        """The area."""
+        if not width:
+            return 0
+
+        def scaled(value):
+            return value * LIMIT
+
+        total = scaled(width) + math.sqrt(height)  # roughly
+        return total
+
+
+async def main():
+    pass
+'''
+
+
+def texts(kind: Kind) -> list[str]:
+    source = parse(MODULE)
+    assert source
+    return [site.text for site in source.sites[kind]]
+
+
+def test_definitions_have_qualified_names_and_their_own_text() -> None:
+    source = parse(MODULE)
+
+    assert source
+    found = {each.name: each for each in source.definitions}
+    assert [(name, each.kind) for name, each in found.items()] == [
+        ("LIMIT", "constant"),
+        ("_WIDTHS", "constant"),
+        ("Box", "class"),
+        ("Box.depth", "constant"),
+        ("Box.area", "function"),
+        ("Box.area.scaled", "function"),
+        ("main", "function"),
+    ]
+    assert found["LIMIT"].text == b"LIMIT = 3"
+    assert found["main"].text == b"async def main():\n    pass"
+    assert found["Box.area"].text.startswith(b"def area(")  # the decorator stays outside
+    assert [name for name, each in found.items() if each.local] == ["Box.area.scaled"]
+
+
+def test_spans_are_byte_offsets_even_after_other_alphabets() -> None:
+    source = parse('été = "☃"\nx = 12\n'.encode())
+
+    assert source
+    (number,) = source.sites["number"]
+    assert source.content[number.start : number.end] == b"12"
+
+
+def test_numbers_know_their_name_and_sign() -> None:
+    source = parse(MODULE)
+
+    assert source
+    assert [(site.label, site.text) for site in source.sites["number"]] == [
+        ("LIMIT", "3"),
+        ("_WIDTHS", "1"),
+        ("_WIDTHS", "2"),
+        ("depth", "-2.5"),
+        ("height", "4"),
+        ("", "0"),
+    ]
+
+
+def test_docstrings_annotations_and_decorators_are_no_sites() -> None:
+    assert "literal" not in parse(MODULE).sites  # type: ignore[union-attr]
+    assert set(texts("name")) == {"width", "height", "value", "LIMIT", "total"}
+
+
+def test_statements_are_whole_lines_with_their_comments() -> None:
+    source = parse(MODULE)
+
+    assert source
+    block = next(block for block in source.blocks if block.where == "Box.area")
+    lines = [MODULE[each.start : each.end] for each in block.statements]
+    assert [each.role for each in block.statements] == ["docstring", "", "", "", "jump"]
+    assert lines[3] == b"        total = scaled(width) + math.sqrt(height)  # roughly\n"
+
+
+def test_a_name_is_known_from_where_it_is_bound() -> None:
+    source = parse(MODULE)
+
+    assert source
+    assert [name for name, _ in source.bindings["Box.area"]] == ["width", "height", "total"]
+    assert dict(source.bindings["Box.area"])["total"] > MODULE.index(b"total =")
+
+
+def test_what_is_no_python_is_not_parsed() -> None:
+    assert parse(b"x = (") is None
+    assert parse(b"\xff") is None
+    assert parse(b"x = 1\0") is None
+
+
+def test_nesting_that_would_overflow_the_parser_is_refused_not_fatal() -> None:
+    assert parse(b"x = " + b"(" * 100_000 + b"1" + b")" * 100_000) is None
+    assert parse(b"x = " + b"a + " * 1_000 + b"1") is None
+
+
+def test_doubtful_escapes_compile_without_a_warning() -> None:
+    assert compiles(b'x = "\\d"\n')
+    assert not compiles(b"x = \n")
