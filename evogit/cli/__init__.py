@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from evogit.cli.group import CLI
@@ -17,11 +16,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = CLI.main(prog_name="evogit", standalone_mode=False)
-        sys.stdout.flush()
-        sys.exit(code)
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(CLI.main(prog_name="evogit", standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

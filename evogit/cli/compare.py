@@ -30,7 +30,7 @@ def best_against_seed(history: History) -> list[Text]:
     lines = versus(history, history.seed, history.best, ("seed", "best"))
     share = gap_closed(history, history.best)
     if share is not None:
-        known = f"{history.metric.best_known:g}"
+        known = f"{history.metric.best_known:.10g}"
         lines.append(Text.assemble((percent(share), "bold"), f" of the gap to the best known {known} is closed"))
     return lines
 

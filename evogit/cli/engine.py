@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 import time
 from dataclasses import dataclass
 
-from evogit.cli.terminal import Terminal
+from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, Lines, Watch
 from evogit.config import Task
 from evogit.core import Stopped
@@ -44,13 +43,14 @@ def evolve(
 
 
 async def _evolve(engine: Run, watch: Watch) -> Stopped:
+    evolving = asyncio.create_task(engine.evolve())
+    drawing = asyncio.create_task(watch.draw())
     asked = False
 
     def stop() -> None:
         nonlocal asked
         if asked:
-            watch.close()
-            os._exit(130)  # the judges notice; everything that was journalled is safe
+            evolving.cancel()  # everything that was journalled is safe, whatever is cut off
         asked = True
         engine.stop("interrupted")
         watch.stopping()
@@ -60,20 +60,19 @@ async def _evolve(engine: Run, watch: Watch) -> Stopped:
         stop()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    loop.add_signal_handler(signal.SIGHUP, hang_up)
-    drawing = asyncio.create_task(watch.draw())
+    for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, hang_up)):
+        loop.add_signal_handler(number, act)
     try:
-        return await engine.evolve()
+        return await evolving
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     finally:
         drawing.cancel()
         watch.close()
 
 
 def _forget_terminal() -> None:
-    """Write to nowhere from now on: the terminal is gone, and that must not disturb the clean stop."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """The terminal is gone, and that must not disturb the clean stop."""
     for stream in (sys.stdout, sys.stderr):
         if stream.isatty():
-            os.dup2(nowhere, stream.fileno())
+            silence(stream)

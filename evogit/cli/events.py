@@ -48,8 +48,9 @@ def _evaluated(view: View, event: Evaluated) -> Text:
         return _line("evaluated", f"{commit[:SHORT]}  {evaluation.split}: {values or evaluation.status}")
     candidate = history.phylogeny[commit]
     score, gain = view.score(commit), view.gain(commit, candidate.parents)
-    line = Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain)
-    return _line("evaluated", line.append("  ").append_text(view.title(candidate)))
+    return _line(
+        "evaluated", view.finish(Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain), candidate)
+    )
 
 
 def _line(what: str, about: str | Text) -> Text:

@@ -56,30 +56,32 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
     history, glyphs = view.history, view.glyphs
     drawn = rows(history, shown)
     trunk = history.best if history.best in shown else None
-    lines = [_line(view, row, cells) for row, cells in zip(drawn, lanes(drawn, trunk), strict=True)]
+    cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
+    heads = [Text(word, "dim") for word in ("score", "change", "", "age", "agent", "candidate")]
+    first, *lines = table([heads, *cells], "rrlrll")
     about = [f"run {history.run}", count(len(history.phylogeny), "candidate"), count(len(agents(history)), "agent")]
     return [
         Text(f" {glyphs.dot} ".join(about), "dim"),
-        *table(
-            [[Text(word, "dim") for word in ("score", "change", "", "age", "agent", "candidate")], *lines], "rrlrll"
-        ),
+        first,
+        *(view.finish(line, row.candidate, _folded(view, row)) for line, row in zip(lines, drawn, strict=True)),
         *_legend(glyphs, len(history.phylogeny) - len(drawn)),
     ]
 
 
-def _line(view: View, row: Row, cells: Sequence[Cell]) -> list[Text]:
-    candidate, commit = row.candidate, row.candidate.commit
-    title = view.name(commit).append("  ").append_text(view.title(candidate))
-    if row.folded:
-        title.append(f"  {view.glyphs.folded}{row.folded:,}", "dim")
+def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
+    commit = row.candidate.commit
     return [
         view.score(commit),
         view.gain(commit, tuple(edge.parent for edge in row.edges)),
-        _lanes(view, commit, cells),
-        view.age(candidate),
-        Text(first_line(candidate.agent)),
-        title,
+        _lanes(view, commit, lane),
+        view.age(row.candidate),
+        Text(first_line(row.candidate.agent)),
+        view.name(commit),
     ]
+
+
+def _folded(view: View, row: Row) -> Text:
+    return Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
 
 
 def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
@@ -93,6 +95,7 @@ def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
         text.append(view.glyphs.lines[12] if cell.ways & 8 and after.ways & 4 else " ", "dim")
     if len(cells) > WIDEST:
         text.append(view.glyphs.more, "dim")
+    text.rstrip()
     return text
 
 

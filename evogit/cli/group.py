@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from evogit import __version__
-from evogit.cli.options import Defaults, color_option, repo_option
+from evogit.cli.options import color_option, repo_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,9 @@ class Commands(click.Group):
 @repo_option
 @color_option
 @click.version_option(__version__, prog_name="evogit")
-@click.pass_context
-def CLI(context: click.Context, repo: str | None, color: str | None) -> None:  # noqa: N802
+def CLI(repo: str | None, color: str | None) -> None:  # noqa: N802
     """A population of coding agents improves a code base; the Git commit graph is the phylogeny.
 
     A revision is `best`, `seed`, an agent's name or the beginning of an id. Every command takes --json; `evogit
     COMMAND --help` tells the rest.
     """
-    context.obj = Defaults(repo, color or "auto")

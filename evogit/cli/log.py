@@ -36,7 +36,9 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
             terminal.data(candidate_record(history, candidate))
         return
     view = View.of(history, terminal)
-    terminal.show(table((_line(view, candidate) for candidate in chosen), "llrrrll"))
+    listed = list(chosen)
+    lines = table((_line(view, candidate) for candidate in listed), "llrrrl")
+    terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
@@ -54,5 +56,4 @@ def _line(view: View, candidate: Candidate) -> list[Text]:
         view.gain(commit, candidate.parents),
         view.age(candidate),
         Text(first_line(candidate.agent)),
-        view.title(candidate),
     ]

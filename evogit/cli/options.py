@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from evogit.cli.terminal import Terminal
+from evogit.cli.terminal import Terminal, silence
 from evogit.core import EvoGitError, NotFoundError
 
 Command = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """Options given before the command's name."""
-
-    repo: str | None = None
-    color: str = "auto"
 
 
 repo_option = click.option(
@@ -48,8 +40,12 @@ def with_terminal(command: Command) -> Command:
     @click.option("--json", "as_json", is_flag=True, help="Data for programs instead of text.")
     @click.pass_context
     @functools.wraps(command)
-    def wrapped(context: click.Context, /, color: str | None, as_json: bool, **rest: Any) -> Any:
-        return command(terminal=Terminal(color or defaults(context).color, as_json), **rest)
+    def wrapped(context: click.Context, /, color: str | None, as_json: bool, **rest: Any) -> None:
+        try:
+            command(terminal=Terminal(color or before(context, "color") or "auto", as_json), **rest)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough
+            silence(sys.stdout)
 
     return wrapped
 
@@ -61,7 +57,7 @@ def with_repo(command: Command) -> Command:
     @click.pass_context
     @functools.wraps(command)
     def wrapped(context: click.Context, /, repo: str | None, **rest: Any) -> Any:
-        return command(repo=repo or defaults(context).repo, **rest)
+        return command(repo=repo or before(context, "repo"), **rest)
 
     return wrapped
 
@@ -80,9 +76,9 @@ def with_run(command: Command) -> Command:
     return wrapped
 
 
-def defaults(context: click.Context) -> Defaults:
-    """What was given before the command's name."""
-    found: Defaults = context.find_root().obj or Defaults()
+def before(context: click.Context, option: str) -> str | None:
+    """The value of an option that was given before the command's name."""
+    found: str | None = context.find_root().params.get(option)
     return found
 
 
@@ -100,7 +96,7 @@ class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click
         from evogit.review import agents
 
         try:
-            place = open_place(ctx.params.get("repo") or defaults(ctx).repo, ctx.params.get("name"))
+            place = open_place(ctx.params.get("repo") or before(ctx, "repo"), ctx.params.get("name"))
         except EvoGitError:
             return []
         history = place.history

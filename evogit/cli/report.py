@@ -13,7 +13,7 @@ from evogit.cli.text import clock, count
 from evogit.cli.view import View, first_line
 
 HOW = {
-    "interrupted": "interrupted; the same command goes on",
+    "interrupted": "interrupted; nothing is lost",
     "exhausted": "200 moves in a row brought nothing new",
 }
 
@@ -35,7 +35,8 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
         Text.assemble(
             (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
         ),
-        Text(dot.join([*work(place.history), f"this time {spent}"]), "dim"),
+        Text(dot.join(work(place.history)), "dim"),
+        Text(f"this time {spent}", "dim"),
         Text(""),
     ]
     if place.history.best:

@@ -39,8 +39,9 @@ def show(place: Place, terminal: Terminal, rev: str) -> None:
         terminal.data({**record, "children": children, "files": files, "evidence": texts})
         return
     view = View.of(place.history, terminal)
-    title = [Text.assemble(view.glyph(candidate.commit), " ", (candidate.commit, "cyan")), view.title(candidate)]
-    terminal.show([*title, Text(""), *_facts(view, candidate, files), *_judged(view, candidate), *_said(evidence)])
+    name = Text.assemble(view.glyph(candidate.commit), " ", (candidate.commit, "cyan"), view.marks(candidate.commit))
+    title = Text(f"  {first_line(candidate.title)}")
+    terminal.show([name, title, Text(""), *_facts(view, candidate, files), *_judged(view, candidate), *_said(evidence)])
 
 
 def _facts(view: View, candidate: Candidate, files: list[str]) -> list[Text]:
@@ -102,7 +103,7 @@ def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> 
     history, value = view.history, evaluation.metrics[metric.name]
     goal, what = _value(history, history.best, metric), "the best"
     if metric.best_known is not None and history.split == "train":
-        goal, what = metric.best_known, f"the best known {metric.best_known:g}"
+        goal, what = metric.best_known, f"the best known {metric.best_known:.10g}"
     start = _value(history, history.seed, metric)
     cells = [f"  {metric.name}", number(value, decimals(value)), "", ""]
     if start is not None and goal is not None and start != goal:

@@ -36,6 +36,15 @@ class Glyphs:
     empty: str
     levels: str
 
+    @property
+    def pretty(self) -> bool:
+        """Whether more than ASCII can be drawn."""
+        return not self.full.isascii()
+
+    def cut(self, line: Text, width: int) -> None:
+        """Shorten a line to `width` columns."""
+        line.truncate(width, overflow="ellipsis" if self.pretty else "crop")
+
 
 PRETTY = Glyphs(
     lines=" ╵╷│╴╯╮┤╶╰╭├─┴┬┼",
@@ -91,6 +100,11 @@ class Terminal:
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
+    def width(self) -> int | None:
+        """Columns of the terminal that data goes to; None where lines may be of any length."""
+        return self.out.width if sys.stdout.isatty() else None
+
+    @property
     def live(self) -> bool:
         """Whether progress can be drawn in place."""
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -110,7 +124,7 @@ class Terminal:
         """Print lines without a pager."""
         for line in lines:
             if sys.stdout.isatty():
-                line.truncate(self.out.width, overflow="ellipsis" if self.glyphs is PRETTY else "crop")
+                self.glyphs.cut(line, self.out.width)
             self.out.print(line, soft_wrap=True)
 
     def data(self, record: Mapping[str, Any]) -> None:
@@ -122,9 +136,19 @@ class Terminal:
         self.err.print(text if isinstance(text, Text) else Text(text), style=style, soft_wrap=True)
 
 
+def silence(stream: TextIO) -> None:
+    """Let everything that is written to the stream from now on go nowhere, since nobody reads it any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704  # rich would exit; `main` does that for all output alike
+
+
 def _console(stream: TextIO, color: str) -> Console:
     plain = color == "never" or (color == "auto" and ("NO_COLOR" in os.environ or not stream.isatty()))
-    return Console(
+    return _Console(
         file=stream,
         color_system=None if plain else "auto",
         force_terminal=True if color == "always" else None,

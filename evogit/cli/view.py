@@ -23,11 +23,13 @@ class View:
     history: History
     glyphs: Glyphs
     now: float
+    width: int | None = None
+    """Columns that a line may take; None for as many as it needs."""
 
     @classmethod
     def of(cls, history: History, terminal: Terminal) -> View:
         """The run as seen now."""
-        return cls(history, terminal.glyphs, time.time())
+        return cls(history, terminal.glyphs, time.time(), terminal.width)
 
     @property
     def places(self) -> int:
@@ -74,14 +76,25 @@ class View:
         return Text(age(self.now - candidate.time), "dim")
 
     def title(self, candidate: Candidate) -> Text:
-        """What the candidate is about; for a failed one what went wrong; and how people marked it."""
-        commit, evaluation = candidate.commit, self.history.evaluation(candidate.commit)
+        """What the candidate is about; for a failed one what went wrong."""
+        evaluation = self.history.evaluation(candidate.commit)
         if evaluation and evaluation.counts and not evaluation.ok:
-            text = Text.assemble((f"{evaluation.status} ", "red"), (first_line(evaluation.reason), "dim"))
-        else:
-            text = Text(first_line(candidate.title) or candidate.operator)
-        marks = [word for word, has in self._marks(commit) if has]
-        return text.append(f"  {self.glyphs.mark} {', '.join(marks)}", "bold") if marks else text
+            return Text.assemble((f"{evaluation.status} ", "red"), (first_line(evaluation.reason), "dim"))
+        return Text(first_line(candidate.title) or candidate.operator)
+
+    def marks(self, commit: str) -> Text:
+        """How people and agents marked the candidate, with space before it; empty when nobody did."""
+        words = [word for word, has in self._marks(commit) if has]
+        return Text(f"  {self.glyphs.mark} {', '.join(words)}" if words else "", "bold")
+
+    def finish(self, line: Text, candidate: Candidate, tail: Text | str = "") -> Text:
+        """The line with the title, cut to fit, and the marks and the tail, which are never cut."""
+        end = self.marks(candidate.commit).append(tail)
+        title = self.title(candidate)
+        if self.width is not None:
+            room = max(self.width - line.cell_len - 2 - end.cell_len, 8)
+            self.glyphs.cut(title, room)
+        return Text.assemble(line, "  ", title, end)
 
     def _marks(self, commit: str) -> list[tuple[str, bool]]:
         history = self.history
@@ -97,8 +110,8 @@ class View:
     def line(self, candidate: Candidate, *, score: bool = False) -> Text:
         """A candidate in one line: symbol, id, score if asked for, title, marks."""
         commit = candidate.commit
-        value = self.score(commit).append("  ") if score else ""
-        return Text.assemble(self.glyph(commit), " ", self.name(commit), "  ", value, self.title(candidate))
+        value = Text("  ").append_text(self.score(commit)) if score else ""
+        return self.finish(Text.assemble(self.glyph(commit), " ", self.name(commit), value), candidate)
 
     def plain(self, commit: str) -> Text:
         """A candidate in one line without any mark: id, score, title."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from evogit.cli.events import event_line
 from evogit.cli.status import work
-from evogit.cli.terminal import Terminal
+from evogit.cli.terminal import Terminal, silence
 from evogit.cli.text import bar, clock, count, escape, number, percent, sparkline
 from evogit.cli.view import View, first_line
 from evogit.core import Entry, Evaluated
@@ -75,7 +76,10 @@ class Lines:
         best, self._best = self._best, self._view.history.best
         if not self._quiet or best != self._best:
             line = Text(time.strftime("%H:%M:%S  ", time.localtime(entry.time)), "dim")
-            self._terminal.note(line.append_text(event_line(self._view, entry.event)))
+            try:
+                self._terminal.note(line.append_text(event_line(self._view, entry.event)))
+            except BrokenPipeError:  # nobody reads any more; the run goes on
+                silence(sys.stderr)
 
     def activity(self, agent: str, doing: str) -> None:
         """What agents are at is nothing that happened."""
@@ -91,7 +95,7 @@ class Lines:
         """Nothing to clear."""
 
 
-STOPPING = "stopping: what is being judged is finished first; once more to stop at once (nothing is lost)"
+STOPPING = "stopping: what is being judged is finished first; Ctrl-C again stops at once"
 
 
 class Dashboard:
@@ -152,7 +156,7 @@ class Dashboard:
     def _lines(self) -> list[Text]:
         width, height = self._terminal.err.size
         facts = [self._best(width), self._work(), self._budget(width)]
-        last = STOPPING if self._asked else "Ctrl-C stops cleanly; the same command goes on"
+        last = STOPPING if self._asked else "Ctrl-C stops cleanly; nothing is lost"
         agents = list(self._agents(max(height - len(facts) - 5, 1)))
         lines = [
             self._headline(width),
@@ -163,7 +167,7 @@ class Dashboard:
             Text(last, "yellow" if self._asked else "dim"),
         ]
         for line in lines:
-            line.truncate(width - 1, overflow="ellipsis" if self._terminal.err_glyphs.more == "…" else "crop")
+            self._terminal.err_glyphs.cut(line, width - 1)
         return lines
 
     def _headline(self, width: int) -> Text:
@@ -201,16 +205,16 @@ class Dashboard:
         limits = [
             (counts.evaluated, settings.evaluations, "evaluations"),
             (counts.proposals, settings.proposals, "proposals"),
-            (minutes, settings.minutes, "minutes"),
         ]
-        shares = [(done / most, f"{done:,.1f}".removesuffix(".0"), most, what) for done, most, what in limits if most]
+        shares = [(done / most, f"{done:,} of {most:,} {what}") for done, most, what in limits if most]
+        if settings.minutes is not None:
+            shares.append((minutes / settings.minutes, f"{clock(60 * minutes)} of {clock(60 * settings.minutes)}"))
         until = [] if settings.target is None else [f"until {settings.target:g} is reached"]
         if not shares:
             return _fact("budget", Text(", ".join(until) or "none: until Ctrl-C", "dim"))
-        share, done, most, what = max(shares)
+        share, spent = max(shares)
         drawn = bar(share, max(min(width - 50, 40), 10), self._view.glyphs.full, self._view.glyphs.empty)
-        said = ", ".join([f"{done} of {most:,.10g} {what}", *until])
-        return _fact("budget", Text.assemble((drawn, "cyan"), f"  {said}"))
+        return _fact("budget", Text.assemble((drawn, "cyan"), f"  {', '.join([spent, *until])}"))
 
     def _agents(self, room: int) -> Iterator[Text]:
         """What each agent does; with more agents than room, the rest in one line."""
