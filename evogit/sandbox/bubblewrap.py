@@ -8,6 +8,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -69,19 +70,17 @@ class Bubblewrap:
             SandboxError: when bubblewrap cannot do it.
         """
         data = [self._filter, *self._python.modules.values(), *ACCOUNTS.values()]
-        handed = [_in_memory(piece) for piece in data]
-        read, write = os.pipe()
-        try:
-            arguments = [self._bwrap, *_arguments(self._python, limits, [file.fileno() for file in handed], write)]
-            user = self._rng.choice(USERS) if self._privileged else None
-            fds = [write, *(file.fileno() for file in handed)]
+        with ExitStack() as stack:
+            fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
+            read, write = os.pipe()
+            told, tell = stack.enter_context(os.fdopen(read, "rb")), stack.enter_context(os.fdopen(write, "wb"))
             jail = JailProcess(
-                arguments, environment={}, user=user, pass_fds=fds, supervisor=lambda: _supervisor(read, write)
+                [self._bwrap, *_arguments(self._python, limits, fds, write)],
+                environment={},
+                user=self._rng.choice(USERS) if self._privileged else None,
+                pass_fds=[write, *fds],
+                supervisor=lambda: _supervisor(told, tell),
             )
-        finally:
-            os.close(read)
-            for file in handed:
-                file.close()
         return SupervisedSession(jail, files, limits, preload)
 
 
@@ -130,17 +129,15 @@ def _content(name: str) -> Path | None:
         return None
 
 
-def _in_memory(data: bytes) -> IO[bytes]:
+def _file_of(data: bytes) -> IO[bytes]:
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     file.write(data)
     file.seek(0)
     return file
 
 
-def _supervisor(read: int, write: int) -> int | None:
+def _supervisor(told: IO[bytes], tell: IO[bytes]) -> int | None:
     """The pid of the first process inside, as bubblewrap tells it; None when bubblewrap fails."""
-    os.close(write)
-    told = bytearray()
-    while piece := os.read(read, 4096):
-        told += piece
-    return int(json.loads(told)["child-pid"]) if told else None
+    tell.close()
+    text = told.read()
+    return int(json.loads(text)["child-pid"]) if text else None

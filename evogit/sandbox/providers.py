@@ -23,7 +23,7 @@ def about():
     return [os.geteuid(), os.getpid(), "%d.%d.%d" % sys.version_info[:3]]
 
 def outside():
-    found = [path for path in ("/home", "/root", "/var", "/run") if os.path.exists(path)]
+    found = [path for path in ("/var", "/run", "/sys") if os.path.exists(path)]
     if os.access("/usr", os.W_OK):
         found.append("a writable system")
     try:

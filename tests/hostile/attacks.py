@@ -153,7 +153,7 @@ def read_evaluators(host):
 
 
 def look_at_host_folders(host):
-    return [path for path in ("/home", "/root", "/var", "/run", "/sys", "/etc/shadow") if os.path.exists(path)]
+    return [path for path in ("/var", "/run", "/sys", "/etc/shadow") if os.path.exists(path)]
 
 
 def read_engine_environment(host):
