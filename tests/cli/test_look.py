@@ -1,0 +1,287 @@
+"""What the commands that look at a run print, in text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import EVOGIT, Cli, Small, Story
+
+
+def steady(text: str, small: Small) -> str:
+    """Ids by name, ages by a constant."""
+    for name in ("seed", "step", "fail", "left", "right", "dead", "merge"):
+        text = text.replace(getattr(small, name)[:7], name.ljust(7, "."))
+    return re.sub(r"\b\d+s\b", "1s", text)
+
+
+GRAPH = """\
+run toy · 7 candidates · 2 agents
+ score   change       age  agent  candidate
+2.0000  +0.3000  ★─╮   1s  a1     merge..  merge: start and step size  ← best, a1
+1.6000  +0.1000  │ ●   1s  a2     right..  adaptive step size  ← a2
+1.7000  +0.2000  ● │   1s  a1     left...  corner circles first
+1.5000  +0.5000  ●─╯   1s  a1     step...  replace greedy start  ▸1
+1.0000           ◆     1s  a1     seed...  Seed  ▸1
+★ best  ● scored  ○ failed  ◆ seed  ✚ promoted  ✂ pruned   second edge = merge parent
+▸ 2 candidates folded: --expand ID, or --all
+"""
+
+
+def test_the_graph_is_a_skeleton_with_merges_as_second_edges(cli: Cli, small: Small) -> None:
+    assert steady(cli("-C", "repo", "graph").out, small) == GRAPH
+
+
+def test_the_whole_graph_folds_nothing(cli: Cli, small: Small) -> None:
+    shown = steady(cli("-C", "repo", "graph", "--all").out, small)
+    lanes = [re.split(r"\s+1s\s", line)[0].split("  ")[-1].strip() for line in shown.splitlines()[2:9]]
+    assert lanes == ["★─╮", "│ │ ●", "│ ● │", "● │ │", "│ │ │ ○", "●─┴─╯ │", "◆─────╯"]
+    assert "folded" not in shown
+
+
+def test_expanding_shows_the_dead_ends_below_one_candidate(cli: Cli, small: Small) -> None:
+    shown = steady(cli("-C", "repo", "graph", "--expand", small.step).out, small)
+    assert "dead..." in shown
+    assert "fail..." not in shown
+
+
+def test_a_short_graph_keeps_what_tells_most(cli: Cli, small: Small) -> None:
+    shown = steady(cli("-C", "repo", "graph", "-n", "3").out, small)
+    assert [word for word in ("merge..", "right..", "left...", "step...", "seed...") if word in shown] == [
+        "merge..",
+        "right..",
+        "seed...",
+    ]
+    assert "┴" not in shown.splitlines()[2]
+
+
+def test_graph_as_json_names_candidates_and_edges(cli: Cli, small: Small) -> None:
+    found = cli("-C", "repo", "graph", "--format", "json", "--all").json
+    by_id = {each["commit"]: each for each in found["candidates"]}
+    assert set(by_id) == set(vars(small).values()) - {small.folder}
+    assert {"child": small.merge, "parent": small.right, "index": 1} in found["edges"]
+    assert len(found["edges"]) == 7
+    assert by_id[small.fail]["status"] == "timeout"
+
+
+def test_graph_as_dot_is_a_digraph_with_an_edge_per_parent(cli: Cli, small: Small) -> None:
+    shown = cli("-C", "repo", "graph", "--format", "dot", "--all").out
+    assert shown.startswith('digraph "toy" {')
+    assert shown.count("->") == 7
+
+
+def test_log_lists_the_newest_first_and_filters(cli: Cli, small: Small) -> None:
+    ids = [line["commit"] for line in cli("-C", "repo", "log", "--json").lines]
+    assert ids == [small.merge, small.dead, small.right, small.left, small.fail, small.step, small.seed]
+    assert [line["commit"] for line in cli("-C", "repo", "log", "--json", "--failed").lines] == [small.fail]
+    assert {line["agent"] for line in cli("-C", "repo", "log", "--json", "--agent", "a2").lines} == {"a2"}
+    assert len(cli("-C", "repo", "log", "-n", "2").out.splitlines()) == 2
+
+
+def test_log_objects_have_the_fixed_shape(cli: Cli, small: Small) -> None:
+    lines = {line["commit"]: line for line in cli("-C", "repo", "log", "--json").lines}
+    merge, fail = lines[small.merge], lines[small.fail]
+    fixed = {"schema", "commit", "parents", "agent", "operator", "status", "metrics", "pruned", "promoted"}
+    assert fixed <= set(merge)
+    assert merge["schema"] == 1
+    assert merge["parents"] == [small.left, small.right]
+    assert [lines[each]["operator"] for each in (small.seed, small.step, small.merge)] == ["seed", "mutation", "merge"]
+    assert merge["metrics"] == {"score": 2.0}
+    assert (fail["status"], fail["metrics"]) == ("timeout", {})
+    assert (merge["pruned"], merge["promoted"]) == (False, False)
+
+
+def test_status_is_one_object_of_the_fixed_shape(cli: Cli, small: Small) -> None:
+    found = cli("-C", "repo", "status", "--json").json
+    assert (found["schema"], found["run"], found["task"]) == (1, "toy", "toy")
+    assert (found["evaluated"], found["failed"]) == (7, 1)
+    assert found["best"] == {"commit": small.merge, "metrics": {"score": 2.0}, "holdout": {"score": 1.9}}
+    assert found["seed"] == {"commit": small.seed, "metrics": {"score": 1.0}, "holdout": {"score": 1.1}}
+    assert found["agents"] == [
+        {"name": "a1", "ref": "refs/heads/evogit/toy/a1", "commit": small.merge},
+        {"name": "a2", "ref": "refs/heads/evogit/toy/a2", "commit": small.right},
+    ]
+    assert found["gap_closed"] == 0.5
+    assert found["stopped_because"] == "evaluations"
+
+
+def test_a_pending_candidate_has_no_status_yet(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0)
+    story.add(None, seed, status="evaluator-error")
+    assert cli("-C", "repo", "status", "--json").json["pending"] == 1
+    assert "..." in cli("-C", "repo", "log").out
+
+
+def test_best_compares_train_and_holdout_with_the_seed(cli: Cli, small: Small) -> None:
+    shown = cli("-C", "repo", "best").out
+    assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 +1\.1000 +1\.9000 +\+0\.8000", shown)
+    assert "50.0 % of the gap to the best known 3 is closed" in shown
+    assert cli("-C", "repo", "best", "--json").json["best"]["commit"] == small.merge
+
+
+def test_lower_is_better_for_a_metric_to_minimize(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", direction="minimize")
+    seed = story.add(5.0)
+    best = story.add(4.0, seed)
+    story.add(6.0, seed)
+    found = cli("-C", "repo", "status", "--json").json
+    assert found["best"]["commit"] == best
+    assert found["gap_closed"] == 0.5
+
+
+def test_show_tells_parents_metrics_files_and_evidence(cli: Cli, small: Small) -> None:
+    shown = cli("-C", "repo", "show", "best").out
+    for part in (small.merge, "corner circles first", "adaptive step size", "main.py", "50.0 % of the way", "hello"):
+        assert part in shown
+    found = cli("-C", "repo", "show", small.step[:8], "--json").json
+    assert found["children"] == [small.left, small.right, small.dead]
+    assert found["evidence"] == {"stdout": "hello\n"}
+    assert "10 s" in cli("-C", "repo", "show", small.fail).out
+
+
+def test_diff_shows_metrics_then_code(cli: Cli, small: Small) -> None:
+    shown = cli("-C", "repo", "diff").out
+    assert shown.index("+1.0000") < shown.index("-VALUE = 0") < shown.index("+VALUE = 6")
+    assert cli("-C", "repo", "diff", "a2").out.splitlines()[-2:] == ["-VALUE = 1", "+VALUE = 4"]
+    found = cli("-C", "repo", "diff", "seed", "best", "--json").json
+    assert (found["a"]["commit"], found["b"]["commit"]) == (small.seed, small.merge)
+
+
+@pytest.mark.parametrize(
+    ("revision", "sentence"),
+    [("beef", "expected a candidate's id"), ("a9", "expected a candidate's id"), ("zz--", "expected a candidate's id")],
+)
+def test_an_unknown_revision_is_not_found(cli: Cli, small: Small, revision: str, sentence: str) -> None:
+    done = cli("-C", "repo", "show", "--", revision)
+    assert (done.code, done.out) == (3, "")
+    assert sentence in done.err
+
+
+# --- where -------------------------------------------------------------------------------------------------------
+
+
+def test_the_repository_is_the_one_you_are_in_if_it_has_a_run(cli: Cli, small: Small) -> None:
+    (small.folder / "deep").mkdir()
+    assert cli("status", "--json", cwd=small.folder / "deep").json["run"] == "toy"
+    assert cli("status", "-C", small.folder, "--json", cwd=Path("/")).json["run"] == "toy"
+
+
+def test_where_there_is_no_run_the_error_names_those_below(cli: Cli, tmp_path: Path) -> None:
+    Story(tmp_path / "evogit-toy")
+    done = cli("status")
+    assert done.code == 3
+    assert "-C evogit-toy" in done.err
+
+
+def test_several_runs_need_a_name(cli: Cli, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        Story(tmp_path / "repo", run=name).add(1.0)
+    done = cli("-C", "repo", "status")
+    assert done.code == 2
+    assert "one, two" in done.err
+    assert cli("-C", "repo", "status", "--name", "two", "--json").json["run"] == "two"
+    assert cli("-C", "repo", "status", "--name", "three").code == 3
+
+
+# --- what candidates wrote is data -------------------------------------------------------------------------------
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x1b[0m [bold]b[/bold] \u202eevil\r\nsecond"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0, title="seed")
+    story.add(2.0, seed, title=HOSTILE, agent="a1", files={"main.py": HOSTILE.encode()}, adopt=True)
+    story.add(None, seed, title=HOSTILE, reason=HOSTILE)
+    return story.folder
+
+
+@pytest.mark.parametrize("command", ["log", "graph --all", "show best", "diff", "status", "best", "graph --format dot"])
+def test_nothing_that_a_candidate_wrote_reaches_the_terminal_raw(cli: Cli, hostile: Path, command: str) -> None:
+    shown = cli("-C", hostile, *command.split()).out
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)
+    assert "[bold]b[/bold]" in shown or "dot" in command
+
+
+def test_colour_is_ours_alone_even_when_forced(cli: Cli, hostile: Path) -> None:
+    shown = cli("-C", hostile, "log", "--color", "always").out
+    assert "\x1b[" in shown
+    assert "\x1b]0;" not in shown
+    assert "\\x1b]0;owned" in shown
+
+
+def test_json_is_ascii(cli: Cli, hostile: Path) -> None:
+    assert cli("-C", hostile, "log", "--json").out.isascii()
+
+
+# --- how it looks ------------------------------------------------------------------------------------------------
+
+
+def test_no_colour_without_a_terminal_or_with_no_color(cli: Cli, small: Small) -> None:
+    for arguments, env in (([], {}), ([], {"NO_COLOR": "1"}), (["--color", "never"], {"FORCE_COLOR": "1"})):
+        assert "\x1b" not in cli("-C", "repo", "graph", *arguments, **env).out
+    assert "\x1b[" in cli("-C", "repo", "graph", "--color", "always").out
+    assert "\x1b[" in cli("--color", "always", "-C", "repo", "graph").out
+
+
+def test_ascii_where_the_output_is_not_utf8(script: Cli, small: Small) -> None:
+    done = script("-C", "repo", "graph", PYTHONIOENCODING="ascii")
+    assert done.out.isascii()
+    assert [line.split("  ")[2] for line in steady(done.out, small).splitlines()[2:6]] == ["@-.", "| *", "* |", "*-'"]
+    assert "best" in script("-C", "repo", "show", "best", PYTHONIOENCODING="ascii").out
+
+
+def test_a_reader_that_leaves_early_is_no_error(small: Small) -> None:
+    command = f"{EVOGIT} -C {small.folder} log --json | head -c 10"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_groups_the_commands_and_every_one_has_an_example(cli: Cli) -> None:
+    shown = cli("--help").out
+    for section in ("Begin:", "Look:", "Decide:", "Check:"):
+        assert section in shown
+    names = re.findall(r"^  ([a-z]+) +\S.* evogit", shown, re.MULTILINE)
+    assert len(names) == 17
+    assert all(f"Example: evogit {name}" in cli(name, "--help").out for name in names)
+
+
+def test_an_unknown_command_or_option_is_a_usage_error(cli: Cli) -> None:
+    assert cli("grpah").code == 2
+    assert cli("status", "--jsno").code == 2
+
+
+def test_looking_imports_neither_the_mutator_nor_a_model_client(script: Cli, small: Small) -> None:
+    looking = script("-C", "repo", "status", PYTHONPROFILEIMPORTTIME="1")
+    assert not re.search(r"\b(libcst|openai|evogit\.run)\b", looking.err)
+    helping = script("--help", PYTHONPROFILEIMPORTTIME="1")
+    assert not re.search(r"\b(libcst|openai|pygit2|networkx)\b", helping.err)
+
+
+def test_the_script_itself_prints_and_exits_as_told(script: Cli, small: Small) -> None:
+    assert script("-C", "repo", "status", "--json").json["best"]["commit"] == small.merge
+    assert script("-C", "repo", "show", "beef").code == 3
+
+
+def test_the_shell_completes_revisions_and_tasks(script: Cli, small: Small) -> None:
+    def complete(line: str) -> list[str]:
+        words = {"_EVOGIT_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+        return [found.partition(",")[2] for found in script(**words).out.split()]
+
+    assert complete("evogit -C repo show ") == ["best", "seed", "a1", "a2"]
+    assert complete(f"evogit diff -C repo {small.left[:5]}") == [small.left[:10]]
+    assert complete("evogit run circ") == ["circle_packing"]
+
+
+def test_json_numbers_are_strict(cli: Cli, small: Small) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    json.loads(cli("-C", "repo", "status", "--json").out, parse_constant=refuse)

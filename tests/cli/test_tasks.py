@@ -1,0 +1,81 @@
+"""`tasks`, `new`, `check`, `doctor` on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .conftest import Cli
+
+
+def test_tasks_lists_the_gallery_with_values(cli: Cli) -> None:
+    (circle,) = [line for line in cli("tasks").out.splitlines() if line.startswith("circle_packing")]
+    assert circle.split()[1:5] == ["sum_radii", "higher", "0.9598", "2.6360"]
+    assert "Improve `packing.py`" in circle
+    assert "circle_packing" in {task["task"] for task in cli("tasks", "--json").json["tasks"]}
+
+
+def test_a_new_task_is_accepted_by_check_at_once(cli: Cli, tmp_path: Path) -> None:
+    assert cli("new", "my_task", "--at", "there").code == 0
+    done = cli("check", "there", "--json")
+    assert done.json["problems"] == []
+    assert [(each["split"], each["status"]) for each in done.json["splits"]] == [
+        ("smoke", "ok"),
+        ("train", "ok"),
+        ("holdout", "ok"),
+    ]
+    assert 'name = "my_task"' in (tmp_path / "there" / "task.toml").read_text()
+
+
+def test_new_overwrites_nothing_and_wants_a_name(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    assert cli("new", "mine").code == 4
+    assert cli("new", "No/Name").code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_check_says_what_is_wrong_with_seed_and_baseline(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "wrong")
+    seed = tmp_path / "wrong" / "seed" / "solution.py"
+    seed.write_text(seed.read_text().replace("HEIGHT = 1.0", "HEIGHT = 0.9"))
+    done = cli("check", "wrong", "--split", "train")
+    assert done.code == 1
+    assert "worst_error.baseline is 0.0559612, but the seed measures 0.0999305" in done.out
+    seed.write_text("def sines(xs):\n    raise RuntimeError('not ready')\n")
+    done = cli("check", "wrong", "--split", "train")
+    assert done.code == 1
+    assert "train: the seed fails (crashed)" in done.out
+    assert "not ready" in done.out
+
+
+def test_check_names_the_key_that_is_wrong(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "odd")
+    task = tmp_path / "odd" / "task.toml"
+    task.write_text(task.read_text().replace('memory = "256m"', 'memroy = "256m"'))
+    done = cli("check", "odd")
+    assert (done.code, done.out) == (2, "")
+    assert 'did you mean "memory"?' in done.err
+
+
+def test_an_unknown_task_is_not_found_with_the_nearest_name(cli: Cli) -> None:
+    done = cli("check", "circle_paking")
+    assert done.code == 3
+    assert 'did you mean "circle_packing"?' in done.err
+
+
+def test_doctor_looks_at_everything(cli: Cli) -> None:
+    checks = {check["what"]: check["level"] for check in cli("doctor", "--json").json["checks"]}
+    assert {"Python", "Git", "sandbox", "isolation", "disk", "repository"} <= set(checks)
+    assert "fail" not in checks.values()
+
+
+def test_doctor_fails_where_the_named_repository_is_none(cli: Cli, tmp_path: Path) -> None:
+    done = cli("doctor", "-C", tmp_path)
+    assert done.code == 1
+    assert "fail" in done.out
+
+
+def test_doctor_without_git_says_what_to_install(cli: Cli) -> None:
+    done = cli("doctor", PATH="/nonexistent")
+    assert done.code == 1
+    assert "install git" in done.out
