@@ -115,7 +115,9 @@ class Supervisor:
         if kind == NO_JSON:
             raise Broken("invalid", f"returned what JSON cannot say {self.doing}: {story}")
         if kind == NO_MEMORY:
-            raise Broken("out-of-memory", f"asked for more than {megabytes(self.limits['memory'])} {self.doing}")
+            raise Broken(
+                "out-of-memory", f"asked for more than {megabytes(self.limits['memory'])} of memory {self.doing}"
+            )
         if kind == NO_DISK:
             raise Broken("disk-limit", f"wrote more than {megabytes(self.limits['disk'])} {self.doing}")
         raise Broken("crashed", f"raised {story}")

@@ -260,11 +260,6 @@ def memory_in_children(host):
     time.sleep(60)
 
 
-def memory_bomb_in_a_shell(host):
-    subprocess.run(["sh", "-c", "a=xxxxxxxxxxxxxxxx; while :; do a=$a$a; done"])
-    return "survived"
-
-
 def shared_memory(host):
     try:
         block = mmap.mmap(-1, 200_000_000)

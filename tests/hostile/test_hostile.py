@@ -32,6 +32,11 @@ def session(request, providers, left_behind):
         assert session.call("attacks:honest", b'{"args": [2, 3]}').value == b"5"
 
 
+BOTH = pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+NONE_IS_SLOW = pytest.mark.parametrize(
+    "session", ["bubblewrap", pytest.param("none", marks=pytest.mark.slow)], indirect=True
+)
+
 BROKEN = [
     ("print_result_and_exit", "crashed", "exited with code 0 before replying in call 2"),
     ("exit_quietly", "crashed", "exited with code 0 before replying in call 2"),
@@ -48,7 +53,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("attack", "failure", "detail"), BROKEN)
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@NONE_IS_SLOW
 def test_failure_is_seen_with_and_without_isolation(session, host, attack, failure, detail):
     reply = call(session, attack, host)
     assert (reply.failure, reply.value) == (failure, b"")
@@ -72,7 +77,7 @@ def test_bomb_is_contained(session, host, attack, failure, detail):
 
 
 @pytest.mark.parametrize("attack", ["ignore_signals", "stop_itself", "loop_in_c"])
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@NONE_IS_SLOW
 def test_loop_is_killed(session, host, attack):
     reply = call(session, attack, host, wall=0.3)
     assert (reply.failure, reply.detail) == ("timeout", "killed after 0.3 s of wall clock in call 2")
@@ -144,15 +149,15 @@ def test_forged_json_is_refused(session, host, attack, sentence):
         values.parse(reply.value)
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@BOTH
 def test_reply_that_nobody_asked_for_is_invalid(session, host):
     assert call(session, "reply_in_advance", host).value == b'"armed"'
-    time.sleep(0.2)
+    time.sleep(0.3)
     reply = call(session, "reply_in_advance", host)
     assert (reply.failure, reply.value) == ("invalid", b"")
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@NONE_IS_SLOW
 def test_second_reply_is_invalid(session, host):
     replies = [call(session, "reply_twice", host)]
     time.sleep(0.1)
@@ -160,7 +165,7 @@ def test_second_reply_is_invalid(session, host):
     assert "invalid" in [reply.failure for reply in replies]
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@NONE_IS_SLOW
 def test_patched_clocks_change_no_figure(session, host):
     usage = call(session, "patch_the_library", host).usage
     assert 0.25 <= usage.cpu < 0.6
@@ -173,7 +178,7 @@ def test_escape_codes_do_not_reach_the_terminal(session, host):
     assert all(character.isprintable() or character == "\n" for character in detail)
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@BOTH
 def test_daemon_ends_with_the_session(session, host):
     assert call(session, "leave_a_daemon", host).value == b'"left"'
 
@@ -202,20 +207,20 @@ def test_moved_folder_misleads_nobody(session, host):
 TRICKS = "ln -s {secret} link; ln {secret} hard; mkfifo fifo; mkdir folder; ln -s / up; echo ok > file"
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@BOTH
 def test_only_regular_files_of_the_folder_come_back(session, host):
     names = ["link", "fifo", "folder", "up/etc/passwd", "up/etc/group", "file"]
     done = session.run(["sh", "-c", TRICKS.format(secret=host["secret"])], out=names)
     assert done.files == {"file": b"ok\n"}
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@NONE_IS_SLOW
 def test_file_too_large_to_come_back_is_a_breach(session, host):
     done = session.run(["truncate", "-s", "20M", "big"], out=["big"])
     assert (done.breach, done.files) == ("output-limit", {})
 
 
-@pytest.mark.parametrize("session", ["bubblewrap", "none"], indirect=True)
+@NONE_IS_SLOW
 def test_cpu_of_children_that_vanish_is_charged(session, host):
     reply = call(session, "children_that_vanish", {**host, "children": 3, "seconds": 0.2})
     assert 0.5 < reply.usage.cpu < 0.8
