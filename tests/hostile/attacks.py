@@ -16,7 +16,6 @@ import resource
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
