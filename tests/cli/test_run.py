@@ -1,0 +1,247 @@
+"""`evogit run` and `evogit demo` from end to end: real engines, sandboxes, signals and a real terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .conftest import EVOGIT, Cli, Small, Story, environment
+
+
+@pytest.fixture
+def task(cli: Cli, tmp_path: Path) -> Path:
+    """A new task, as `evogit new` writes it."""
+    cli("new", "sine")
+    return tmp_path / "sine"
+
+
+def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """An engine in the background."""
+    return subprocess.Popen(
+        [EVOGIT, *arguments],
+        cwd=cwd,
+        env=environment(cwd),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_evaluations(engine: subprocess.Popen[str], number: int) -> None:
+    """Read its progress until that many candidates are judged."""
+    assert engine.stderr
+    seen = 0
+    for line in engine.stderr:
+        seen += " evaluated " in line
+        if seen == number:
+            return
+    raise AssertionError("it ended before")
+
+
+def test_run_reaches_its_budget_and_goes_on_where_it_stopped(script: Cli, cli: Cli, task: Path, tmp_path: Path) -> None:
+    first = script("run", "sine", "--evaluations", "6", "--json")
+    assert (first.code, first.json["evaluated"], first.json["stopped_because"]) == (0, 6, "evaluations")
+    assert first.json["seed"]["holdout"].keys() == {"worst_error"}
+    assert len(re.findall(r"^\d\d:\d\d:\d\d  evaluated ", first.err, re.MULTILINE)) >= 6
+    folder = tmp_path / "evogit-sine"
+    again = script("run", task, "--evaluations", "9", cwd=folder)
+    assert again.code == 0
+    assert "9 evaluated" in again.out
+    assert "evogit graph" in again.out
+    assert len(cli("log", "--json", cwd=folder).lines) == 9
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evogit-sine", "sine"]
+
+
+def test_without_a_terminal_a_run_needs_a_limit(cli: Cli, task: Path, tmp_path: Path) -> None:
+    done = cli("run", "sine")
+    assert done.code == 2
+    assert "--evaluations, --proposals, --minutes, --target" in done.err
+    assert cli("run", "sine", "--evaluations", "0").code == 2
+    assert not (tmp_path / "evogit-sine").exists()
+
+
+@pytest.mark.slow
+def test_a_changed_task_is_refused_with_the_ways_on(script: Cli, task: Path) -> None:
+    script("run", "sine", "--evaluations", "1")
+    evaluator = task / "evaluator" / "evaluate.py"
+    evaluator.write_text(evaluator.read_text() + "\n# changed\n")
+    done = script("run", "sine", "--evaluations", "2")
+    assert done.code == 4
+    assert "--name" in done.err
+
+
+@pytest.mark.slow
+def test_run_without_a_task_takes_the_repositorys_own(script: Cli, task: Path) -> None:
+    (task / "task.toml").rename(task / "evogit.toml")
+    config = task / "evogit.toml"
+    config.write_text(config.read_text().replace('["solution.py"]', '["seed/solution.py"]'))
+    evaluator = task / "evaluator" / "evaluate.py"
+    evaluator.write_text(evaluator.read_text().replace("solution:sines", "seed.solution:sines"))
+    git = ["git", "-C", str(task), "-c", "user.name=x", "-c", "user.email=x@x.invalid"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "mine"]):
+        subprocess.run([*git, *command], check=True)
+    done = script("run", "--evaluations", "3", "--json", cwd=task)
+    assert done.json["evaluated"] == 3
+    assert done.json["agents"][0]["ref"] == "refs/evogit/sine/agents/a1"
+    assert not subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_cleanly_and_the_run_goes_on(script: Cli, task: Path, tmp_path: Path, number: int) -> None:
+    engine = start("run", "sine", "--evaluations", "40", "--json", cwd=tmp_path)
+    wait_for_evaluations(engine, 8)
+    engine.send_signal(number)
+    out, err = engine.communicate(timeout=20)
+    assert engine.returncode == 130, err
+    assert '"stopped_because": "interrupted"' in out
+    before = script("-C", "evogit-sine", "log", "--json").lines
+    assert 8 <= len(before) < 40
+    done = script("run", "sine", "--evaluations", "40", "--json").json
+    assert (done["evaluated"], done["stopped_because"]) == (40, "evaluations")
+    after = {line["commit"]: line["metrics"] for line in script("-C", "evogit-sine", "log", "--json").lines}
+    assert all(after[line["commit"]] == line["metrics"] for line in before)
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(script: Cli, task: Path, tmp_path: Path) -> None:
+    seed = task / "seed" / "solution.py"
+    seed.write_text(seed.read_text() + "\n\nimport time\ntime.sleep(1)\n")  # judging takes longer than we wait
+    engine = start("run", "sine", "--evaluations", "40", cwd=tmp_path)
+    wait_for_evaluations(engine, 1)
+    time.sleep(0.5)
+    engine.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    began = time.monotonic()
+    engine.send_signal(signal.SIGINT)
+    out, err = engine.communicate(timeout=20)
+    assert (engine.returncode, out) == (130, "")
+    assert time.monotonic() - began < 0.9, err
+    left = script("-C", "evogit-sine", "status", "--json").json
+    assert (left["evaluated"], left["stopped_because"]) == (1, None)
+    assert script("run", "sine", "--evaluations", "2", "--json").json["evaluated"] == 1 + left["pending"]
+
+
+@pytest.mark.slow
+def test_a_second_engine_is_refused_until_it_joins(script: Cli, task: Path, tmp_path: Path) -> None:
+    engine = start("run", "sine", "--minutes", "1", cwd=tmp_path)
+    wait_for_evaluations(engine, 2)
+    try:
+        refused = script("run", "sine", "--evaluations", "50")
+        joined = script("run", "sine", "--evaluations", "20", "--join", "--agents", "2", "--json")
+        watched = script("-C", "evogit-sine", "status")
+    finally:
+        engine.send_signal(signal.SIGINT)
+        engine.communicate(timeout=20)
+    assert refused.code == 4
+    assert "--join" in refused.err
+    assert joined.code == 0
+    assert {"a1", "a5", "a6"} <= {agent["name"] for agent in joined.json["agents"]}
+    assert "running: 1 engine" in watched.out
+
+
+# --- on a terminal -----------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """A command on a terminal of 80 by 24, and everything that it wrote there."""
+
+    def __init__(self, *arguments: str | Path, cwd: Path, **env: str) -> None:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [EVOGIT, *arguments],
+            cwd=cwd,
+            env=environment(cwd, TERM="xterm-256color", **env),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self._ours, self.text = ours, ""
+
+    def _read(self) -> Iterator[str]:
+        while True:
+            try:
+                yield os.read(self._ours, 65536).decode(errors="replace")
+            except OSError:  # its end is closed
+                return
+
+    def until(self, words: str) -> None:
+        """Read until these words were written."""
+        for text in self._read():
+            self.text += text
+            if words in self.text:
+                return
+        raise AssertionError(f"never saw {words!r} in:\n{self.text}")
+
+    def press(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def end(self) -> int:
+        """Read the rest; the exit code."""
+        self.text += "".join(self._read())
+        os.close(self._ours)
+        return self.process.wait(timeout=20)
+
+
+def test_on_a_terminal_a_run_is_drawn_in_place_and_cleared(task: Path, tmp_path: Path) -> None:
+    screen = Screen("run", "sine", "--evaluations", "8", cwd=tmp_path)
+    screen.until("of 8 evaluations")
+    assert screen.end() == 0
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.text)
+    assert "8 of 8" in plain or "judging" in plain
+    assert " evaluated  " not in plain  # no line per event here
+    assert max(len(line.rstrip()) for line in re.split(r"[\r\n]+", plain)) <= 80
+    assert screen.text.count("\x1b[?25l") == screen.text.count("\x1b[?25h")  # the cursor is back
+
+
+def test_a_decision_asks_on_a_terminal(cli: Cli, small: Small, tmp_path: Path) -> None:
+    for answer, code, decided in (("n\n", 4, 0), ("y\n", 0, 1)):
+        screen = Screen("-C", "repo", "prune", small.dead, "-m", "no", cwd=tmp_path)
+        screen.until("Do it?")
+        screen.press(answer)
+        assert screen.end() == code
+        assert len(cli("-C", "repo", "decisions", "--json").lines) == decided
+
+
+def test_long_output_is_paged_on_a_terminal_and_short_output_is_not(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0)
+    for _ in range(29):
+        story.add(0.5, seed)
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\nwc -l >paged\n")
+    pager.chmod(0o755)
+    assert Screen("-C", "repo", "log", "-n", "5", cwd=tmp_path, GIT_PAGER="./pager").end() == 0
+    assert not (tmp_path / "paged").exists()
+    assert Screen("-C", "repo", "log", cwd=tmp_path, GIT_PAGER="./pager").end() == 0
+    assert (tmp_path / "paged").read_text().strip() == "30"
+
+
+# --- the demo ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_demo_works_twice_and_ends_with_everything_promised(script: Cli, tmp_path: Path) -> None:
+    for run in ("demo", "demo-2"):
+        done = script("demo", "--minutes", "0.15")
+        assert done.code == 0, done.err
+        for part in (run, "sum_radii", "holdout", "of the gap", "candidates", "diff --git", "try  evogit"):
+            assert part in done.out
+    assert script("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
+    found = script("-C", "evogit-demo", "best", "--name", "demo", "--json").json
+    assert found["gap_closed"] > 0
