@@ -6,7 +6,7 @@ from evogit.core import StopReason
 from evogit.history import History
 
 EXHAUSTED_AFTER = 200
-"""Moves in a row without a new tree after which a run has nothing more to find."""
+"""Moves in a row without a new tree, by every agent some, after which a run has nothing more to find."""
 
 
 class Budget:
@@ -20,6 +20,7 @@ class Budget:
         self,
         history: History,
         engine: str,
+        agents: int,
         *,
         evaluations: int | None = None,
         proposals: int | None = None,
@@ -27,7 +28,9 @@ class Budget:
     ) -> None:
         self._history, self._engine = history, engine
         self._evaluations, self._proposals, self._target = evaluations, proposals, target
-        self._in_flight = self._thinking = self._barren = 0
+        self._agents = agents
+        self._in_flight = self._thinking = 0
+        self._barren: list[str] = []
 
     def over(self) -> StopReason | None:
         """The limit that is reached, None while there is something left to do."""
@@ -38,7 +41,8 @@ class Budget:
             return "proposals"
         if self._target is not None and self._reached(self._target):
             return "target"
-        return "exhausted" if self._barren >= EXHAUSTED_AFTER else None
+        exhausted = len(self._barren) >= EXHAUSTED_AFTER and len(set(self._barren)) == self._agents
+        return "exhausted" if exhausted else None
 
     def _reached(self, target: float) -> bool:
         best = self._history.best
@@ -66,7 +70,7 @@ class Budget:
         """A move's proposal, usable or not, is journalled."""
         self._thinking -= 1
 
-    def release(self, *, new_tree: bool) -> None:
-        """A move's result is applied."""
+    def release(self, agent: str, *, new_tree: bool) -> None:
+        """The result of an agent's move is applied."""
         self._in_flight -= 1
-        self._barren = 0 if new_tree else self._barren + 1
+        self._barren = [] if new_tree else [*self._barren[-EXHAUSTED_AFTER * self._agents :], agent]

@@ -8,7 +8,7 @@ import random
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from typing import Protocol
 
@@ -43,7 +43,7 @@ __all__ = ["Observer", "Run", "Settings"]
 PACK_EVERY = 2000
 """Candidates after which loose objects are packed, beside the loop."""
 
-LONGEST_PAUSE = 30.0
+LONGEST_PAUSE = 5.0
 """Seconds that an agent which fails again and again pauses at most between two moves."""
 
 
@@ -88,7 +88,6 @@ class Run:
         self._breeder = Breeder(repository, task, self.history.phylogeny)
         self._asked: tuple[StopReason, str] | None = None
         self._packing: asyncio.Task[None] | None = None
-        self._faults: dict[str, int] = {}
         self._engine: str
         self._judge: Judge
         self._budget: Budget
@@ -107,7 +106,7 @@ class Run:
         """
         async with AsyncExitStack() as stack:
             start = self._enter(stack)
-            executor = self._executor or await stack.enter_async_context(self._evaluator())
+            executor = self._executor or await self._evaluator(stack)
             agents = self._agents or self._mutators(stack)
             self._judge = Judge(self.repository, self.journal, self.history, self.task, executor)
             names = start.begin(executor, len(agents), joined=self.settings.join)
@@ -116,7 +115,8 @@ class Run:
                 await self._live_together(names, agents)
                 await self._judge.judge_finalists()
             except EvoGitError as error:
-                await self._conclude("error", str(error))
+                with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
+                    await self._conclude("error", str(error))
                 raise
             return await self._conclude(*(self._asked or (self._budget.over() or "exhausted", "")))
 
@@ -143,8 +143,9 @@ class Run:
         start.check()
         return start
 
-    def _evaluator(self) -> Evaluator:
-        return Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
+    async def _evaluator(self, stack: AsyncExitStack) -> Executor:
+        evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
+        return await stack.enter_async_context(evaluator)
 
     def _mutators(self, stack: AsyncExitStack) -> list[Agent]:
         pool = stack.enter_context(mutator_pool(min(self.settings.agents, os.cpu_count() or 1)))
@@ -169,6 +170,7 @@ class Run:
         self._budget = Budget(
             self.history,
             self._engine,
+            len(agents),
             evaluations=settings.evaluations,
             proposals=settings.proposals,
             target=settings.target,
@@ -197,7 +199,8 @@ class Run:
     # --- the loop -----------------------------------------------------------------------------------------------
 
     async def _live(self, lane: int, name: str, agent: Agent) -> None:
-        """The life of one agent: move after move, until the run is over."""
+        """The life of one agent: move after move, with a pause after failures, until the run is over."""
+        failures = 0
         while True:
             number = await self._turns.plan(lane)
             self.journal.refresh()
@@ -205,13 +208,15 @@ class Run:
                 self._show(name, "")
                 return await self._turns.leave(number)
             if self._budget.reserve():
-                await self._move(number, name, agent)
+                failures = 0 if await self._move(number, name, agent) else min(failures + 1, 20)
+                if failures:
+                    await asyncio.sleep(min(0.005 * 2**failures, LONGEST_PAUSE))
             else:
                 self._show(name, "waiting")
                 await self._turns.skip(number)
 
-    async def _move(self, number: int, name: str, agent: Agent) -> None:
-        """One attempt: choose parents, breed, propose, judge, and take the child if it is worth it."""
+    async def _move(self, number: int, name: str, agent: Agent) -> bool:
+        """Choose parents, breed, propose, judge, and take the child if it is worth it; says if a tree came of it."""
         rng = generator(self.settings.seed, number)
         move = self._selector.next_move(self.history, name, rng)
         bred = await self._breed(number, name, agent, move, rng)
@@ -224,7 +229,8 @@ class Run:
                 self._judge.record(child, verdict)
                 self._adopt(name, child)
                 self._pack_now_and_then()
-            self._budget.release(new_tree=child is not None)
+            self._budget.release(name, new_tree=child is not None)
+        return isinstance(bred, Bred)
 
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random
@@ -232,9 +238,7 @@ class Run:
         self._show(name, "merging" if move.operator == "merge" else "thinking")
         reason, evidence = "", ""
         try:
-            bred = await self._breeder.breed(agent, move, rng)
-            self._faults.pop(name, None)
-            return bred
+            return await self._breeder.breed(agent, move, rng)
         except NoUsableChangeError as error:
             reason = str(error)
         except EvoGitError:
@@ -242,15 +246,9 @@ class Run:
         except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others
             reason = f"the agent itself failed: {error!r}"
             evidence = self.journal.keep({"traceback": traceback.format_exc().encode(errors="replace")})
-            await self._pause(name)
         return FailedProposal(
             engine=self._engine, move=number, agent=name, parents=move.parents, reason=reason, evidence=evidence
         )
-
-    async def _pause(self, name: str) -> None:
-        """Wait twice as long after each fault in a row of the same agent."""
-        self._faults[name] = self._faults.get(name, 0) + 1
-        await asyncio.sleep(min(0.1 * 2 ** self._faults[name], LONGEST_PAUSE))
 
     def _propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
         """Make a new tree a candidate and journal it; anything else is journalled as what it is."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Protocol
+
+LOOK_AGAIN = 0.2
+"""Seconds after which an agent that has nothing to do looks at the journals again."""
 
 
 class Turns(Protocol):
@@ -51,14 +54,17 @@ class FreeTurns:
 
     @asynccontextmanager
     async def applying(self, move: int) -> AsyncIterator[None]:
-        """At once; wakes who waits in `skip`."""
+        """At once; those who wait in `skip` come first after it."""
         yield
         self._applied.set()
         self._applied = asyncio.Event()
+        await asyncio.sleep(0)
 
     async def skip(self, move: int) -> None:
-        """Wait until some move's result was applied."""
-        await self._applied.wait()
+        """Wait until some move's result was applied here, or another engine may have applied one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_AGAIN):
+                await self._applied.wait()
 
     async def leave(self, move: int) -> None:
         """Let those who wait in `skip` look again."""

@@ -1,0 +1,201 @@
+"""An engine that is killed anywhere loses nothing that was recorded, and the next one finishes the job."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import Task
+from evogit.core import Adopted, Entry, Evaluated, Event, Proposed, RunStarted, Stopped
+from evogit.history import History
+from evogit.repository import Repository
+
+ENGINE = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from evogit.config import load_task
+from evogit.agents import Proposal
+from evogit.repository import Repository, Journal
+from evogit.run import Run, Settings
+
+class Noter:
+    kind = "noter"
+
+    async def propose(self, brief, rng):
+        text = brief.files["program.py"] + b"# %x\\n" % rng.getrandbits(60)
+        return Proposal(changes={"program.py": text}, title="another note")
+
+def die_around(owner, name, wanted, number, after):
+    write, calls = getattr(owner, name), [0]
+    def killed(self, *arguments, **keywords):
+        if not wanted or any(type(argument).__name__ == wanted for argument in arguments):
+            calls[0] += 1
+        doomed = calls[0] == number
+        if doomed and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = write(self, *arguments, **keywords)
+        if doomed and after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    setattr(owner, name, killed)
+
+if __name__ == "__main__":
+    path, task, budget, point, number, after, join = sys.argv[1:]
+    if point:
+        owner, name, wanted = point.split(".")
+        die_around({"Repository": Repository, "Journal": Journal}[owner], name, wanted, int(number), after == "after")
+    repository = Repository.open(Path(path)) if Path(path).exists() else Repository.create(Path(path))
+    settings = Settings(evaluations=int(budget), jobs=2, join=join == "join")
+    run = Run(repository, load_task(Path(task)), "r", settings, agents=[Noter(), Noter(), Noter()])
+    asyncio.run(run.evolve())
+"""
+
+POINTS = [
+    ("Journal.append.RunStarted", 1),
+    ("Journal.keep.", 1),
+    ("Journal.append.Proposed", 1),
+    ("Repository.plant.", 1),
+    ("Journal.append.Evaluated", 1),
+    ("Journal.append.Adopted", 2),
+    ("Repository.commit.", 3),
+    ("Journal.keep.", 5),
+    ("Journal.append.Proposed", 4),
+    ("Journal.append.Evaluated", 4),
+    ("Journal.append.Adopted", 4),
+    ("Repository.move_branch.", 6),
+    ("Repository.write_notes.", 1),
+    ("Journal.append.Stopped", 1),
+]
+
+
+class Engine:
+    """Starts engines as processes on one repository and task."""
+
+    def __init__(self, folder: Path, task: Task) -> None:
+        self.path = folder / "repo"
+        self._task = task
+        self._script = folder / "engine.py"
+        self._script.write_text(ENGINE)
+
+    def start(
+        self, budget: int, point: str = "", number: int = 0, after: str = "", join: str = ""
+    ) -> subprocess.Popen[str]:
+        words = [str(self.path), str(self._task.folder), str(budget), point, str(number), after, join]
+        return subprocess.Popen([sys.executable, str(self._script), *words], stderr=subprocess.PIPE, text=True)
+
+    def finish(self, budget: int) -> History:
+        engine = self.start(budget)
+        _, errors = engine.communicate(timeout=100)
+        assert engine.returncode == 0, errors
+        return self.history()
+
+    def events(self) -> list[Event]:
+        entries: list[Entry] = []
+        if self.path.exists():
+            Repository.open(self.path).journal("r", entries.append)
+        return [entry.event for entry in entries]
+
+    def history(self) -> History:
+        history = History("r")
+        Repository.open(self.path).journal("r", history.apply)
+        return history
+
+
+@pytest.fixture
+def engine(tmp_path: Path, tiny: Callable[..., Task]) -> Engine:
+    return Engine(tmp_path, tiny())
+
+
+def check_whole(engine: Engine, before: list[Event], budget: int) -> None:
+    """All that was recorded is there, nothing counts twice, the budget is reached, branches and Git are sound."""
+    history, events = engine.finish(budget), engine.events()
+    assert events[: len(before)] == before
+    judged = [event.candidate for event in events if isinstance(event, Evaluated) and event.evaluation.split == "train"]
+    assert len(judged) == len(set(judged)) == history.counts.evaluated == budget
+    assert not history.pending
+    assert sum(isinstance(event, Proposed) and event.operator == "seed" for event in events) == 1
+    repository = Repository.open(engine.path)
+    for agent, head in history.heads.items():
+        assert repository.target(f"refs/heads/evogit/r/{agent}") == head
+    assert repository.target("refs/heads/evogit/r/best") == history.best
+    subprocess.run(["git", "fsck", "--strict", "--no-dangling"], cwd=engine.path, check=True, capture_output=True)
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=engine.path, check=True, capture_output=True)
+    assert status.stdout == b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("point", "number"), POINTS, ids=[f"{point}{number}" for point, number in POINTS])
+def test_killed_at_a_named_write(engine: Engine, point: str, number: int, when: str) -> None:
+    victim = engine.start(8, point, number, when)
+    victim.communicate(timeout=100)
+    assert victim.returncode == -signal.SIGKILL
+    check_whole(engine, engine.events(), 8)
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_at_random(engine: Engine) -> None:
+    rng = random.Random(20)
+    before: list[Event] = []
+    for _ in range(20):
+        victim = engine.start(10_000)
+        time.sleep(rng.uniform(0.6, 2.0))
+        victim.kill()
+        victim.communicate()
+        events = engine.events()
+        assert events[: len(before)] == before
+        before = events
+    judged = sum(isinstance(event, Evaluated) for event in before)
+    assert judged > 10, "the engine got to work between the kills"
+    check_whole(engine, before, judged + 10)
+
+
+def test_a_planted_stale_lock_does_not_stop_a_run(engine: Engine) -> None:
+    engine.finish(3)
+    host = Repository.open(engine.path).host
+    for name in ("heads/evogit/r/a1", "heads/evogit/r/best", f"evogit/r/journal/{host}", f"evogit/r/keep/{host}"):
+        (engine.path / ".git" / "refs" / f"{name}.lock").touch()
+    assert engine.finish(6).counts.evaluated == 6
+
+
+def test_a_second_engine_is_refused_and_with_join_both_work(engine: Engine) -> None:
+    first = engine.start(10_000)
+    wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))
+    second = engine.start(10_000)
+    _, errors = second.communicate(timeout=60)
+    assert second.returncode != 0
+    assert "another engine" in errors
+    assert "--join" in errors
+    third = engine.start(10_000, join="join")
+    wait_for(lambda: {"a1", "a4"} <= {event.agent for event in engine.events() if isinstance(event, Proposed)})
+    for process in (first, third):
+        process.kill()
+        process.communicate()
+    starts = [event for event in engine.events() if isinstance(event, RunStarted)]
+    assert [start.agents for start in starts] == [("a1", "a2", "a3"), ("a4", "a5", "a6")]
+
+
+@pytest.mark.slow
+def test_two_engines_share_one_budget(engine: Engine) -> None:
+    first = engine.start(60)
+    wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))
+    second = engine.start(60, join="join")
+    assert [process.communicate(timeout=100)[1] for process in (first, second)] == ["", ""]
+    history = engine.history()
+    assert history.counts.evaluated == 60
+    assert sum(isinstance(event, Stopped) for event in engine.events()) == 2
+    assert len({candidate.agent for candidate in history.phylogeny}) == 7, "seed and both engines' agents had a part"
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen within 30 s"
+        time.sleep(0.1)

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.config import Task, load_repository_task
+from evogit.core import Entry, EvaluatorError, EvoGitError, FailedProposal, RefusedError, Stopped, UsageError
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+
+MakeTask = Callable[..., Task]
+
+
+def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[Stopped, History]:
+    """A run on the repository at `path`, created where there is none; keywords are settings or parts of `Run`."""
+    parts = {key: options.pop(key) for key in ("agents_given", "observer") if key in options}
+    repository = Repository.open(path) if path.exists() else Repository.create(path)
+    run = Run(
+        repository,
+        task,
+        name,
+        Settings(**options),
+        parts.get("observer"),
+        agents=parts.get("agents_given", ()),
+    )
+    return asyncio.run(run.evolve()), run.history
+
+
+def git(path: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
+
+
+class Author:
+    """An agent whose proposals are given: a function of the brief."""
+
+    kind = "author"
+
+    def __init__(self, think: Callable[[Brief], Proposal]) -> None:
+        self._think = think
+
+    async def propose(self, brief: Brief, rng: Any) -> Proposal:
+        await asyncio.sleep(0)
+        return self._think(brief)
+
+
+class Numbers:
+    """An agent that writes 1, 2, 3 ... into the program."""
+
+    kind = "numbers"
+
+    def __init__(self, first: int = 1) -> None:
+        self._next = first
+
+    async def propose(self, brief: Brief, rng: Any) -> Proposal:
+        self._next += 1
+        text = brief.files["program.py"].decode() + f"# {self._next}\n"
+        return Proposal(changes={"program.py": text.encode()}, title=f"note {self._next}")
+
+
+def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(tmp_path: Path, tiny: MakeTask) -> None:
+    path = tmp_path / "repo"
+    stopped, history = evolve(path, tiny(), evaluations=40, seed=1)
+    assert stopped.reason == "evaluations"
+    assert history.counts.evaluated == 40
+    assert history.best is not None
+    assert history.fitter(history.best, history.seed or "")
+    assert history.evaluation(history.best, "holdout") is not None
+    assert git(path, "fsck", "--strict", "--no-dangling") == ""
+    assert git(path, "status", "--porcelain") == ""
+    log = git(path, "log", "--graph", "--notes=evogit/*", "--branches=evogit/*")
+    for word in ("Evogit-Agent: a", "Evogit-Operator: mutation", "ok on train", "score "):
+        assert word in log
+    assert git(path, "rev-parse", "evogit/r/best").strip() == history.best
+    for agent, head in history.heads.items():
+        assert git(path, "rev-parse", f"evogit/r/{agent}").strip() == head
+
+
+def test_a_finished_run_goes_on_when_it_gets_more_budget(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "repo"
+    _, first = evolve(path, task, evaluations=10)
+    _, second = evolve(path, task, evaluations=15)
+    assert second.counts.evaluated == 15
+    assert {candidate.commit for candidate in first.phylogeny} < {candidate.commit for candidate in second.phylogeny}
+    stopped, third = evolve(path, task, evaluations=15)
+    assert (stopped.reason, third.counts.evaluated) == ("evaluations", 15)
+
+
+@pytest.mark.parametrize("agents", [1, 4])
+def test_deterministic_runs_agree_in_every_id(tmp_path: Path, tiny: MakeTask, agents: int) -> None:
+    slow = "import os\nfrom evogit import Case\n" + (
+        "def evaluate(program, split):\n"
+        "    import time\n"
+        "    time.sleep(os.urandom(1)[0] / 5000)\n"
+        "    yield Case('x', score=-abs(program.call('program:value', args=[1], returns=float).value - 20))\n"
+    )
+    task = tiny(evaluate=slow)
+    ids = []
+    for name in ("one", "two"):
+        _, history = evolve(tmp_path / name, task, evaluations=24, agents=agents, deterministic=True, seed=7)
+        ids.append([candidate.commit for candidate in history.phylogeny])
+        assert history.counts.evaluated == 24
+    assert ids[0] == ids[1]
+
+
+def test_another_seed_gives_another_run(tmp_path: Path, tiny: MakeTask) -> None:
+    task = tiny()
+    runs = [evolve(tmp_path / str(seed), task, evaluations=6, deterministic=True, seed=seed)[1] for seed in (1, 2)]
+    assert [c.commit for c in runs[0].phylogeny][1:] != [c.commit for c in runs[1].phylogeny][1:]
+
+
+def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
+    task = tiny()
+    stopped, history = evolve(tmp_path / "a", task, proposals=7)
+    assert (stopped.reason, history.counts.proposals) == ("proposals", 7)
+    stopped, history = evolve(tmp_path / "b", task, target=-14.0, evaluations=400)
+    assert stopped.reason == "target"
+    assert (history.fitness(history.best or "") or -99) >= -14.0
+    stopped, _ = evolve(tmp_path / "c", task, minutes=0.02)
+    assert stopped.reason == "minutes"
+
+
+def test_agents_that_only_repeat_themselves_exhaust_the_run(tmp_path: Path, tiny: MakeTask) -> None:
+    same = Author(lambda brief: Proposal(changes={"program.py": b"def value(x):\n    return 1.0\n"}, title="same"))
+    stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[same])
+    assert stopped.reason == "exhausted"
+    assert (history.counts.evaluated, history.counts.duplicates) == (2, 200)
+
+
+@pytest.mark.parametrize(
+    ("think", "reason"),
+    [
+        (lambda brief: Proposal(changes={"evaluator/evaluate.py": b""}, title="x"), "expected changes to program.py"),
+        (lambda brief: Proposal(changes={"extra/../../x": b""}, title="x"), "expected changes to"),
+        (lambda brief: Proposal(changes={"extra/.git/hooks/x": b""}, title="x"), ".git"),
+        (lambda brief: Proposal(changes={"extra/none.py": None}, title="x"), "no such file"),
+        (lambda brief: 1 / 0, "the agent itself failed: ZeroDivisionError"),
+    ],
+)
+def test_unusable_proposals_make_no_commit_and_are_journalled(
+    tmp_path: Path, tiny: MakeTask, think: Callable[[Brief], Proposal], reason: str
+) -> None:
+    stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[Author(think)], proposals=2)
+    assert (stopped.reason, history.counts.failed_proposals, len(history.phylogeny)) == ("proposals", 2, 1)
+    seen: list[Entry] = []
+    Repository.open(tmp_path / "r").journal("r", seen.append)
+    assert reason in next(entry.event.reason for entry in seen if isinstance(entry.event, FailedProposal))
+
+
+def test_one_failing_agent_does_not_stop_the_others(tmp_path: Path, tiny: MakeTask) -> None:
+    def nothing(brief: Brief) -> Proposal:
+        raise NoUsableChangeError("no idea")
+
+    stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[Author(nothing), Numbers()], evaluations=8)
+    assert (stopped.reason, history.counts.evaluated) == ("evaluations", 8)
+
+
+def test_a_hostile_title_does_not_forge_provenance(tmp_path: Path, tiny: MakeTask) -> None:
+    title = "ok\n\nEvogit-Agent: a9\x1b[31m"
+    author = Author(lambda brief: Proposal(changes={"extra/n": b"1"}, title=title))
+    evolve(tmp_path / "r", tiny(), agents_given=[author], evaluations=2)
+    trailers = git(tmp_path / "r", "log", "-1", "--format=%(trailers:key=Evogit-Agent,valueonly)", "evogit/r/a1")
+    assert trailers.strip() == "a1"
+
+
+def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path, tiny: MakeTask) -> None:
+    broken = tiny(evaluate="def evaluate(program, split):\n    raise KeyError('oops')\n    yield\n")
+    with pytest.raises(EvaluatorError, match="3 times in a row.*oops"):
+        evolve(tmp_path / "r", broken, evaluations=5)
+    history = History("r")
+    Repository.open(tmp_path / "r").journal("r", history.apply)
+    assert history.counts.evaluated == 0
+    assert history.stopped is not None
+    assert history.stopped.reason == "error"
+
+
+def test_a_seed_that_fails_is_said_at_once(tmp_path: Path, tiny: MakeTask) -> None:
+    with pytest.raises(EvoGitError, match="the seed itself fails .crashed.*evogit check"):
+        evolve(tmp_path / "r", tiny(program="def value(x):\n    raise ValueError\n"), evaluations=5)
+
+
+def test_a_changed_task_or_split_is_never_mixed_in(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    evolve(path, task, evaluations=2)
+    (task.folder / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
+    from evogit.config import load_task
+
+    with pytest.raises(RefusedError, match="the evaluator changed.*--name"):
+        evolve(path, load_task(task.folder), evaluations=3)
+    with pytest.raises(RefusedError, match="split"):
+        evolve(path, task, evaluations=3, split="lite")
+
+
+def test_equal_candidates_of_another_run_are_not_judged_again(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    evolve(path, task, name="first", evaluations=8, deterministic=True)
+    _, again = evolve(path, task, name="second", evaluations=8, deterministic=True)
+    assert again.counts.cached == 8
+    assert again.counts.evaluated == 8
+    assert again.best is not None
+    assert again.fitness(again.best) is not None
+
+
+def test_lite_takes_the_place_of_train(tmp_path: Path, tiny: MakeTask) -> None:
+    _, history = evolve(tmp_path / "r", tiny(), evaluations=3, split="lite")
+    assert history.evaluation(history.seed or "", "lite") is not None
+    judged = history.evaluation(history.seed or "")
+    assert judged is not None
+    assert list(judged.cases) == ["x=1"]
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    for wrong in ({"agents": 0}, {"evaluations": -1}, {"minutes": 0}, {"deterministic": True, "minutes": 1}):
+        with pytest.raises(UsageError):
+            Settings(**wrong)  # type: ignore[arg-type]
+
+
+OWN = """\
+name = "own"
+goal = "Bring value(x) to 20."
+editable = ["src/**"]
+withheld = [".evogit/**"]
+[metrics.score]
+direction = "maximize"
+[evaluator]
+kind = "python"
+file = ".evogit/evaluate.py"
+splits = ["train"]
+"""
+
+OWN_EVALUATE = """\
+from evogit import Case
+
+def evaluate(program, split):
+    assert program.run(["test", "-e", ".evogit"]).code == 1, "the judge is in the candidate's reach"
+    yield Case("x", score=-abs(program.call("src.program:value", args=[1], returns=float).value - 20))
+"""
+
+
+def test_a_persons_own_repository_is_left_as_it_was(tmp_path: Path, tiny: MakeTask) -> None:
+    path = tmp_path / "own"
+    (path / "src").mkdir(parents=True)
+    (path / ".evogit").mkdir()
+    (path / "src" / "program.py").write_text((tiny().folder / "seed" / "program.py").read_text())
+    (path / ".evogit" / "evaluate.py").write_text(OWN_EVALUATE)
+    (path / "evogit.toml").write_text(OWN)
+    git(tmp_path, "init", "-q", "-b", "main", str(path))
+    git(path, "config", "user.name", "Ada")
+    git(path, "config", "user.email", "ada@example.org")
+    git(path, "add", ".")
+    git(path, "commit", "-q", "-m", "mine")
+    (path / "src" / "uncommitted.py").write_text("x = 1\n")
+    before = everything(path)
+    _, history = evolve(path, load_repository_task(path), evaluations=8)
+    assert everything(path) == before
+    assert history.seed == git(path, "rev-parse", "HEAD").strip()
+    assert git(path, "branch", "-a", "--format=%(refname)").split() == ["refs/heads/evogit/r/best", "refs/heads/main"]
+    assert git(path, "ls-tree", "-r", "--name-only", history.best or "").split() == [
+        ".evogit/evaluate.py",
+        "evogit.toml",
+        "src/program.py",
+    ]
+
+
+def everything(path: Path) -> dict[str, bytes]:
+    """Every file of checkout and Git directory but objects, our refs and our own folder."""
+    refs = ("refs/evogit/", "refs/heads/evogit/", "refs/notes/evogit/")
+    ours = ("objects/", "evogit/", *refs, *(f"logs/{ref}" for ref in refs))
+    found = {}
+    for file in path.rglob("*"):
+        name = file.relative_to(path).as_posix()
+        if file.is_file() and not name.removeprefix(".git/").startswith(ours if name.startswith(".git/") else ()):
+            found[name] = file.read_bytes()
+    return found
