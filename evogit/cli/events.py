@@ -43,6 +43,8 @@ def event_line(view: View, event: Event) -> Text:
 
 def _evaluated(view: View, event: Evaluated) -> Text:
     history, commit, evaluation = view.history, event.candidate, event.evaluation
+    if not evaluation.counts:
+        return _line("evaluated", f"{commit[:SHORT]}  {evaluation.status}: {first_line(evaluation.reason)}")
     if evaluation.split != history.split:
         values = ", ".join(f"{name} {value:.6g}" for name, value in evaluation.metrics.items())
         return _line("evaluated", f"{commit[:SHORT]}  {evaluation.split}: {values or evaluation.status}")

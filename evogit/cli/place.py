@@ -62,19 +62,20 @@ def place_to_run(task: Task, repo: str | None, name: str) -> Repository:
     return open_or_create(Path(f"evogit-{task.name}"))
 
 
-def task_here(repo: str | None, name: str | None) -> Task:
-    """The task of the repository that the person is in: its evogit.toml, else that of its run.
+def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
+    """The task of the repository that the person is in, and the name of the run: its evogit.toml, else its run's.
 
     Raises:
         UsageError: the run's task is neither there nor in the gallery.
     """
     repository = find_repository(repo)
     if (repository.path / REPOSITORY_FILE).is_file():
-        return load_repository_task(repository.path)
+        own = load_repository_task(repository.path)
+        return own, name or own.name
     history, _ = open_run(repository, name)
     task = history.started.task if history.started else ""
     try:
-        return find_task(task)
+        return find_task(task), history.run
     except NotFoundError as error:
         raise UsageError(f"expected the folder of the task {task}: evogit run FOLDER") from error
 

@@ -8,7 +8,7 @@ import click
 
 from evogit.cli.engine import evolve
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import Place, place_to_run, task_here
+from evogit.cli.place import Place, find_repository, place_to_run, task_here
 from evogit.cli.report import report
 from evogit.cli.terminal import Terminal
 from evogit.config import find_task
@@ -49,9 +49,14 @@ def run(
     settings = Settings(**chosen, **({"jobs": jobs} if jobs is not None else {}))  # type: ignore[arg-type]
     if not terminal.live and all(chosen[limit] is None for limit in LIMITS):
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
-    found = find_task(task) if task else task_here(repo, name)
-    repository = place_to_run(found, repo, name or found.name)
-    done = evolve(repository, found, name or found.name, settings, terminal)
+    if task is None:
+        found, run_name = task_here(repo, name)
+        repository = find_repository(repo)
+    else:
+        found = find_task(task)
+        run_name = name or found.name
+        repository = place_to_run(found, repo, run_name)
+    done = evolve(repository, found, run_name, settings, terminal)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:
         terminal.data(status_record(repository, place.history))

@@ -45,7 +45,7 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncI
 def problems(task: Task, evaluations: Sequence[Evaluation]) -> list[str]:
     """What a run of this task would suffer from, one sentence each; empty when all is well."""
     found = [
-        f"{each.split}: the seed fails ({each.status}): {each.reason or 'no reason given'}"
+        f"{each.split}: {f'the seed fails ({each.status})' if each.counts else 'the evaluator fails'}: {each.reason}"
         for each in evaluations
         if not each.ok
     ]
