@@ -21,11 +21,8 @@ HOW = {
 def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     """What was asked and spent, and how the best compares with the seed."""
     settings = done.run.settings
-    asked = [
-        f"{getattr(settings, name):,} {name}"
-        for name in ("evaluations", "proposals", "minutes")
-        if getattr(settings, name)
-    ]
+    limits = ((name, getattr(settings, name)) for name in ("evaluations", "proposals", "minutes"))
+    asked = [f"{limit:,.10g} {name}" for name, limit in limits if limit]
     asked += [f"target {settings.target:g}"] if settings.target is not None else []
     view = View.of(place.history, terminal)
     dot = f" {view.glyphs.dot} "
