@@ -10,7 +10,7 @@ demo: .venv/evogit.done ## Evolve circle_packing for a minute, offline, in ./evo
 	.venv/bin/evogit demo
 
 test: check ## Run the checks, then every test, the slow ones too
-	.venv/bin/pytest -m ""
+	.venv/bin/pytest -m "" -n 2 --dist worksteal
 
 check: .venv/dev.done ## Lint, formatting, types and the architecture
 	.venv/bin/ruff check
