@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from evogit.cli.terminal import Terminal, silence
-from evogit.core import EvoGitError, NotFoundError
+from evogit.core import EvoGitError
 
 Command = Callable[..., Any]
 
@@ -119,16 +118,3 @@ class TaskName(click.ParamType):  # type: ignore[type-arg]
 
 
 REVISION, TASK = Revision(), TaskName()
-
-
-def folder_hint(here: Path) -> str:
-    """Names folders below `here` that hold runs of ours, for errors."""
-    found = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
-    return f"; perhaps: {', '.join(f'-C {name}' for name in found[:3])}" if found else ""
-
-
-def nothing_here(here: Path) -> NotFoundError:
-    """The error for a command that needs a run where there is none."""
-    return NotFoundError(
-        f"expected a Git repository with an evogit.toml or a run, and {here} lies in none{folder_hint(here)}"
-    )

@@ -6,7 +6,6 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.cli.options import nothing_here
 from evogit.config import REPOSITORY_FILE, Task, find_task, load_repository_task
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
@@ -46,7 +45,9 @@ def find_repository(repo: str | None) -> Repository:
     here = Path.cwd()
     found = _discover(here)
     if found is None or not (found.runs() or (found.path / REPOSITORY_FILE).is_file()):
-        raise nothing_here(here)
+        raise NotFoundError(
+            f"expected a Git repository with an evogit.toml or a run, and {here} lies in none{_below(here)}"
+        )
     return found
 
 
@@ -102,3 +103,9 @@ def _from_here(repository: Repository) -> str:
     if here == place or place in here.parents:
         return ""
     return f"-C {shlex.quote(str(place.relative_to(here) if here in place.parents else place))} "
+
+
+def _below(here: Path) -> str:
+    """Names folders that hold runs of ours, for errors."""
+    found = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
+    return f"; perhaps: {', '.join(f'-C {name}' for name in found[:3])}" if found else ""
