@@ -108,7 +108,7 @@ def _legend(glyphs: Glyphs, folded: int) -> list[Text]:
         (glyphs.promoted, "promoted"),
         (glyphs.pruned, "pruned"),
     ]
-    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   second edge = merge parent", "dim")]
+    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   second edge: merge", "dim")]
     if folded:
         text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
         lines.append(Text(text, "dim"))
