@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from evogit.agents import Agent, Brief, NoUsableChangeError
 from evogit.config import Task
-from evogit.core import Operator, RepositoryError
+from evogit.core import Operator
 from evogit.phylogeny import Phylogeny
-from evogit.repository import Merged, Repository, Side
+from evogit.repository import Merged, Repository, Side, UnfitChangeError
 from evogit.selection import Move
 
 
@@ -39,7 +39,7 @@ class Breeder:
         """
         try:
             return await (self._merge(move, rng) if move.operator == "merge" else self._mutate(agent, move, rng))
-        except RepositoryError as error:
+        except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
     async def _merge(self, move: Move, rng: random.Random) -> Bred:

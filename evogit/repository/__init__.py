@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,11 +12,12 @@ import pygit2
 
 from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, notes, refs
+from evogit.repository.faults import writing
 from evogit.repository.git import git
 from evogit.repository.journal import Journal
 from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
 from evogit.repository.messages import candidate_message, clean, clean_title
-from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, check_path
+from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, UnfitChangeError, check_path
 
 __all__ = [
     "EXECUTABLE",
@@ -26,6 +28,7 @@ __all__ = [
     "Repository",
     "Side",
     "TreeEntry",
+    "UnfitChangeError",
     "check_path",
     "clean",
     "clean_title",
@@ -113,10 +116,9 @@ class Repository:
     @property
     def user(self) -> str:
         """The person's name as Git knows it, else as the machine does."""
-        try:
-            return clean_title(self._repo.config["user.name"] or "")
-        except KeyError:
-            return getpass.getuser()
+        config = self._repo.config
+        name = clean(config["user.name"] or "") if "user.name" in config else ""
+        return clean_title(name) if name else _login()
 
     # --- one run ------------------------------------------------------------------------------------------------
 
@@ -133,6 +135,18 @@ class Repository:
         for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
             refs.clear_locks(self.common, folder)
 
+    def check_room(self, run: str) -> None:
+        """Refuse a run whose branches and notes Git could not hold beside what is there.
+
+        Raises:
+            RefusedError: naming the ref in the way.
+        """
+        for ref in ("refs/heads/evogit", f"refs/heads/evogit/{run}", "refs/notes/evogit"):
+            if self.target(ref) is not None:
+                kind, name = ref.removeprefix("refs/").split("/", 1)
+                rename = f"`git branch -m {name} NAME`" if kind == "heads" else f"`git update-ref -d {ref}`"
+                raise RefusedError(f"expected room for refs below {ref}/, found a ref of that name; try {rename}")
+
     # --- candidates ---------------------------------------------------------------------------------------------
 
     def commit(
@@ -141,7 +155,8 @@ class Repository:
         """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
         who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
         message = candidate_message(title, trailers)
-        return str(self._repo.create_commit(None, who, who, message, tree, list(parents)))
+        with writing("a candidate"):
+            return str(self._repo.create_commit(None, who, who, message, tree, list(parents)))
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""
@@ -235,6 +250,13 @@ def _common_dir(git_dir: Path) -> Path:
     """The folder that all worktrees share."""
     pointer = git_dir / "commondir"
     return (git_dir / pointer.read_text().strip()).resolve() if pointer.exists() else git_dir.resolve()
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may be a mere number
+        return f"user {os.getuid()}"
 
 
 def _advice(error: str) -> str:

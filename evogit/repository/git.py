@@ -10,6 +10,9 @@ from pathlib import Path
 
 from evogit.core import RepositoryError
 
+USAGE = 129
+"""Exit code of a git that does not know the command or option."""
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -57,5 +60,6 @@ async def git(
     stdout, stderr = await process.communicate()
     output = Output(process.returncode or 0, stdout, stderr.decode(errors="replace").strip())
     if output.code not in ok:
-        raise RepositoryError(f"git {arguments[0]} failed with exit code {output.code}: {output.stderr}")
+        old = "; expected Git 2.38 or newer" * (output.code == USAGE)
+        raise RepositoryError(f"git {arguments[0]} failed with exit code {output.code}: {output.stderr[:500]}{old}")
     return output

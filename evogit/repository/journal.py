@@ -10,6 +10,7 @@ import pygit2
 
 from evogit.core import Entry, Event, RepositoryError
 from evogit.repository import records, refs
+from evogit.repository.faults import writing
 from evogit.repository.trees import Trees
 
 LOOK_FOR_HOSTS_EVERY = 1.0
@@ -97,8 +98,10 @@ class Journal:
         """Keep evidence, and the candidate that it is about, from being collected.
 
         `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
-        empty when there are no files.
+        empty when there are no files, or none any more.
         """
+        if isinstance(evidence, str) and evidence not in self._repo:
+            evidence = {}
         tree = evidence if isinstance(evidence, str) else self._trees.write(None, evidence)
 
         def attempt() -> bool:
@@ -113,4 +116,5 @@ class Journal:
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
         who = pygit2.Signature(self._host, f"{self._host}@evogit.invalid", now, 0)
-        return str(self._repo.create_commit(None, who, who, message, tree, parents))
+        with writing("a journal entry"):
+            return str(self._repo.create_commit(None, who, who, message, tree, parents))

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evogit.core import RepositoryError
 from evogit.repository.git import git
-from evogit.repository.trees import EXECUTABLE, FILE, Trees
+from evogit.repository.trees import EXECUTABLE, FILE, Trees, UnfitChangeError
 
 Side = Literal["ours", "theirs"]
 
 _SETTLED = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
 
 
-class MergeImpossibleError(RepositoryError):
+class MergeImpossibleError(UnfitChangeError):
     """The two candidates cannot be merged by hunks; the message says which kind of conflict is in the way."""
 
 

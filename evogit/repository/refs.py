@@ -30,13 +30,14 @@ def swap(repo: pygit2.Repository, common: Path, name: str, new: str, expected: s
     Raises:
         RepositoryError: when the ref cannot be written at all.
     """
-    deadline = time.monotonic() + 3 * STALE_AFTER
+    began = time.monotonic()
     while True:
         try:
             return _swap_once(repo, name, new, expected)
-        except OSError as error:  # somebody holds the lock
-            if time.monotonic() > deadline:
-                raise RepositoryError(f"cannot write {name}: {error}") from error
+        except OSError as error:  # somebody holds the lock, or is just tidying up the folder
+            patience = 3 * STALE_AFTER if "failed to lock" in str(error) else 1.0
+            if time.monotonic() - began > patience:
+                raise _unwritable(name, error) from error
             break_lock(common, name, STALE_AFTER)
             time.sleep(0.002)
 
@@ -55,8 +56,15 @@ def _swap_once(repo: pygit2.Repository, name: str, new: str, expected: str | Non
     except pygit2.GitError as error:
         if "does not match" in str(error):
             return False
-        raise RepositoryError(f"cannot write {name}: {error}") from error
+        raise _unwritable(name, error) from error
     return True
+
+
+def _unwritable(name: str, error: Exception) -> RepositoryError:
+    return RepositoryError(
+        f"cannot write {name}: {str(error).strip(': ')}; make room, or mend its permissions or what is in its way, "
+        "then run again"
+    )
 
 
 def move(repo: pygit2.Repository, common: Path, name: str, new: str) -> None:
@@ -79,7 +87,7 @@ def break_lock(common: Path, name: str, older_than: float) -> bool:
         if time.time() - lock.stat().st_mtime > older_than:
             lock.unlink()
             return True
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
     return False
 

@@ -8,14 +8,25 @@ import re
 import tarfile
 import unicodedata
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 import pygit2
 
 from evogit.core import RepositoryError
+from evogit.repository.faults import writing
 
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
+
+
+class UnfitChangeError(RepositoryError):
+    """A change that the tree cannot take; the repository itself is well."""
+
+
+LONGEST_NAME, DEEPEST = 255, 100
+"""Bytes of one name in a path, and names in a path: no file system that matters takes longer ones."""
+
+MOST_LISTED = 200_000
+"""Entries in remembered listings, about 250 bytes each."""
 
 _GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 
@@ -35,16 +46,21 @@ def check_path(path: str) -> None:
     separator, so `.g<ZWNJ>it` and `.git. ` are `.git` there.
 
     Raises:
-        RepositoryError: naming the path and what is wrong with it.
+        UnfitChangeError: naming the path and what is wrong with it.
     """
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
-        raise RepositoryError(f"the path {path!r} holds control characters; use printable ones")
-    for part in path.split("/"):
+        raise UnfitChangeError(f"the path {path!r} holds control characters; use printable ones")
+    parts = path.split("/")
+    if len(parts) > DEEPEST or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+        raise UnfitChangeError(
+            f"expected a path of {DEEPEST} names at most, each of {LONGEST_NAME} bytes at most, got {path[:60]!r}..."
+        )
+    for part in parts:
         folded = "".join(c for c in unicodedata.normalize("NFKC", part) if unicodedata.category(c) != "Cf")
         if part in {"", ".", ".."} or "\\" in part:
-            raise RepositoryError(f"expected a relative path with plain names, got {path!r}")
+            raise UnfitChangeError(f"expected a relative path with plain names, got {path!r}")
         if _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")):
-            raise RepositoryError(f"the path {path!r} would reach into a .git folder")
+            raise UnfitChangeError(f"the path {path!r} would reach into a .git folder")
 
 
 class Trees:
@@ -52,13 +68,25 @@ class Trees:
 
     def __init__(self, repo: pygit2.Repository) -> None:
         self._repo = repo
-        self._below = lru_cache(maxsize=4096)(self._list)
+        self._listed: dict[tuple[str, str], tuple[TreeEntry, ...]] = {}
+        self._held = 0
 
     # --- reading ------------------------------------------------------------------------------------------------
 
     def entries(self, tree: str) -> tuple[TreeEntry, ...]:
         """Every file, link and submodule of a tree, in Git's order. Folders seen before are not read again."""
         return self._below(tree, "")
+
+    def _below(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
+        """The listing of a folder; all are forgotten now and then, so that memory stays within bounds."""
+        found = self._listed.get((tree, prefix))
+        if found is None:
+            found = self._list(tree, prefix)
+            self._held += len(found)
+            if self._held > MOST_LISTED:
+                self._listed, self._held = {}, len(found)
+            self._listed[tree, prefix] = found
+        return found
 
     def _list(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
         found: list[TreeEntry] = []
@@ -114,7 +142,7 @@ class Trees:
         A changed file keeps its mode unless `modes` names one; a new one is a plain file.
 
         Raises:
-            RepositoryError: for an unsafe path, one to delete that is not there, one that is a link or a submodule,
+            UnfitChangeError: for an unsafe path, one to delete that is not there, one that is a link or a submodule,
                 or one that differs from another only in case.
         """
         for path in changes:
@@ -122,8 +150,9 @@ class Trees:
         nested: dict[str, object] = {}
         for path, content in changes.items():
             _nest(nested, path.split("/"), content, (modes or {}).get(path))
-        written = self._write(self._tree(base) if base else None, nested, "")
-        return str(written or self._repo.TreeBuilder().write())
+        with writing("a tree"):
+            written = self._write(self._tree(base) if base else None, nested, "")
+            return str(written or self._repo.TreeBuilder().write())
 
     def _write(self, base: pygit2.Tree | None, nested: Mapping[str, object], prefix: str) -> pygit2.Oid | None:
         builder = self._repo.TreeBuilder(base) if base is not None else self._repo.TreeBuilder()
@@ -147,17 +176,17 @@ class Trees:
         self, old: pygit2.Object | None, change: dict[str, object], path: str
     ) -> tuple[pygit2.Oid, int] | None:
         if old is not None and not isinstance(old, pygit2.Tree):
-            raise RepositoryError(f"expected a folder at {path!r}, found a file; delete it in an edit of its own")
+            raise UnfitChangeError(f"expected a folder at {path!r}, found a file; delete it in an edit of its own")
         written = self._write(old, change, path + "/")
         return None if written is None else (written, FOLDER)
 
     def _write_file(self, old: pygit2.Object | None, change: object, path: str) -> tuple[pygit2.Oid, int] | None:
         assert isinstance(change, _Leaf)
         if old is not None and old.filemode not in (FILE, EXECUTABLE):
-            raise RepositoryError(f"{path!r} is a folder, a link or a submodule; only plain files can be edited")
+            raise UnfitChangeError(f"{path!r} is a folder, a link or a submodule; only plain files can be edited")
         if change.content is None:
             if old is None:
-                raise RepositoryError(f"cannot delete {path!r}: there is no such file")
+                raise UnfitChangeError(f"cannot delete {path!r}: there is no such file")
             return None
         mode = change.mode or (int(old.filemode) if old is not None else FILE)
         return self._repo.create_blob(change.content), mode
@@ -178,10 +207,10 @@ def _nest(nested: dict[str, object], parts: list[str], content: bytes | None, mo
     for part in parts[:-1]:
         inner = nested.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise RepositoryError(f"{part!r} is changed both as a file and as a folder; choose one")
+            raise UnfitChangeError(f"{part!r} is changed both as a file and as a folder; choose one")
         nested = inner
     if isinstance(nested.get(parts[-1]), dict):
-        raise RepositoryError(f"{parts[-1]!r} is changed both as a file and as a folder; choose one")
+        raise UnfitChangeError(f"{parts[-1]!r} is changed both as a file and as a folder; choose one")
     nested[parts[-1]] = _Leaf(content, mode)
 
 
@@ -196,4 +225,4 @@ def _refuse_case_twins(names: set[str | None], nested: Mapping[str, object], pre
         folded[key] = folded.get(key, 0) + 1
     for name in nested:
         if name in names and folded[unicodedata.normalize("NFC", name).casefold()] > 1:
-            raise RepositoryError(f"{prefix + name!r} differs from a neighbour only in case; rename it")
+            raise UnfitChangeError(f"{prefix + name!r} differs from a neighbour only in case; rename it")

@@ -7,8 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import Repository
+
+FILLER = """
+import resource, signal, sys
+from pathlib import Path
+from evogit.core import Adopted, EvoGitError
+from evogit.repository import Repository
+repository = Repository.create(Path(sys.argv[1]))
+journal = repository.journal("r", lambda entry: None)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+written = 0
+try:
+    while True:
+        if written == 20:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # every write fails from now on
+        journal.append(Adopted(agent="a1", candidate=f"{written:040x}"))
+        written += 1
+except EvoGitError as error:
+    print(error, written)
+"""
 
 HOLDER = """
 import sys, time
@@ -142,3 +161,23 @@ def test_notes_show_in_plain_git_log_and_grow(repository: Repository, git) -> No
 def test_environment_of_git_commands_is_not_trusted(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "GIT_DIR", "/nonexistent")
     assert Repository.open(repository.path).host == repository.host
+
+
+def test_refs_in_the_way_are_named_before_anything_is_written(repository: Repository, git) -> None:
+    git("commit", "-q", "--allow-empty", "-m", "x")
+    repository.check_room("r")
+    for ref in ("heads/evogit", "heads/evogit/r", "notes/evogit"):
+        git("update-ref", f"refs/{ref}", "HEAD")
+        with pytest.raises(RefusedError, match=f"found a ref of that name; try `git .*{ref.split('/', 1)[1]}"):
+            repository.check_room("r")
+        git("update-ref", "-d", f"refs/{ref}")
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_sentence_and_what_was_recorded_stays(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FILLER, str(tmp_path / "repo")], capture_output=True, text=True)
+    assert done.stdout.startswith("cannot write")
+    assert "run again" in done.stdout
+    read: list[Entry] = []
+    Repository.open(tmp_path / "repo").journal("r", read.append)
+    assert len(read) == int(done.stdout.split()[-1])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
+import tracemalloc
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_a_tree_is_its_base_plus_the_changes(repository: Repository) -> None:
 @pytest.mark.parametrize(
     "path",
     ["../x", "/etc/passwd", "a//b", "", ".git/config", "sub/.GIT/hooks/x", ".g\u200cit/x", ".git. ./x", "git~1/x"]
-    + [".git::$INDEX_ALLOCATION/x", "a\\b", "a\nb", "a\x7fb", "./a"],
+    + [".git::$INDEX_ALLOCATION/x", "a\\b", "a\nb", "a\x7fb", "./a", "é" * 128, "a/" * 100 + "x"],
 )
 def test_paths_that_could_escape_are_refused(repository: Repository, path: str) -> None:
     with pytest.raises(RepositoryError):
@@ -92,3 +93,16 @@ def test_names_that_are_not_text_ride_along(repository: Repository, git) -> None
     done = subprocess.run(["git", "mktree"], cwd=repository.path, input=listing, capture_output=True, check=True)
     changed = repository.trees.write(done.stdout.decode().strip(), {"x": b"1"})
     assert "na\\357ve" in git("ls-tree", changed)
+
+
+@pytest.mark.slow
+def test_listings_of_many_large_trees_do_not_pile_up(repository: Repository) -> None:
+    tree = repository.trees.write(None, {f"src/{number}.py": b"" for number in range(2000)})
+    tracemalloc.start()
+    try:
+        for number in range(400):
+            tree = repository.trees.write(tree, {"src/0.py": b"%d" % number})
+            assert len(repository.trees.entries(tree)) == 2000
+        assert tracemalloc.get_traced_memory()[1] < 100e6, "400 listings together would be 200 MB"
+    finally:
+        tracemalloc.stop()
