@@ -31,7 +31,7 @@ def judge(instance: Instance, bins: list[int]) -> Case:
     loads = Counter[int]()
     for item, b in zip(instance.items, bins, strict=True):
         loads[b] += item
-    check_loads(loads, instance.capacity)
+    check_loads(instance, loads)
     feedback = f"{len(loads)} bins; no packing has fewer than {instance.bound}"
     return Case(instance.name, feedback=feedback, excess=100 * (len(loads) - instance.bound) / instance.bound)
 
@@ -45,7 +45,7 @@ def check_placed(instance: Instance, bins: list[int]) -> None:
             raise Invalid(f"{instance.name}: item {i} is in bin {b}; expected a bin from 0 to {count - 1}")
 
 
-def check_loads(loads: Counter[int], capacity: int) -> None:
+def check_loads(instance: Instance, loads: Counter[int]) -> None:
     for b, load in loads.items():
-        if load > capacity:
-            raise Invalid(f"bin {b} holds {load}; its capacity is {capacity}")
+        if load > instance.capacity:
+            raise Invalid(f"{instance.name}: bin {b} holds {load}; the capacity is {instance.capacity}")

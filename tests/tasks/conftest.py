@@ -1,0 +1,31 @@
+"""Judges candidates with the real evaluator of the task that a test module names, in the real sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+
+from evogit.config import find_task
+from evogit.core import Evaluation
+from evogit.evaluator import Evaluator
+from evogit.sandbox.archive import pack
+
+Judged = Callable[..., Awaitable[Evaluation]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
+    """`judged(code, split)`: the evaluation of a packing.py, by default of the seed's, with `code` added to it."""
+    task = find_task(request.module.TASK)
+    seed, _ = task.seed_files()["packing.py"]
+
+    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+
+        async def judge(code: str = "", split: str = "train") -> Evaluation:
+            files = pack({"packing.py": seed + b"\n\n" + code.encode()})
+            evaluation, _ = await evaluator.evaluate("0" * 40, files, split=split)
+            return evaluation
+
+        yield judge

@@ -1,0 +1,56 @@
+"""What holds for every task of the gallery: it judges its own seed, and says the truth about it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+
+from evogit.config import find_task, gallery, load_task
+from evogit.content import content
+from evogit.evaluator import Evaluator
+from evogit.sandbox.archive import pack
+
+SHIPPED = {"bin_packing", "circle_packing", "online_bin_packing"}
+
+
+def test_the_gallery_has_the_shipped_tasks() -> None:
+    assert set(gallery()) >= SHIPPED
+
+
+@pytest.mark.parametrize("name", gallery())
+async def test_the_seed_has_the_declared_baseline(name: str) -> None:
+    task = find_task(name)
+    files = pack({path: data for path, (data, _) in task.seed_files().items()})
+    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+        train, _ = await evaluator.evaluate("0" * 40, files, split="train")
+        again, _ = await evaluator.evaluate("0" * 40, files, split="train")
+        lite, _ = await evaluator.evaluate("0" * 40, files, split="lite")
+    assert (train.reason, train.metrics, train.cases) == ("", again.metrics, again.cases)
+    assert train.metrics == pytest.approx({metric.name: metric.baseline for metric in task.metrics}, abs=5e-7)
+    assert lite.metrics.keys() == train.metrics.keys()
+
+
+@pytest.mark.parametrize("name", gallery())
+def test_people_and_agents_are_told_what_they_need(name: str) -> None:
+    folder = content("tasks") / name
+    task = load_task(folder)
+    goal, readme = task.goal, (folder / "README.md").read_text(encoding="utf-8")
+    assert task.primary.name in goal
+    assert task.primary.name in readme
+    assert "cheating" in goal
+    assert "## References" in readme
+    assert {"train", "holdout"} <= set(task.splits)
+
+
+@pytest.mark.parametrize("name", gallery())
+def test_a_seed_needs_nothing_but_the_standard_library_and_has_no_docstrings_to_waste_edits_on(name: str) -> None:
+    for path, (data, _) in find_task(name).seed_files().items():
+        nodes = list(ast.walk(ast.parse(data)))
+        imported = {
+            each.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for each in node.names
+        }
+        imported |= {str(node.module).partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert imported <= sys.stdlib_module_names, path
+        assert not [node for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)], path
