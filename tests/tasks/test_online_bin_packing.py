@@ -65,7 +65,7 @@ async def test_a_cheating_reply_is_invalid(judged: Judged, answer: str, reason: 
 async def test_forgetting_the_bins_of_the_last_instance_is_up_to_the_program(judged: Judged) -> None:
     evaluation = await judged("def start(capacity): bins.setdefault(capacity, [0])", split="lite")
     assert evaluation.status == "invalid"
-    assert "W20-1: item" in evaluation.reason
+    assert "W5-1: item" in evaluation.reason
 
 
 async def test_a_program_that_stops_in_the_middle_has_crashed(judged: Judged) -> None:
