@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +26,7 @@ class Place:
     def hint(self, command: str) -> str:
         """A command line that does `command` on this run from where the person is."""
         several = f" --name {self.history.run}" if len(self.repository.runs()) > 1 else ""
-        return f"evogit {_from_here(self.repository)}{command}{several}"
+        return f"{_program()} {_from_here(self.repository)}{command}{several}"
 
 
 def open_place(repo: str | None, name: str | None) -> Place:
@@ -95,6 +97,14 @@ def _discover(path: Path) -> Repository | None:
         return Repository.discover(path)
     except NotFoundError:
         return None
+
+
+def _program() -> str:
+    """How the person called this program: `evogit` where that finds it, else the path that they typed."""
+    typed = Path(sys.argv[0])
+    found = shutil.which("evogit")
+    same = found is not None and typed.exists() and Path(found).samefile(typed)
+    return "evogit" if same or typed.name != "evogit" else shlex.quote(str(typed))
 
 
 def _from_here(repository: Repository) -> str:
