@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class Phylogeny:
@@ -129,6 +131,8 @@ class Phylogeny:
 
     def graph(self) -> nx.DiGraph:
         """The graph for analysis with networkx: an edge parent -> child carries `index`, 0 for the first parent."""
+        import networkx as nx  # 50 ms that only analysis needs
+
         graph = nx.DiGraph()
         graph.add_nodes_from((candidate.commit, {"candidate": candidate}) for candidate in self)
         for candidate in self:
