@@ -62,9 +62,11 @@ class Budget:
         return True
 
     def full(self) -> bool:
-        """Whether the candidates proposed so far use up the evaluations: the last check, made as one is journalled."""
-        planned = self._history.counts.evaluated + len(self._history.pending)
-        return self._evaluations is not None and planned >= self._evaluations
+        """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled."""
+        counts = self._history.counts
+        if self._proposals is not None and counts.proposals >= self._proposals:
+            return True
+        return self._evaluations is not None and counts.evaluated + len(self._history.pending) >= self._evaluations
 
     def proposed(self) -> None:
         """A move's proposal, usable or not, is journalled."""

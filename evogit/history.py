@@ -100,6 +100,11 @@ class History:
         """The latest evaluation of a candidate on `split` (default: the run's), None while there is none."""
         return self._evaluations.get(commit, {}).get((split or self.split, repeat))
 
+    def judged(self, commit: str, split: str | None = None, repeat: int = 0) -> bool:
+        """Whether a candidate has an evaluation on `split` (default: the run's) that counts."""
+        evaluation = self.evaluation(commit, split, repeat)
+        return evaluation is not None and evaluation.counts
+
     def fitness(self, commit: str) -> float | None:
         """The primary metric's value on the run's split, None unless the candidate was judged and is valid."""
         evaluation = self.evaluation(commit)
@@ -204,9 +209,10 @@ class History:
     @_apply.register
     def _(self, event: Evaluated, entry: Entry) -> None:
         evaluation, commit = event.evaluation, event.candidate
-        mine = self._evaluations.setdefault(commit, {})
-        first = not any(key == (self.split, 0) and seen.counts for key, seen in mine.items())
-        mine[evaluation.split, evaluation.repeat] = evaluation
+        first = not self.judged(commit, evaluation.split, evaluation.repeat)
+        if not first and not evaluation.counts:
+            return
+        self._evaluations.setdefault(commit, {})[evaluation.split, evaluation.repeat] = evaluation
         if (evaluation.split, evaluation.repeat) != (self.split, 0):
             return
         self.evidence[commit] = event.evidence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from evogit.core import Evaluation, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
@@ -19,24 +21,23 @@ class Projections:
 
     def __init__(self, repository: Repository, history: History) -> None:
         self._repository, self._history = repository, history
-        self._best: str | None = None
+        self._shown: dict[str, str] = {}
 
-    def agent(self, agent: str) -> None:
-        """Move an agent's ref to its current individual."""
-        self._repository.move_branch(agent_ref(self._history, agent), self._history.heads[agent])
+    def follow(self) -> None:
+        """Move the refs of the agents and of the best to where the history is now; cheap where nothing changed.
 
-    def best(self) -> None:
-        """Move the branch `evogit/<run>/best`, if the best is another one now."""
-        best = self._history.best or self._history.seed
-        if best and best != self._best:
-            self._repository.move_branch(f"refs/heads/evogit/{self._history.run}/best", best)
-            self._best = best
+        One that is checked out stays, and is tried again the next time.
+        """
+        for ref, commit in self._wanted():
+            if self._shown.get(ref) != commit and self._repository.move_branch(ref, commit):
+                self._shown[ref] = commit
 
-    def all(self) -> None:
-        """Rebuild every ref."""
-        for agent in self._history.heads:
-            self.agent(agent)
-        self.best()
+    def _wanted(self) -> Iterator[tuple[str, str]]:
+        history = self._history
+        for agent in history.heads:
+            yield agent_ref(history, agent), history.head(agent)
+        if best := history.best or history.seed:
+            yield f"refs/heads/evogit/{history.run}/best", best
 
     def notes(self) -> None:
         """Show every evaluation as a note."""

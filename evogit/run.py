@@ -30,18 +30,15 @@ from evogit.core import (
 from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.projections import Projections
-from evogit.repository import Repository, clean_title
+from evogit.repository import Packer, Repository, clean_title
 from evogit.selection import Move, Selector
 from evogit.selection.elitist import Elitist
 from evogit.settings import Settings
 from evogit.start import Start, generator
-from evogit.turns import FreeTurns, OrderedTurns, Turns
+from evogit.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.verdicts import Executor, Judge, Verdict
 
 __all__ = ["Observer", "Run", "Settings"]
-
-PACK_EVERY = 2000
-"""Candidates after which loose objects are packed, beside the loop."""
 
 LONGEST_PAUSE = 5.0
 """Seconds that an agent which fails again and again pauses at most between two moves."""
@@ -87,7 +84,7 @@ class Run:
         self._projections = Projections(repository, self.history)
         self._breeder = Breeder(repository, task, self.history.phylogeny)
         self._asked: tuple[StopReason, str] | None = None
-        self._packing: asyncio.Task[None] | None = None
+        self._packer = Packer(repository.pack, len(self.history.phylogeny))
         self._engine: str
         self._judge: Judge
         self._budget: Budget
@@ -108,7 +105,7 @@ class Run:
             start = self._enter(stack)
             executor = self._executor or await self._evaluator(stack)
             agents = self._agents or self._mutators(stack)
-            self._judge = Judge(self.repository, self.journal, self.history, self.task, executor)
+            self._judge = Judge(self.repository, self.journal, self.history, self.task, executor, self._engine)
             names = start.begin(executor, len(agents), joined=self.settings.join)
             try:
                 await self._finish_what_was_left(start, names)
@@ -118,7 +115,8 @@ class Run:
                 with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
                     await self._conclude("error", str(error))
                 raise
-            return await self._conclude(*(self._asked or (self._budget.over() or "exhausted", "")))
+            assert self._asked  # that is what ends the agents' lives
+            return await self._conclude(*self._asked)
 
     # --- beginning and end --------------------------------------------------------------------------------------
 
@@ -140,7 +138,7 @@ class Run:
             deterministic=settings.deterministic,
         )
         self.journal.refresh()
-        start.check()
+        start.check(self._executor.digest if self._executor else self.task.evaluator_digest)
         return start
 
     async def _evaluator(self, stack: AsyncExitStack) -> Executor:
@@ -153,16 +151,17 @@ class Run:
 
     async def _finish_what_was_left(self, start: Start, names: Sequence[str]) -> None:
         """Judge what dead engines left, let their agents adopt what they had not come to, and rebuild the refs."""
-        alive = self.repository.engines(self.history.run).alive()
-        for commit, proposed in list(self.history.pending.items()):
-            if proposed.engine == self._engine or proposed.engine not in alive:
-                await self._judge.finish(commit)
+        await self._judge.take_over()
+        while self.history.seed in self.history.pending and not self._asked:  # another engine is busy with it
+            await asyncio.sleep(LOOK_AGAIN)
+            self.journal.refresh()
+            await self._judge.take_over()
         start.settle(list(names))
         latest = {candidate.agent: candidate.commit for candidate in self.history.phylogeny}
         for name in names:
             if name in latest and latest[name] not in self.history.pending:
                 self._adopt(name, latest[name])
-        self._projections.all()
+        self._projections.follow()
 
     async def _live_together(self, names: Sequence[str], agents: Sequence[Agent]) -> None:
         settings, first = self.settings, self.history.moves
@@ -179,21 +178,17 @@ class Run:
         if settings.minutes is None:
             alarm.cancel()
         try:
-            async with asyncio.TaskGroup() as group:
-                for lane, (name, agent) in enumerate(zip(names, agents, strict=True)):
-                    group.create_task(self._live(lane, name, agent))
-        except ExceptionGroup as errors:  # one sentence is enough; the others were cancelled by it
-            raise errors.exceptions[0] from None
+            await together(self._live(lane, *pair) for lane, pair in enumerate(zip(names, agents, strict=True)))
         finally:
             alarm.cancel()
 
     async def _conclude(self, reason: StopReason, detail: str) -> Stopped:
-        """Show the run to plain Git, and journal why it stopped."""
-        self._projections.notes()
+        """Journal why it stopped, and show the run to plain Git."""
         stopped = Stopped(engine=self._engine, reason=reason, detail=detail)
         self.journal.append(stopped)
-        if self._packing is not None:
-            await self._packing
+        self._projections.follow()
+        self._projections.notes()
+        await self._packer.finish()
         return stopped
 
     # --- the loop -----------------------------------------------------------------------------------------------
@@ -204,7 +199,8 @@ class Run:
         while True:
             number = await self._turns.plan(lane)
             self.journal.refresh()
-            if self._asked or self._budget.over():
+            self._projections.follow()
+            if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)
             if self._budget.reserve():
@@ -213,11 +209,18 @@ class Run:
                     await asyncio.sleep(min(0.005 * 2**failures, LONGEST_PAUSE))
             else:
                 self._show(name, "waiting")
+                await self._judge.take_over()
                 await self._turns.skip(number)
+
+    def _over(self) -> bool:
+        """Whether the run is over. What ends it for one agent ends it for all, even if a result changes the reason."""
+        if reached := self._budget.over():
+            self.stop(reached)
+        return self._asked is not None
 
     async def _move(self, number: int, name: str, agent: Agent) -> bool:
         """Choose parents, breed, propose, judge, and take the child if it is worth it; says if a tree came of it."""
-        rng = generator(self.settings.seed, number)
+        rng = generator(self.settings.seed, number, name)
         move = self._selector.next_move(self.history, name, rng)
         bred = await self._breed(number, name, agent, move, rng)
         async with self._turns.proposing(number):
@@ -228,7 +231,8 @@ class Run:
             if child and verdict:
                 self._judge.record(child, verdict)
                 self._adopt(name, child)
-                self._pack_now_and_then()
+                self._projections.follow()
+                self._packer.grown(len(self.history.phylogeny))
             self._budget.release(name, new_tree=child is not None)
         return isinstance(bred, Bred)
 
@@ -300,17 +304,9 @@ class Run:
         return await self._judge.judge(child)
 
     def _adopt(self, name: str, child: str) -> None:
-        """Make the child its agent's individual if selection says so, and follow with the branches."""
+        """Make the child its agent's individual if selection says so."""
         if self.history.heads.get(name) != child and self._selector.adopts(self.history, name, child):
             self.journal.append(Adopted(agent=name, candidate=child))
-            self._projections.agent(name)
-        self._projections.best()
-
-    def _pack_now_and_then(self) -> None:
-        """Loose objects cost 36 kB a candidate; packing them takes a process, not the loop's time."""
-        idle = self._packing is None or self._packing.done()
-        if idle and len(self.history.phylogeny) % PACK_EVERY == 0:
-            self._packing = asyncio.create_task(self.repository.pack())
 
     # --- watching -----------------------------------------------------------------------------------------------
 

@@ -19,9 +19,12 @@ EPOCH = 946_684_800
 """2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
 
 
-def generator(seed: int, move: int) -> random.Random:
-    """The random generator of one move, from the run's seed and the move's number alone."""
-    digest = hashlib.sha256(f"evogit move {seed} {move}".encode()).digest()
+def generator(seed: int, move: int, agent: str) -> random.Random:
+    """The random generator of one move, from the run's seed, the move's number and its agent's name alone.
+
+    The name keeps engines that join apart, which number their moves alike.
+    """
+    digest = hashlib.sha256(f"evogit move {seed} {move} {agent}".encode()).digest()
     return random.Random(int.from_bytes(digest[:8]))
 
 
@@ -38,47 +41,58 @@ class Start:
     split: str
     deterministic: bool
 
-    def check(self) -> None:
-        """Refuse to mix scores of different tasks, evaluators or splits in one run.
+    def check(self, evaluator_digest: str) -> None:
+        """Refuse to mix scores of different tasks, evaluators or splits in one run, and a run that Git has no room for.
 
         Raises:
-            RefusedError: naming what changed and the way on.
+            RefusedError: naming what changed, or what is in the way, and the way on.
         """
+        self.repository.check_room(self.history.run)
         began = self.history.started
         if began is None:
             return
         ways = "go on with a new run (--name NAME), or put it back as it was"
-        if (began.evaluator, began.task_digest) != (self.task.evaluator_digest, self.task.digest):
-            what = "task" if began.evaluator == self.task.evaluator_digest else "evaluator"
+        if (began.evaluator, began.task_digest) != (evaluator_digest, self.task.digest):
+            what = "task" if began.evaluator == evaluator_digest else "evaluator"
             raise RefusedError(f"the {what} changed since the run {self.history.run!r} began; {ways}")
         if began.split != self.split:
             raise RefusedError(f"this run judges on the split {began.split!r}, not {self.split!r}; {ways}")
 
     def begin(self, evaluator: Executor, agents: int, *, joined: bool) -> list[str]:
-        """Journal that this engine starts, and propose the seed if there is none; returns the agents' names."""
-        names = self._names(agents, joined=joined)
-        began = self.history.started
-        self.journal.append(
-            RunStarted(
-                engine=self.engine,
-                task=self.task.name,
-                task_digest=self.task.digest,
-                metrics=self.task.metrics,
-                split=self.split,
-                evaluator=evaluator.digest,
-                provider=evaluator.provider,
-                image=evaluator.image,
-                judged=evaluator.judged,
-                agents=tuple(names),
-                population=began.population if began else self._population(),
-                editable=self.task.editable,
-                withheld=self.task.withheld,
-                settings=self.settings,
-            )
-        )
+        """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.
+
+        Raises:
+            NotFoundError: there is no seed, and then nothing is journalled.
+        """
+        seed = self.history.seed or self._make_seed()
+        while True:
+            names = self._names(agents, joined=joined)
+            started = self._started(evaluator, names)
+            # another engine that joins at the same moment may take these names first
+            if self.journal.append(started, unless=lambda: names != self._names(agents, joined=joined)):  # noqa: B023
+                break
         if self.history.seed is None:
-            self._propose_seed()
+            self._propose_seed(seed)
         return names
+
+    def _started(self, evaluator: Executor, names: list[str]) -> RunStarted:
+        began = self.history.started
+        return RunStarted(
+            engine=self.engine,
+            task=self.task.name,
+            task_digest=self.task.digest,
+            metrics=self.task.metrics,
+            split=self.split,
+            evaluator=evaluator.digest,
+            provider=evaluator.provider,
+            image=evaluator.image,
+            judged=evaluator.judged,
+            agents=tuple(names),
+            population=began.population if began else self._population(),
+            editable=self.task.editable,
+            withheld=self.task.withheld,
+            settings=self.settings,
+        )
 
     def _names(self, agents: int, *, joined: bool) -> list[str]:
         """`a1` and so on; an engine that joins others takes names that nobody has."""
@@ -91,8 +105,7 @@ class Start:
         run = self.history.run
         return f"refs/heads/evogit/{run}/" if self.repository.created else f"refs/evogit/{run}/agents/"
 
-    def _propose_seed(self) -> None:
-        commit = self.repository.head() if self.task.seed is None else self._commit_seed()
+    def _propose_seed(self, commit: str) -> None:
         self.journal.keep({}, commit)
         self.journal.append(
             Proposed(
@@ -109,7 +122,9 @@ class Start:
         )
         self.repository.plant(commit)
 
-    def _commit_seed(self) -> str:
+    def _make_seed(self) -> str:
+        if self.task.seed is None:
+            return self.repository.head()
         files = self.task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         modes = {path: mode for path, (_, mode) in files.items()}
@@ -130,7 +145,7 @@ class Start:
         """
         seed = self.history.seed or ""
         evaluation = self.history.evaluation(seed)
-        if evaluation is not None and not evaluation.ok:
+        if evaluation is not None and evaluation.counts and not evaluation.ok:
             raise EvoGitError(
                 f"the seed itself fails ({evaluation.status}: {evaluation.reason}); "
                 "mend it or its evaluator and look at it with `evogit check`"

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 LOOK_AGAIN = 0.2
 """Seconds after which an agent that has nothing to do looks at the journals again."""
+
+
+async def together(lives: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all until the last one ends; the first failure cancels the others and is raised alone."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for life in lives:
+                group.create_task(life)
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 class Turns(Protocol):
@@ -56,8 +66,7 @@ class FreeTurns:
     async def applying(self, move: int) -> AsyncIterator[None]:
         """At once; those who wait in `skip` come first after it."""
         yield
-        self._applied.set()
-        self._applied = asyncio.Event()
+        self._pulse()
         await asyncio.sleep(0)
 
     async def skip(self, move: int) -> None:
@@ -68,7 +77,11 @@ class FreeTurns:
 
     async def leave(self, move: int) -> None:
         """Let those who wait in `skip` look again."""
+        self._pulse()
+
+    def _pulse(self) -> None:
         self._applied.set()
+        self._applied = asyncio.Event()
 
 
 class OrderedTurns:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from evogit.config import Task
-from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError
+from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError, RepositoryError
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.schema import matches
+from evogit.turns import together
 
 FAULTS = 3
 """Errors of the evaluator in a row after which a run stops."""
@@ -52,11 +53,12 @@ class Judge:
     """Judges candidates of one run on its evaluator."""
 
     def __init__(
-        self, repository: Repository, journal: Journal, history: History, task: Task, evaluator: Executor
+        self, repository: Repository, journal: Journal, history: History, task: Task, evaluator: Executor, engine: str
     ) -> None:
         self._repository, self._journal, self._history = repository, journal, history
-        self._task, self._evaluator = task, evaluator
+        self._task, self._evaluator, self._engine = task, evaluator, engine
         self._faults = 0
+        self._taken: set[str] = set()
         self._known = self._verdicts_of_other_runs()
 
     def _verdicts_of_other_runs(self) -> dict[str, Verdict]:
@@ -71,7 +73,7 @@ class Judge:
             if run != self._history.run:
                 try:
                     self._repository.journal(run, learn)
-                except RefusedError:  # of a newer version: not ours to read, and not needed
+                except (RefusedError, RepositoryError):  # of a newer version, or damaged: another run's trouble
                     continue
         return known
 
@@ -102,20 +104,38 @@ class Judge:
                 )
 
     def record(self, commit: str, verdict: Verdict) -> None:
-        """Keep the evidence and journal the evaluation."""
+        """Keep the evidence and journal the evaluation, unless another engine did so meanwhile."""
+        evaluation = verdict.evaluation
         evidence = self._journal.keep(verdict.evidence, commit) if verdict.evidence else ""
-        self._journal.append(Evaluated(candidate=commit, evaluation=verdict.evaluation, evidence=evidence))
+        self._journal.append(
+            Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence),
+            unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat),
+        )
 
     async def finish(self, commit: str, split: str | None = None) -> None:
         """Judge and journal a candidate that nobody else is busy with."""
         self.record(commit, await self.judge(commit, split))
+
+    async def take_over(self) -> None:
+        """Judge what engines that are gone left, and the seed if it is ours."""
+        left = [commit for commit in self._left() if commit not in self._taken]
+        self._taken.update(left)
+        await together(self.finish(commit) for commit in left)
+
+    def _left(self) -> list[str]:
+        pending, me = self._history.pending, self._engine
+        left = [commit for commit, event in pending.items() if event.engine == me and event.operator == "seed"]
+        if any(event.engine != me for event in pending.values()):
+            alive = {me, *self._repository.engines(self._history.run).alive()}
+            left += [commit for commit, event in pending.items() if event.engine not in alive]
+        return left
 
     async def judge_finalists(self) -> None:
         """Judge the seed and the best on the holdout, if the task has one and they were not yet."""
         if "holdout" not in self._task.splits:
             return
         for commit in dict.fromkeys([self._history.seed, self._history.best]):
-            if commit and self._history.evaluation(commit, "holdout") is None:
+            if commit and not self._history.judged(commit, "holdout"):
                 await self.finish(commit, "holdout")
 
     def _tar(self, tree: str) -> bytes:

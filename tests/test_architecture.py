@@ -37,6 +37,7 @@ SIDEWAYS = {
     ("evaluator", "judge"),
     ("evaluator", "program"),
     ("start", "verdicts"),
+    ("verdicts", "turns"),
 }
 """The only imports between parts of one layer: (importer, imported)."""
 

@@ -17,6 +17,7 @@ from evogit.repository.git import git
 from evogit.repository.journal import Journal
 from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
 from evogit.repository.messages import candidate_message, clean, clean_title
+from evogit.repository.packing import Packer
 from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, UnfitChangeError, check_path
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Journal",
     "MergeImpossibleError",
     "Merged",
+    "Packer",
     "Repository",
     "Side",
     "TreeEntry",

@@ -1,0 +1,234 @@
+"""Engines beside each other, people who decide meanwhile, and Git commands that a person runs in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.config import Task
+from evogit.core import (
+    Decision,
+    Evaluation,
+    EvaluatorError,
+    Evidence,
+    NotFoundError,
+    Proposed,
+    Status,
+)
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+
+MakeTask = Callable[..., Task]
+
+
+class Notes:
+    """An agent that adds a note drawn from its generator; `before` is awaited with the number of its proposal."""
+
+    kind = "notes"
+
+    def __init__(self, before: Callable[[int], Any] | None = None) -> None:
+        self.drawn: list[int] = []
+        self._before = before
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        self.drawn.append(rng.getrandbits(60))
+        await asyncio.sleep(0.005)
+        if self._before is not None:
+            await self._before(len(self.drawn))
+        return Proposal(changes={"program.py": b"# %d\n" % self.drawn[-1]}, title="a note")
+
+
+class Scores:
+    """An executor in memory: the score is drawn from the tree's id; `verdict` may say how an evaluation ends."""
+
+    provider, image, needs_seed = "none", "", False
+    judged: Literal["outside"] = "outside"
+
+    def __init__(self, task: Task, verdict: Callable[[int, str], Status] = lambda number, split: "ok") -> None:
+        self.digest = task.evaluator_digest
+        self.asked: list[str] = []
+        self._verdict = verdict
+
+    def key(self, tree: str, split: str, repeat: int = 0) -> str:
+        return tree + split
+
+    async def evaluate(
+        self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
+    ) -> tuple[Evaluation, Evidence]:
+        self.asked.append(split)
+        await asyncio.sleep(0.002)
+        status = self._verdict(len(self.asked), split)
+        metrics = {"score": float(int(tree[:6], 16))} if status == "ok" else {}
+        key = self.key(tree, split)
+        return Evaluation(status=status, metrics=metrics, split=split, key=key), Evidence(stdout=tree.encode())
+
+
+def engine(
+    path: Path, task: Task, *agents: Notes, executor: Scores | None = None, name: str = "r", **options: Any
+) -> Run:
+    repository = Repository.open(path) if path.exists() else Repository.create(path)
+    return Run(repository, task, name, Settings(**options), agents=agents, executor=executor or Scores(task))
+
+
+def git(path: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
+
+
+def history_of(path: Path) -> History:
+    history = History("r")
+    Repository.open(path).journal("r", history.apply)
+    return history
+
+
+async def test_engines_that_join_think_of_something_else_under_names_of_their_own(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path = tiny(), tmp_path / "r"
+    crews = [[Notes(), Notes()] for _ in range(3)]
+    first = engine(path, task, *crews[0], evaluations=60)
+
+    async def join(crew: list[Notes]) -> None:
+        await asyncio.sleep(0.05)
+        await engine(path, task, *crew, evaluations=60, join=True).evolve()
+
+    await asyncio.gather(first.evolve(), *(join(crew) for crew in crews[1:]))
+    first.journal.refresh()
+    assert first.history.counts.evaluated == 60
+    drawn = [number for crew in crews for agent in crew for number in agent.drawn]
+    assert all(agent.drawn for crew in crews for agent in crew)
+    assert len(set(drawn)) == len(drawn)
+    names = [name for started in first.history.engines.values() for name in started.agents]
+    assert len(set(names)) == len(names) == 6
+
+
+async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), evaluations=3).evolve()
+    repository = Repository.open(path)
+
+    async def die(number: int) -> None:  # another engine proposes, and is never heard of again
+        if number == 2:
+            tree = repository.trees.write(None, {"program.py": b"left"})
+            commit = repository.commit(tree, (), author="a9", time=1, title="left", trailers={})
+            event = Proposed(
+                engine="gone", move=99, candidate=commit, tree=tree, parents=(), agent="a9", operator="human"
+            )
+            repository.journal("r", lambda entry: None).append(event)
+
+    stopped = await asyncio.wait_for(engine(path, task, Notes(die), evaluations=8).evolve(), 20)
+    assert stopped.reason == "evaluations"
+    assert history_of(path).counts.evaluated == 8
+    assert not history_of(path).pending
+
+
+async def test_branches_follow_a_persons_decisions_even_while_nothing_new_comes(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    seen: list[tuple[str, ...]] = []
+
+    async def decide(number: int) -> None:
+        repository, history = Repository.open(path), history_of(path)
+        journal = repository.journal("r", lambda entry: None)
+        if number == 10:
+            journal.append(Decision(kind="prune", by="Ada", candidates=(history.best or "",), subtree=True))
+        if number == 12:
+            journal.append(Decision(kind="undo", by="Ada", undoes=history.decisions[-1].id))
+        if number >= 10:
+            shown = (repository.target(f"refs/heads/evogit/r/{name}") for name in ("best", "a1"))
+            seen.append((history.best or "", history.head("a1"), *map(str, shown)))
+            raise NoUsableChangeError("only looking")
+
+    await engine(path, task, Notes(decide), proposals=14).evolve()
+    for index in (1, 3):  # one move after each decision
+        best, head, shown_best, shown_head = seen[index]
+        assert (shown_best, shown_head) == (best, head)
+    assert seen[0][:2] != seen[1][:2]
+    assert seen[3][:2] == seen[0][:2]
+
+
+async def test_the_branch_of_the_best_catches_up_when_nobody_works_on_it_any_more(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), evaluations=4).evolve()
+    git(path, "checkout", "-q", "evogit/r/best")
+    held, head = git(path, "rev-parse", "HEAD"), history_of(path).best
+
+    async def leave(number: int) -> None:
+        if number == 30:
+            assert history_of(path).best != head, "there was a better one meanwhile"
+            assert git(path, "rev-parse", "evogit/r/best") == held
+            assert git(path, "status", "--porcelain") == ""
+            git(path, "checkout", "-q", "main")
+        if number > 30:
+            raise NoUsableChangeError("nothing more")
+
+    await engine(path, task, Notes(leave), proposals=36).evolve()
+    assert git(path, "rev-parse", "evogit/r/best").strip() == history_of(path).best
+
+
+async def test_an_evaluator_that_failed_on_the_holdout_is_asked_again(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    broken = Scores(task, lambda number, split: "evaluator-error" if split == "holdout" else "ok")
+    with pytest.raises(EvaluatorError):
+        await engine(path, task, Notes(), evaluations=3, executor=broken).evolve()
+    await engine(path, task, Notes(), evaluations=3).evolve()
+    history = history_of(path)
+    assert history.evaluation(history.best or "", "holdout") is not None
+    assert history.judged(history.best or "", "holdout")
+
+
+async def test_a_cached_verdict_whose_evidence_is_gone_is_a_verdict_still(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), name="old", evaluations=4, deterministic=True).evolve()
+    git(path, "update-ref", "-d", f"refs/evogit/old/keep/{Repository.open(path).host}")
+    git(path, "gc", "-q", "--prune=now")
+    await engine(path, task, Notes(), evaluations=4, deterministic=True).evolve()
+    history = history_of(path)
+    assert history.counts.cached == 4
+    assert set(history.evidence.values()) == {""}
+
+
+async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    run = engine(path, task, *(Notes() for _ in range(4)), evaluations=400)
+
+    async def tidy() -> None:
+        while True:
+            for command in (("pack-refs", "--all"), ("gc", "-q"), ("repack", "-a", "-d", "-q")):
+                process = await asyncio.create_subprocess_exec(
+                    "git", *command, cwd=path, stderr=asyncio.subprocess.PIPE
+                )
+                await process.communicate()
+
+    tidying = asyncio.create_task(tidy())
+    assert (await run.evolve()).reason == "evaluations"
+    tidying.cancel()
+    assert history_of(path).counts.evaluated == 400
+    assert git(path, "fsck", "--strict", "--no-dangling") == ""
+
+
+async def test_without_a_commit_there_is_no_seed_and_no_trace(tmp_path: Path, tiny: MakeTask) -> None:
+    from dataclasses import replace
+
+    task, path = replace(tiny(), seed=None), tmp_path / "r"
+    git(tmp_path, "init", "-q", str(path))
+    with pytest.raises(NotFoundError, match="commit what is to be improved first"):
+        await engine(path, task, Notes(), evaluations=3).evolve()
+    assert Repository.open(path).runs() == []
+
+
+async def test_a_run_on_a_persons_own_executor_goes_on(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    for budget in (3, 5):
+        scores = Scores(task)
+        scores.digest = "mine"
+        await engine(path, task, Notes(), evaluations=budget, executor=scores).evolve()
+    assert history_of(path).counts.evaluated == 5

@@ -1,0 +1,170 @@
+"""What the journals add up to, as a person would count it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from evogit.core import (
+    Adopted,
+    Decision,
+    Duplicate,
+    Entry,
+    Evaluated,
+    Evaluation,
+    Event,
+    FailedProposal,
+    Metric,
+    NotFoundError,
+    Proposed,
+    RunStarted,
+    Status,
+)
+from evogit.history import History
+
+
+class Story:
+    """A history told by one-letter candidates; `s` is the seed."""
+
+    def __init__(self) -> None:
+        self.history, self.told = History("r"), list[Entry]()
+        known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
+        metrics = (Metric(name="m", direction="maximize", primary=True),)
+        self.add(
+            RunStarted(
+                engine="e", metrics=metrics, split="train", agents=("a1",), population="p/", **known, editable=()
+            )
+        )
+
+    def add(self, event: Event) -> str:
+        seq = len(self.told) + 1
+        entry = Entry(id=f"{seq:040x}", host="h", seq=seq, time=0, event=event)
+        self.told.append(entry)
+        self.history.apply(entry)
+        return entry.id
+
+    def born(self, name: str, parents: str = "", value: float | None = None, agent: str = "a1") -> None:
+        operator: Any = ("seed", "mutation", "merge")[len(parents)]
+        ids = tuple(parent * 40 for parent in parents)
+        self.add(
+            Proposed(
+                engine="e",
+                move=len(self.history.phylogeny),
+                candidate=name * 40,
+                tree=name * 40,
+                parents=ids,
+                agent=agent,
+                operator=operator,
+            )
+        )
+        if value is not None:
+            self.judged(name, "ok", value)
+
+    def judged(self, name: str, status: Status, value: float = 0.0, split: str = "train", cached: bool = False) -> None:
+        metrics = {"m": value} if status == "ok" else {}
+        evaluation = Evaluation(status=status, metrics=metrics, split=split, cached=cached)
+        self.add(Evaluated(candidate=name * 40, evaluation=evaluation))
+
+    def adopted(self, name: str, agent: str = "a1") -> None:
+        self.add(Adopted(agent=agent, candidate=name * 40))
+
+    def decide(self, kind: Literal["promote", "prune"], name: str, subtree: bool = False) -> str:
+        return self.add(Decision(kind=kind, by="Ada", candidates=(name * 40,), subtree=subtree))
+
+    def undo(self, decision: str) -> str:
+        return self.add(Decision(kind="undo", by="Ada", undoes=decision))
+
+    @property
+    def best(self) -> str:
+        return (self.history.best or "-")[0]
+
+    @property
+    def pruned(self) -> str:
+        return "".join(sorted(commit[0] for commit in self.history.pruned))
+
+
+@pytest.fixture
+def story() -> Story:
+    story = Story()
+    story.born("s", value=1.0)
+    return story
+
+
+def test_what_counts_and_as_what(story: Story) -> None:
+    story.born("a", "s")
+    story.judged("a", "evaluator-error")
+    assert (story.history.counts.evaluated, list(story.history.pending)) == (1, ["a" * 40])
+    story.judged("a", "timeout")
+    story.born("b", "s")
+    story.judged("b", "ok", 2.0, cached=True)
+    story.judged("b", "ok", 3.0, split="holdout")
+    story.add(Duplicate(engine="e", move=7, agent="a1", first="a" * 40))
+    story.add(FailedProposal(engine="e", move=8, agent="a1", parents=(), reason="x"))
+    counts = story.history.counts
+    assert (counts.evaluated, counts.failed, counts.cached) == (3, 1, 1), "seed, failed and cached; not the holdout"
+    assert (counts.proposals, counts.proposed, story.history.moves) == (4, 2, 9)
+    assert not story.history.pending
+
+
+def test_a_candidate_that_two_engines_judged_counts_once_and_an_error_takes_nothing_back(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.judged("a", "ok", 2.0)
+    story.judged("a", "evaluator-error")
+    assert story.history.counts.evaluated == 2
+    assert story.history.fitness("a" * 40) == 2.0
+    assert story.history.judged("a" * 40)
+    assert not story.history.judged("a" * 40, "holdout")
+
+
+def test_of_equals_the_earlier_one_stays_the_best(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.born("b", "a", 2.0)
+    story.born("c", "b", 1.5)
+    assert story.best == "a"
+    assert [commit[0] for commit in story.history.records] == ["s", "a"]
+
+
+def test_pruning_the_best_and_taking_it_back(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.born("b", "a", 3.0)
+    story.adopted("b")
+    decision = story.decide("prune", "b")
+    assert (story.best, story.history.head("a1")[0]) == ("a", "a"), "its nearest living ancestor stands in"
+    story.undo(decision)
+    assert (story.best, story.history.head("a1")[0], story.pruned) == ("b", "b", "")
+
+
+def test_a_pruned_subtree_takes_later_children_with_it_and_a_single_pruning_does_not(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    single = story.decide("prune", "a")
+    story.born("b", "a", 3.0)
+    assert (story.pruned, story.best) == ("a", "b")
+    story.undo(single)
+    story.decide("prune", "a", subtree=True)
+    story.born("c", "b", 4.0)
+    assert (story.pruned, story.best) == ("abc", "s")
+    assert story.history.head("a9")[0] == "s"
+
+
+def test_undoing_an_undo_puts_the_decision_in_force_again(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.undo(story.undo(story.decide("promote", "a")))
+    assert story.history.promoted == {"a" * 40}
+
+
+def test_told_again_it_is_the_same_history(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.adopted("a")
+    story.undo(story.decide("prune", "a"))
+    story.born("b", "sa", 2.0, agent="a2")
+    again = History("r")
+    again.extend(story.told)
+    for field in ("best", "records", "heads", "pruned", "counts", "pending", "moves", "seq"):
+        assert getattr(again, field) == getattr(story.history, field)
+
+
+def test_a_run_that_has_not_begun_says_so() -> None:
+    for question in (lambda h: h.split, lambda h: h.metric, lambda h: h.head("a1")):
+        with pytest.raises(NotFoundError, match="begin it with `evogit run`"):
+            question(History("r"))
