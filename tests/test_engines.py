@@ -196,6 +196,7 @@ async def test_a_cached_verdict_whose_evidence_is_gone_is_a_verdict_still(tmp_pa
     assert set(history.evidence.values()) == {""}
 
 
+@pytest.mark.slow
 async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     run = engine(path, task, *(Notes() for _ in range(4)), evaluations=400)

@@ -6,13 +6,14 @@ import getpass
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pygit2
 
 from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, notes, refs
-from evogit.repository.faults import writing
+from evogit.repository.faults import written
 from evogit.repository.git import git
 from evogit.repository.journal import Journal
 from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
@@ -157,8 +158,8 @@ class Repository:
         """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
         who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
         message = candidate_message(title, trailers)
-        with writing("a candidate"):
-            return str(self._repo.create_commit(None, who, who, message, tree, list(parents)))
+        write = partial(self._repo.create_commit, None, who, who, message, tree, list(parents))
+        return str(written("a candidate", write))
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 import pygit2
 
 from evogit.core import RepositoryError
 
+ATTEMPTS = 5
+"""Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
 
-@contextmanager
-def writing(what: str) -> Iterator[None]:
-    """Around the writing of `what`.
+T = TypeVar("T")
+
+
+def written(what: str, write: Callable[[], T]) -> T:
+    """The result of `write`, which writes objects only, so that it can be repeated.
 
     Raises:
         RepositoryError: when the disk is full, a permission is missing, or objects that should be there are gone.
     """
-    try:
-        yield
-    except (pygit2.GitError, OSError) as error:
-        raise RepositoryError(
-            f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or mend it, then run again: "
-            "nothing that was recorded is lost"
-        ) from error
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return write()
+        except (pygit2.GitError, OSError) as error:
+            if attempt == ATTEMPTS:
+                raise RepositoryError(
+                    f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or mend it, then run "
+                    "again: nothing that was recorded is lost"
+                ) from error
+    raise AssertionError("the last attempt returns or raises")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pygit2
 
 from evogit.core import Entry, Event, RepositoryError
 from evogit.repository import records, refs
-from evogit.repository.faults import writing
+from evogit.repository.faults import written
 from evogit.repository.trees import Trees
 
 LOOK_FOR_HOSTS_EVERY = 1.0
@@ -116,5 +117,5 @@ class Journal:
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
         who = pygit2.Signature(self._host, f"{self._host}@evogit.invalid", now, 0)
-        with writing("a journal entry"):
-            return str(self._repo.create_commit(None, who, who, message, tree, parents))
+        write = partial(self._repo.create_commit, None, who, who, message, tree, parents)
+        return str(written("a journal entry", write))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evogit.repository.git import git
+from evogit.core import RepositoryError
+from evogit.repository.faults import ATTEMPTS
+from evogit.repository.git import Output, git
 from evogit.repository.trees import EXECUTABLE, FILE, Trees, UnfitChangeError
 
 Side = Literal["ours", "theirs"]
@@ -60,8 +62,7 @@ class Merger:
             MergeImpossibleError: for conflicts that are not about content or deletion (renames, folders, links).
         """
         self._prepare()
-        arguments = ("merge-tree", "--write-tree", "-z", "--allow-unrelated-histories", ours, theirs)
-        output = await git(self._scratch, *arguments, objects=self._objects, ok=(0, 1))
+        output = await self._merge_trees(ours, theirs)
         head, _, rest = output.stdout.partition(b"\0")
         tree = head.decode()
         if output.code == 0:
@@ -77,6 +78,14 @@ class Merger:
         present = {entry.path for entry in self._trees.entries(tree)}
         changes = {path: content for path, content in changes.items() if content is not None or path in present}
         return Merged(self._trees.write(tree, changes), settled)
+
+    async def _merge_trees(self, ours: str, theirs: str) -> Output:
+        """What `git merge-tree` says; it writes objects, so it is run again where `written` would."""
+        command = ("merge-tree", "--write-tree", "-z", "--allow-unrelated-histories", ours, theirs)
+        for _ in range(ATTEMPTS - 1):
+            with suppress(RepositoryError):
+                return await git(self._scratch, *command, objects=self._objects, ok=(0, 1))
+        return await git(self._scratch, *command, objects=self._objects, ok=(0, 1))
 
     def _prepare(self) -> None:
         """Make the scratch directory: the least that git takes for a repository."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pygit2
 
+from evogit.repository.faults import written
 from evogit.repository.trees import Trees
 
 
@@ -31,4 +32,5 @@ def notes_commit(repo: pygit2.Repository, trees: Trees, tip: str | None, notes: 
     if tip and tree == old:
         return tip
     who = pygit2.Signature("evogit", "evogit@evogit.invalid", int(time.time()), 0)
-    return str(repo.create_commit(None, who, who, "Evaluations as notes\n", tree, [tip] if tip else []))
+    parents = [tip] if tip else []
+    return str(written("notes", lambda: repo.create_commit(None, who, who, "Evaluations as notes\n", tree, parents)))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.faults import writing
+from evogit.repository.faults import written
 
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 
@@ -150,9 +150,8 @@ class Trees:
         nested: dict[str, object] = {}
         for path, content in changes.items():
             _nest(nested, path.split("/"), content, (modes or {}).get(path))
-        with writing("a tree"):
-            written = self._write(self._tree(base) if base else None, nested, "")
-            return str(written or self._repo.TreeBuilder().write())
+        old = self._tree(base) if base else None
+        return str(written("a tree", lambda: self._write(old, nested, "") or self._repo.TreeBuilder().write()))
 
     def _write(self, base: pygit2.Tree | None, nested: Mapping[str, object], prefix: str) -> pygit2.Oid | None:
         builder = self._repo.TreeBuilder(base) if base is not None else self._repo.TreeBuilder()
@@ -160,11 +159,11 @@ class Trees:
         for name, change in sorted(nested.items(), key=lambda pair: _is_deletion(pair[1]), reverse=True):
             old = base[name] if base is not None and name in names else None
             if isinstance(change, dict):
-                written = self._write_folder(old, change, prefix + name)
+                made = self._write_folder(old, change, prefix + name)
             else:
-                written = self._write_file(old, change, prefix + name)
-            if written is not None:
-                builder.insert(name, *written)
+                made = self._write_file(old, change, prefix + name)
+            if made is not None:
+                builder.insert(name, *made)
                 names.add(name)
             elif old is not None:
                 builder.remove(name)
@@ -177,8 +176,8 @@ class Trees:
     ) -> tuple[pygit2.Oid, int] | None:
         if old is not None and not isinstance(old, pygit2.Tree):
             raise UnfitChangeError(f"expected a folder at {path!r}, found a file; delete it in an edit of its own")
-        written = self._write(old, change, path + "/")
-        return None if written is None else (written, FOLDER)
+        made = self._write(old, change, path + "/")
+        return None if made is None else (made, FOLDER)
 
     def _write_file(self, old: pygit2.Object | None, change: object, path: str) -> tuple[pygit2.Oid, int] | None:
         assert isinstance(change, _Leaf)
