@@ -74,5 +74,5 @@ def check_apart(i: int, a: Exact, j: int, b: Exact, side: int) -> None:
     excess = reach**2 - (a[0] - b[0]) ** 2 - (a[1] - b[1]) ** 2
     if excess > 0:
         # reach - distance, from the difference of their squares, which does not lose its digits
-        overlap = excess / (reach + math.isqrt(reach**2 - excess)) / side
+        overlap = excess / ((reach + math.isqrt(reach**2 - excess)) * side)
         raise Invalid(f"circles {i} and {j} overlap by {overlap:.3g}")
