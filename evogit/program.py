@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaValidator
+from pydantic_core.core_schema import CoreConfig
 
 from evogit.core import Cost, EvoGitError, Status
 from evogit.sandbox import Breach, Reply, Session, Usage
@@ -18,6 +20,8 @@ from evogit.sandbox.values import dump, parse
 from evogit.schema import seconds
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+_STRICT_CORE = CoreConfig(strict=True, allow_inf_nan=False)
+_MANY = ("list", "tuple", "set", "frozenset", "dict")
 
 
 class Case:
@@ -110,7 +114,7 @@ class Program:
         """
         arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
         reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
-        return self._called(reply, _adapter(returns))
+        return self._called(reply, _validator(returns))
 
     def stream(
         self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
@@ -121,10 +125,10 @@ class Program:
             CandidateFailedError: as `call` does, at the item where it happens.
             ValueError: when an item is no JSON.
         """
-        adapter = _adapter(returns)
+        validator = _validator(returns)
         replies = self._session.stream(target, map(dump, items), wall=_limit(timeout))
         for reply in replies:
-            yield self._called(reply, adapter)
+            yield self._called(reply, validator)
 
     def run(
         self,
@@ -150,13 +154,13 @@ class Program:
             files=done.files,
         )
 
-    def _called(self, reply: Reply, adapter: TypeAdapter[Any] | None) -> Called:
+    def _called(self, reply: Reply, validator: SchemaValidator | None) -> Called:
         self._calls += 1
         self._add(reply.usage)
         if reply.failure:
             sentence, _, rest = reply.detail.partition("\n")
             raise CandidateFailedError(reply.failure, sentence, rest)
-        return Called(_value(reply.value, adapter, self._calls), reply.usage.cpu, reply.usage.wall)
+        return Called(_value(reply.value, validator, self._calls), reply.usage.cpu, reply.usage.wall)
 
     def _add(self, usage: Usage) -> None:
         cost = self.cost
@@ -167,20 +171,30 @@ def _limit(value: float | str | None) -> float | None:
     return None if value is None else seconds(value)
 
 
-def _adapter(returns: Any) -> TypeAdapter[Any] | None:
+def _validator(returns: Any) -> SchemaValidator | None:
     """Strict, so that True is not 1; JSON has no tuples, so that a list passes for one."""
     if returns is None:
         return None
     try:
-        return TypeAdapter(returns, config=_STRICT)
+        return SchemaValidator(_hasty(TypeAdapter(returns, config=_STRICT).core_schema), _STRICT_CORE)
     except PydanticUserError:  # a pydantic model or a dataclass brings its own settings
-        return TypeAdapter(returns)
+        return SchemaValidator(_hasty(TypeAdapter(returns).core_schema))
 
 
-def _value(raw: bytes, adapter: TypeAdapter[Any] | None, call: int) -> Any:
+def _hasty(schema: Any) -> Any:
+    """A pydantic schema whose containers stop at their first mistake: a million of them would take gigabytes."""
+    if isinstance(schema, list):
+        return [_hasty(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: _hasty(part) for name, part in schema.items()}
+    return {**parts, "fail_fast": True} if parts.get("type") in _MANY else parts
+
+
+def _value(raw: bytes, validator: SchemaValidator | None, call: int) -> Any:
     try:
         value = parse(raw)
-        return adapter.validate_json(raw, strict=True) if adapter else value
+        return validator.validate_json(raw, strict=True) if validator else value
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part!r}]" for part in first["loc"])
