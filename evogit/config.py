@@ -178,6 +178,7 @@ def _task(table: TaskTable, folder: Path) -> Task:
     limits = Limits(
         wall=box.timeout,
         cpu=box.cpu or box.timeout,
+        total=box.total or max(Limits().total, 10 * box.timeout),
         memory=box.memory,
         processes=box.pids,
         disk=box.disk,

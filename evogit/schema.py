@@ -228,6 +228,8 @@ class SandboxTable(_Table):
     """Wall clock of one request: a call, a streamed item, a command."""
     cpu: Duration | None = None
     """CPU time of one request; default: as much as `timeout`."""
+    total: Duration | None = None
+    """Wall clock of all requests together; default: ten minutes, or ten times `timeout` when that is more."""
     pids: int = Field(default=64, gt=0)
     """Processes and threads at a time."""
     disk: Size = 256 * 1024**2

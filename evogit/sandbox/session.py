@@ -19,6 +19,7 @@ GRACE = 5.0
 """Seconds that the supervisor has, beyond a request's own limit, before it counts as hung."""
 STARTUP = 60.0
 """Seconds for unpacking and preloading."""
+NOTHING = Usage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64
 """Bytes that cut output may be longer than the limit, for the marker."""
 
@@ -56,6 +57,7 @@ class SupervisedSession:
         self._jail, self._limits = jail, limits
         self._stdout, self._stderr = bytearray(), bytearray()
         self._ended = ""
+        self._spent = 0.0
         try:
             self._greet(files, preload)
         except BaseException:
@@ -136,13 +138,17 @@ class SupervisedSession:
             raise SandboxError(f"the sandbox did not start: {said}") from error
 
     def _ask(self, request: dict[str, Any], body: bytes, wall: float | None, cpu: float | None) -> Answer:
-        limits = self._limits
-        wall, cpu = wall or limits.wall, cpu or limits.cpu
-        began = time.monotonic()
         if self._ended:
-            return Answer(
-                failure="crashed", detail=f"not done: {self._ended}", usage=Usage(wall=0.0, cpu=0.0, memory=0)
-            )
+            return Answer(failure="crashed", detail=f"not done: {self._ended}", usage=NOTHING)
+        if self._spent > self._limits.total:
+            return Answer(failure="timeout", detail=f"took {self._limits.total:g} s in all", usage=NOTHING)
+        began = time.monotonic()
+        answer = self._exchange(request, body, wall or self._limits.wall, cpu or self._limits.cpu)
+        self._spent += time.monotonic() - began
+        return answer
+
+    def _exchange(self, request: dict[str, Any], body: bytes, wall: float, cpu: float) -> Answer:
+        limits, began = self._limits, time.monotonic()
         try:
             deadline = began + wall + GRACE
             self._jail.wire.send({**request, "wall": wall, "cpu": cpu}, body, deadline=deadline)
