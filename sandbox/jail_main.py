@@ -5,6 +5,7 @@ its output or a file that was asked for. Runs on the sandbox's own interpreter (
 library alone; README.md has the protocol.
 """
 
+import contextlib
 import errno
 import importlib
 import os
@@ -33,6 +34,7 @@ from jail_program import (
 
 PROTOCOL = 1
 TICK, IDLE_TICK = 0.01, 0.05  # seconds between two looks at what the program uses, during requests and between them
+LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
 INODES = 65_536  # files and folders allowed at least, whatever the disk limit
 
 
@@ -42,7 +44,7 @@ class Supervisor:
     def __init__(self, box):
         self.box, self.meter = box, Meter(box)
         self.processes, self.alive = {}, False
-        self.program = self.broken = None
+        self.program = self.broken = self.unfit = None
         self.paid = self.began = 0.0
         self.peak = self.calls = self.runs = 0
         self.doing = "before the first call"
@@ -69,9 +71,9 @@ class Supervisor:
         self.folder = os.open(f"{self.box}/work", os.O_RDONLY | os.O_DIRECTORY)
         try:
             unpack(self.folder, header["files"], body)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:  # a full disk is the candidate's failure: its first request will say so
-                raise
+        except (OSError, ValueError) as error:  # such as a name too long: the first request will say so
+            full = getattr(error, "errno", 0) == errno.ENOSPC
+            self.unfit = Broken("disk-limit" if full else "crashed", f"its files cannot be unpacked: {error}")
         add_libraries()
         for name in header["preload"]:
             importlib.import_module(name)
@@ -152,14 +154,14 @@ class Supervisor:
         return os.waitstatus_to_exitcode(process.status)
 
     def check_broken(self):
-        """Tell of a limit that was broken since the last request."""
-        if self.broken:
-            raise self.broken
+        """Tell of a limit that was broken since the last request, or of files that could not be unpacked."""
+        if broken := self.unfit or self.broken:
+            raise broken
 
     def fail(self, broken):
         """End all processes of the session, and say why."""
         self.kill_all()
-        return {"failure": broken.failure, "detail": broken.detail}
+        return {"failure": broken.failure, "detail": broken.detail[:LONGEST_DETAIL]}
 
     def usage(self):
         """What the request used, with a clean slate for the next one."""
@@ -270,7 +272,10 @@ def megabytes(size):
 def ending(status):
     """How a process ended, in words."""
     code = os.waitstatus_to_exitcode(status)
-    return f"exited with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+    if code >= 0:
+        return f"exited with code {code}"
+    names = {int(number): number.name for number in signal.Signals}  # not of all real-time signals
+    return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
 def add_libraries():
@@ -281,10 +286,18 @@ def add_libraries():
         sys.path += filter(os.path.isdir, paths)
 
 
+def volunteer():
+    """Be the first that a machine without memory ends, and with us the jail: better than the engine, or a neighbour."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - as above
+        file.write("1000")
+
+
 def main():
     """Serve until the host goes away, and leave no process behind."""
     del sys.path[0]  # our own folder is no place for the candidate to import from
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process of a jail does not get from inside
+    if JAILED:
+        volunteer()
     prctl(SET_DUMPABLE, 0)
     prctl(SET_CHILD_SUBREAPER, 1)
     supervisor = Supervisor(sys.argv[1])

@@ -1,11 +1,17 @@
 """What the program uses: CPU, memory, disk and tasks of all its processes, read from /proc."""
 
+import ctypes
 import os
 import time
 
-from jail_bytes import CHUNK
+from jail_bytes import CHUNK, read_exactly
 
 SECOND = os.sysconf("SC_CLK_TCK")  # in ticks
+MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
+MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for each
+SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
+KCMP, SAME_MEMORY = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1  # of kcmp(2)
+libc = ctypes.CDLL(None)
 
 
 class Meter:
@@ -16,6 +22,8 @@ class Meter:
         self.own_disk = os.path.ismount(box)
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.taken = self.cost = 0.0
+        self.counted_once = self.lowest = 0
+        self.count_again = 0.0
 
     def due(self, tick):
         """When to sample next; sampling takes at most about a tenth of a core."""
@@ -31,22 +39,36 @@ class Meter:
         self.tasks = sum(int(fields[17]) for fields in processes.values())
         self.disk, self.inodes = self._written()
         self.memory = self._total(processes, self._resident)
-        if self.memory > memory_limit > 0:
-            self.memory = min(self.memory, self._total(processes, self._proportional))
         self.taken = time.monotonic()
         self.cost = self.taken - began
+        if memory_limit < self.memory <= MOST_SHARED * memory_limit:
+            self.memory = self._shared_counted_once(processes, self.memory, memory_limit)
+        else:
+            self.count_again = 0.0
 
     def _total(self, processes, memory):
-        return sum(map(memory, processes)) + self.disk * self.own_disk
+        elsewhere = self.disk + socket_memory() if self.own_disk else 0
+        return sum(memory(pid, fields) for pid, fields in processes.items()) + elsewhere
 
-    def _resident(self, pid):
+    def _shared_counted_once(self, processes, resident, limit):
+        """Slow to find out: only when what came since the last time could be too much, and now and then."""
+        began, self.lowest = time.monotonic(), min(self.lowest, resident)
+        if began >= self.count_again or self.counted_once + resident - self.lowest > limit:
+            self.counted_once, self.lowest = min(resident, self._total(processes, self._proportional)), resident
+            ended = time.monotonic()
+            self.count_again = ended + 10 * (ended - began)
+        return self.counted_once + resident - self.lowest
+
+    def _resident(self, pid, fields):
         """Private memory of a process; memory shared through files of the sandbox's own disk is counted there."""
-        fields = ("RssAnon", "VmSwap", "VmPTE") if self.own_disk else ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
-        return kilobytes(f"/proc/{pid}/status", fields)
+        names = ("RssAnon", "VmSwap", "VmPTE") if self.own_disk else ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
+        return largest(pid, fields, "status", names)
 
-    def _proportional(self, pid):
-        """Private memory with the pages that processes share since a fork divided among them (slow to find out)."""
-        return kilobytes(f"/proc/{pid}/smaps_rollup", ("Pss_Anon", "SwapPss")) or self._resident(pid)
+    def _proportional(self, pid, fields):
+        """Private memory with the pages that processes share since a fork divided among them."""
+        if libc.syscall(KCMP, pid, int(fields[1]), SAME_MEMORY, 0, 0) == 0:  # between vfork and exec
+            return 0
+        return largest(pid, fields, "smaps_rollup", ("Pss_Anon", "SwapPss")) or self._resident(pid, fields)
 
     def _written(self):
         if self.own_disk:
@@ -80,20 +102,45 @@ def cpu_of(pid, fields):
     return own + (int(fields[13]) + int(fields[14])) / SECOND
 
 
+def largest(pid, fields, file, names):
+    """The sum of these fields of a process's file; from another thread when the first one has ended before the rest."""
+    threads = [pid] if fields[0] != "Z" or int(fields[17]) < 2 else entries(f"/proc/{pid}/task")
+    return max((kilobytes(f"/proc/{pid}/task/{thread}/{file}", names) for thread in threads), default=0)
+
+
+def socket_memory():
+    """What the sockets of the sandbox can hold in the kernel, and what TCP holds above that, in bytes."""
+    counts = read_text("/proc/net/sockstat").split()
+    if not counts or counts[2] == "0":
+        return 0
+    lines = "".join(read_text(f"/proc/net/{table}", MOST_TEXT) for table in ("tcp", "tcp6")).split("\n")
+    queues = [line.split()[4].split(":") for line in lines if ":" in line]
+    return int(counts[2]) * SOCKET + sum(int(sent, 16) + int(received, 16) for sent, received in queues)
+
+
 def kilobytes(path, names):
     """The sum of these fields of a file of /proc, in bytes; 0 where it cannot be read."""
-    fields = (line.split() for line in read_text(path).splitlines())
-    return sum(int(field[1]) << 10 for field in fields if field[0][:-1] in names)
+    lines = read_text(path).split("\n")  # not splitlines(): a process may have any other character in its name
+    fields = map(str.split, lines)
+    return sum(int(field[1]) << 10 for field in fields if field and field[0][:-1] in names)
 
 
-def read_text(path):
-    """A small file of /proc as text; empty when the process is gone or hides it."""
+def entries(folder):
+    """The names in a folder of /proc; none when the process is gone."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - pathlib is slow to import
+    except OSError:
+        return []
+
+
+def read_text(path, most=0):
+    """A file of /proc as text, one that is not small up to `most` bytes; empty when the process is gone or hides it."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
     try:
-        return os.read(fd, CHUNK).decode(errors="replace")
+        return (read_exactly(fd, most) if most else os.read(fd, CHUNK)).decode(errors="replace")
     except OSError:
         return ""
     finally:

@@ -25,6 +25,7 @@ X32 = 0x40000000
 """Bit of the numbers of the x32 ABI, a second table of the same calls."""
 
 Instruction = tuple[int, int, int, int]
+PASS: Instruction = (RETURN, 0, 0, ALLOW)
 
 
 def compile_filter(profile: Path, machine: str | None = None) -> bytes:
@@ -50,12 +51,15 @@ def _program(rules: dict[str, Any], machine: int) -> Iterator[Instruction]:
         yield _error(errno.ENOSYS)
     for group in rules["forbidden"].values():
         yield from _refuse(group, machine, errno.EPERM)
-    yield from _refuse(rules["absent"], machine, errno.ENOSYS)
+    for group in rules["absent"].values():
+        yield from _refuse(group, machine, errno.ENOSYS)
     for rule in rules["refused_flags"].values():
         yield from _only(rule["number"][machine], [*_flags(rule)])
+    for rule in rules["refused_values"].values():
+        yield from _only(rule["number"][machine], [*_values(rule, listed=_error(errno.EPERM), other=PASS)])
     for rule in rules["allowed_values"].values():
-        yield from _only(rule["number"][machine], [*_values(rule)])
-    yield (RETURN, 0, 0, ALLOW)
+        yield from _only(rule["number"][machine], [*_values(rule, listed=PASS, other=_error(errno.EPERM))])
+    yield PASS
 
 
 def _error(number: int) -> Instruction:
@@ -88,13 +92,13 @@ def _flags(rule: dict[str, Any]) -> Iterator[Instruction]:
     yield (RETURN, 0, 0, ALLOW)
 
 
-def _values(rule: dict[str, Any]) -> Iterator[Instruction]:
-    """Refuse a call unless an argument has one of some values."""
+def _values(rule: dict[str, Any], *, listed: Instruction, other: Instruction) -> Iterator[Instruction]:
+    """Decide a call by whether an argument has one of the values that are listed."""
     yield _argument(rule)
     for value in rule["values"]:
         yield (IF_EQUAL, 0, 1, value)
-        yield (RETURN, 0, 0, ALLOW)
-    yield _error(errno.EPERM)
+        yield listed
+    yield other
 
 
 def _argument(rule: dict[str, Any]) -> Instruction:

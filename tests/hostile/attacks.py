@@ -57,6 +57,14 @@ def exit_quietly(host):
     os._exit(0)
 
 
+def real_time_signal(host):
+    os.kill(os.getpid(), 40)
+
+
+def endless_name(host):
+    raise type("\x1b[2J" * 20_000, (Exception,), {})
+
+
 def system_exit(host):
     sys.exit(0)
 
@@ -257,6 +265,83 @@ def memory_in_children(host):
             time.sleep(60)
             del kept
     time.sleep(60)
+
+
+def grow(megabytes):
+    kept = [bytearray(b"x" * 1_000_000) for _ in range(megabytes)]
+    time.sleep(0.2)
+    return len(kept)
+
+
+def memory_behind_a_name(host):
+    """The kernel writes a process's name above its memory, on a line of its own for those who split at \\x1c."""
+    libc.prctl(15, b"\x1cVmPTE: -999999", 0, 0, 0)
+    return grow(170)
+
+
+def memory_behind_an_ended_thread(host):
+    """The kernel shows no memory for a process whose first thread has ended."""
+    threading.Thread(target=grow, args=(170,)).start()
+    libc.syscall(60, 0)
+
+
+def memory_behind_sharing(host):
+    """Finding out which pages are shared takes long when there are many; then they are shared no more."""
+    block = bytearray(b"x" * 50_000_000)
+    for _ in range(15):
+        if os.fork() == 0:
+            time.sleep(0.3)
+            for place in range(0, len(block), 4096):
+                block[place] = 1
+            time.sleep(1)
+            os._exit(0)
+    time.sleep(2)
+
+
+def fill(one):
+    one.setblocking(False)
+    while True:
+        try:
+            one.send(b"x" * 1_000_000)
+        except BlockingIOError:
+            return
+
+
+def sockets_until(make):
+    kept = []
+    while True:
+        try:
+            kept += make()
+        except OSError:
+            time.sleep(1)
+            return
+        for one in kept[-2:]:
+            fill(one)
+
+
+def fill_sockets(host):
+    for _ in range(4):
+        if os.fork() == 0:
+            sockets_until(socket.socketpair)
+            os._exit(0)
+    time.sleep(2)
+
+
+def fill_connections(host):
+    server = socket.create_server(("127.0.0.1", 0))
+    sockets_until(lambda: (socket.create_connection(server.getsockname()), server.accept()[0]))
+
+
+def hidden_kernel_memory(host):
+    """Each of these made gigabytes in the kernel that no limit saw."""
+    with socket.socket() as one:
+        larger = [attempt(one.setsockopt, socket.SOL_SOCKET, kind, 1 << 30) for kind in (7, 8)]
+    return {
+        "xattr": [system_call(number, b".", b"user.x", b"x", 1, 0) for number in (188, 189, 190)],
+        "inotify": [system_call(number, 0) for number in (253, 294)],
+        "landlock": [system_call(number, 0, 0, 1) for number in (444, 445, 446)],
+        "buffers": larger,
+    }
 
 
 def shared_memory(host):

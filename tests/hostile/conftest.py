@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,34 +36,3 @@ def host(tmp_path: Path) -> Iterator[dict[str, Any]]:
             "port": server.getsockname()[1],
             "abstract": abstract,
         }
-
-
-@pytest.fixture
-def left_behind() -> Callable[[dict[str, str], str], list[str]]:
-    """Processes and folders of a session that still exist."""
-
-    def find(identity: dict[str, str], provider: str) -> list[str]:
-        if provider == "bubblewrap":
-            return [str(p.parent.parent) for p in _proc("ns/pid") if _link(p) == identity["namespace"]]
-        folders = [identity["box"]] if Path(identity["box"]).exists() else []
-        return folders + [str(p.parent) for p in _proc("environ") if identity["box"] in _text(p)]
-
-    return find
-
-
-def _proc(name: str) -> list[Path]:
-    return [p / name for p in Path("/proc").iterdir() if p.name.isdigit()]
-
-
-def _link(path: Path) -> str:
-    try:
-        return str(path.readlink())
-    except OSError:
-        return ""
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

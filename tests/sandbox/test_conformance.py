@@ -14,6 +14,9 @@ from evogit.core import SandboxError
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 
+NONE_IS_SLOW = pytest.mark.parametrize(
+    "sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.slow)], indirect=True
+)
 COUNTER = "count = 0\ndef up():\n    global count\n    count += 1\n    return count\n"
 
 
@@ -123,6 +126,7 @@ def test_cpu_limit_names_the_call(open_session, ask):
     assert 0.2 <= reply.usage.cpu < 0.4
 
 
+@NONE_IS_SLOW
 def test_cpu_counts_imports_children_and_idle_work(open_session, ask):
     burn = "import time\ndef burn(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
     child = "import os\ndef child():\n    if os.fork() == 0:\n        burn(0.2)\n        os._exit(0)\n    os.wait()\n"
@@ -163,6 +167,27 @@ def f():
     return 1
 """
     assert ask(open_session(source, memory=150 << 20, processes=20), "f") == 1
+
+
+@NONE_IS_SLOW
+def test_memory_of_a_program_that_starts_a_command_counts_once(open_session, ask):
+    source = """
+import subprocess
+big = bytearray(90_000_000)
+for place in range(0, len(big), 4096): big[place] = 1
+def f():
+    for _ in range(200): subprocess.run(["true"])
+    return 1
+"""
+    assert ask(open_session(source, memory=150 << 20), "f") == 1
+
+
+def test_all_requests_together_are_limited(open_session):
+    session = open_session("import time\ndef f(x): time.sleep(0.06)", total=0.1)
+    replies = list(session.stream("m:f", iter([b"1"] * 9)))
+    assert [reply.failure for reply in replies] == ["", "", "timeout"]
+    assert replies[-1].detail == "took 0.1 s in all"
+    assert session.run(["true"]).breach == "timeout"
 
 
 def test_disk_limit(open_session, ask):
@@ -256,6 +281,16 @@ def test_archive_keeps_executables_links_and_folders(sandbox):
 def test_archives_that_leave_the_folder_are_refused(sandbox, files):
     with pytest.raises(SandboxError, match="expected"):
         sandbox.open(pack(files), Limits())
+
+
+@pytest.mark.parametrize("files", [{"a" * 300: b""}, {"a/" + "\u00fc" * 200: b""}])
+def test_files_that_cannot_be_written_are_the_programs_failure(sandbox, files):
+    with sandbox.open(pack({"m.py": b"def f(): return 1", **files}), Limits()) as session:
+        for _ in range(2):
+            reply = session.call("m:f", b"{}")
+            assert reply.failure == "crashed"
+            assert "its files cannot be unpacked: [Errno 36] File name too long" in reply.detail
+        assert session.run(["true"]).signal == 9
 
 
 def test_preloaded_modules_are_there_at_once(open_session, ask):
