@@ -211,6 +211,12 @@ def starve_the_supervisor(host):
     ]
 
 
+def outlive_the_supervisor(host):
+    """Which of all processes the kernel ends first when the machine has no memory left."""
+    path = "/proc/1/oom_score_adj"
+    return [open(path).read().strip(), attempt(lambda: os.open(path, os.O_WRONLY))]
+
+
 def signal_the_engine(host):
     return attempt(os.kill, host["pid"], 0) is None
 

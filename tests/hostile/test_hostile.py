@@ -119,6 +119,7 @@ REFUSED = {
     "kill_the_supervisor": ("alive", None),
     "trace_the_supervisor": ("EPERM", None),
     "starve_the_supervisor": (["refused"] * 4, None),
+    "outlive_the_supervisor": (["1000", "refused"], None),
     "send_datagram": (["refused", "refused"], None),
     "strange_sockets": (["refused"], None),
     "memory_files": (dict.fromkeys(("memfd_create", "memfd_secret", "userfaultfd"), "EPERM"), None),
