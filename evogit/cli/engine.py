@@ -30,7 +30,7 @@ class Done:
 def evolve(
     repository: Repository, task: Task, name: str, settings: Settings, terminal: Terminal, *, quiet: bool = False
 ) -> Done:
-    """Evolve until a limit or a signal; the first signal stops cleanly, the second one at once.
+    """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 
     `quiet`: without a terminal only new best candidates are told.
     """
@@ -55,9 +55,10 @@ async def _evolve(engine: Run, watch: Watch) -> Stopped:
         engine.stop("interrupted")
         watch.stopping()
 
-    def hang_up() -> None:
+    def hang_up() -> None:  # comes twice from a closed terminal, from the kernel and from the shell: no second request
         _forget_terminal()
-        stop()
+        if not asked:
+            stop()
 
     loop = asyncio.get_running_loop()
     for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, hang_up)):

@@ -134,6 +134,18 @@ def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(script: Cli, tas
 
 
 @pytest.mark.slow
+def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(script: Cli, task: Path, tmp_path: Path) -> None:
+    engine = start("run", "sine", "--evaluations", "400", cwd=tmp_path)
+    wait_for(engine, "evaluated", 8)
+    for _ in range(2):  # the kernel tells the foreground group, the shell its jobs
+        engine.send_signal(signal.SIGHUP)
+        time.sleep(0.02)
+    _, err = engine.communicate(timeout=20)
+    assert engine.returncode == 130, err
+    assert script("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
+
+
+@pytest.mark.slow
 def test_a_second_engine_is_refused_until_it_joins(script: Cli, task: Path, tmp_path: Path) -> None:
     engine = start("run", "sine", "--minutes", "1", cwd=tmp_path)
     wait_for(engine, "evaluated", 2)
