@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from evogit.cli.group import CLI
@@ -13,6 +14,7 @@ def main() -> None:
 
     from evogit.core import EvoGitError
 
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -27,8 +29,15 @@ def main() -> None:
         _say(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
-        _say(f"{error.strerror}: {error.filename}" if error.filename else str(error))
+        _say(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(error))
         sys.exit(1)
+
+
+def _open_streams() -> None:
+    """Give streams that were closed before we began (`>&-`) somewhere to go; no other file may get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # until the end
 
 
 def _say(message: str) -> None:

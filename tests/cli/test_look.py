@@ -243,6 +243,14 @@ def test_a_reader_that_leaves_early_is_no_error(small: Small) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_nobody_who_reads_or_answers(small: Small, closed: str) -> None:
+    command = f"{EVOGIT} -C {small.folder} status {closed} && {EVOGIT} -C {small.folder} promote a2 -m x {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+
+
 def test_help_groups_the_commands_and_every_one_has_an_example(cli: Cli) -> None:
     shown = cli("--help").out
     for section in ("Begin:", "Look:", "Decide:", "Check:"):
