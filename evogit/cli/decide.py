@@ -96,17 +96,19 @@ def _decision(place: Place, kind: Any, rev: str, reason: str, subtree: bool = Fa
 
 def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_run: bool) -> None:
     """Show the plan, ask, decide, and say how to take it back."""
-    view = View.of(place.history, terminal)
-    for line in _plan(view, decision, effect(place.history, decision)):
-        terminal.note(line)
+    view, change = View.of(place.history, terminal), effect(place.history, decision)
+    for line in _plan(view, decision, change):
+        terminal.note(line, cut=True)
     if dry_run:
+        if terminal.json:
+            terminal.data({**_told(decision), **_changes(change)})
         terminal.note("nothing was changed", "dim")
         return
     if not yes:
         _ask(terminal)
     entry = decide(place.history, place.journal, decision)
     if terminal.json:
-        terminal.data(_record(entry, True))
+        terminal.data({**_record(entry, True), **_changes(change)})
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
 
 
@@ -158,11 +160,21 @@ def _find(history: History, prefix: str | None) -> Entry:
 
 
 def _record(entry: Entry, in_force: bool) -> dict[str, Any]:
-    decision = entry.event
-    assert isinstance(decision, Decision)
+    assert isinstance(entry.event, Decision)
+    return {**_told(entry.event), "decision": entry.id, "time": entry.time, "in_force": in_force}
+
+
+def _told(decision: Decision) -> dict[str, Any]:
+    """What a person said; `decision` is None as long as it is not made."""
     named = {"candidates": list(decision.candidates), "subtree": decision.subtree, "undoes": decision.undoes or None}
-    said = {"kind": decision.kind, "by": decision.by, "reason": decision.reason, "time": entry.time}
-    return {"schema": SCHEMA, "decision": entry.id, **said, **named, "in_force": in_force}
+    said = {"kind": decision.kind, "by": decision.by, "reason": decision.reason, "time": None}
+    return {"schema": SCHEMA, "decision": None, **said, **named, "in_force": False}
+
+
+def _changes(change: Effect) -> dict[str, Any]:
+    sets = {name: sorted(getattr(change, name)) for name in ("pruned", "restored", "promoted", "demoted")}
+    moved = [{"agent": agent, "from": before, "to": after} for agent, (before, after) in change.moved.items()]
+    return {"changes": {**sets, "best": dict(zip(("from", "to"), change.best, strict=True)), "moved": moved}}
 
 
 def _row(entry: Entry, in_force: bool) -> list[Text]:

@@ -131,9 +131,12 @@ class Terminal:
         """Print one JSON object on a line of its own; nothing in it can reach the terminal unescaped."""
         sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
 
-    def note(self, text: str | Text, style: str = "") -> None:
-        """Say something beside the data."""
-        self.err.print(text if isinstance(text, Text) else Text(text), style=style, soft_wrap=True)
+    def note(self, text: str | Text, style: str = "", *, cut: bool = False) -> None:
+        """Say something beside the data; `cut`: in one line of the terminal, whatever it takes."""
+        line = text if isinstance(text, Text) else Text(text)
+        if cut and sys.stderr.isatty():
+            self.err_glyphs.cut(line, self.err.width)
+        self.err.print(line, style=style, soft_wrap=True)
 
 
 def silence(stream: TextIO) -> None:

@@ -60,6 +60,11 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(cli: Cli, small: Small) ->
     assert done.code == 0
     assert f"the best becomes {small.left[:7]}" in done.err
     assert f"a1 goes on from {small.left[:7]}" in done.err
+    plan = cli("-C", "repo", "prune", "best", "-m", "no", "--dry-run", "--json").json
+    assert (plan["kind"], plan["decision"], plan["in_force"]) == ("prune", None, False)
+    assert plan["changes"]["pruned"] == [small.merge]
+    assert plan["changes"]["best"] == {"from": small.merge, "to": small.left}
+    assert plan["changes"]["moved"] == [{"agent": "a1", "from": small.merge, "to": small.left}]
     assert cli("-C", "repo", "decisions", "--json").out == ""
 
 
