@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from dataclasses import dataclass
 
@@ -64,6 +65,16 @@ class Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(f"evogit.cli.{listed.module}"), cmd_name)
         command.epilog = f"Example: {listed.example}"
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command; an error names the nearest one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            raise click.UsageError(error.message + (f" Did you mean {near[0]!r}?" if near else ""), ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Every command with what it does and an example."""

@@ -11,9 +11,9 @@ from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.view import View, first_line
-from evogit.core import Candidate
+from evogit.core import Candidate, NotFoundError
 from evogit.history import History
-from evogit.review import candidate_record
+from evogit.review import agents, candidate_record
 
 
 @click.command()
@@ -29,6 +29,8 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     line.
     """
     history = place.history
+    if agent is not None and agent not in (known := agents(history)):
+        raise NotFoundError(f"expected an agent of the run {history.run} ({', '.join(known)}), got {agent!r}")
     wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
     chosen = islice(wanted, limit)
     if terminal.json:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.config import Task
+from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
 from evogit.evaluator import Evaluator
 from evogit.repository import Repository
@@ -56,9 +56,10 @@ def problems(task: Task, evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _wrong_baselines(task: Task, evaluation: Evaluation) -> list[str]:
+    file = task.folder.name + "/" + (TASK_FILE if task.seed else REPOSITORY_FILE)
     return [
         f"metrics.{metric.name}.baseline is {metric.baseline:g}, but the seed measures "
-        f"{evaluation.metrics[metric.name]:.6g} on train; write that into {task.folder.name}/"
+        f"{evaluation.metrics[metric.name]:.6g} on train; write that into {file}"
         for metric in task.metrics
         if metric.baseline is not None
         and not math.isclose(metric.baseline, evaluation.metrics[metric.name], rel_tol=CLOSE)

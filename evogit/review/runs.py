@@ -20,7 +20,9 @@ def open_run(repository: Repository, name: str | None = None) -> tuple[History, 
     if name is None and len(runs) > 1:
         raise UsageError(f"{repository.path} has several runs; name one with --name: {', '.join(runs)}")
     if not runs:
-        raise NotFoundError(f"{repository.path} has no run yet; begin one with `evogit run TASK`")
+        raise NotFoundError(
+            f"{repository.path} has no run yet; begin one with `evogit run TASK`, or `evogit run` with an evogit.toml"
+        )
     if name is not None and name not in runs:
         raise NotFoundError(f"expected a run of {repository.path}, got {name!r}; there is {', '.join(runs)}")
     history = History(name or runs[0])
@@ -43,8 +45,14 @@ def resolve(history: History, revision: str) -> Candidate:
         return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best one")]
     if revision == "seed":
         return history.phylogeny[_present(history.seed, "no seed yet")]
-    if revision in agents(history):
+    known = agents(history)
+    if revision in known:
         return history.phylogeny[history.head(revision)]
+    if not re.fullmatch("[0-9a-fA-F]{4,}", revision):
+        raise NotFoundError(
+            f"expected best, seed, an agent ({', '.join(known)}) or the beginning of an id (4 digits or more), "
+            f"got {revision!r}; see `evogit log`"
+        )
     return history.phylogeny.find(revision)
 
 
