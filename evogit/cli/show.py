@@ -105,13 +105,14 @@ def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> 
     if metric.best_known is not None and history.split == "train":
         goal, what = metric.best_known, f"the best known {metric.best_known:.10g}"
     start = _value(history, history.seed, metric)
-    cells = [f"  {metric.name}", number(value, decimals(value)), "", ""]
+    holdout = _value(history, commit, metric, "holdout")
+    beside = "" if holdout is None else f"holdout {number(holdout, decimals(holdout))}"
+    cells = [f"  {metric.name}", number(value, decimals(value)), beside, "", ""]
     if start is not None and goal is not None and start != goal:
         share = (value - start) / (goal - start)
         drawn = bar(share, 20, view.glyphs.full, view.glyphs.empty)
-        cells[2:] = [drawn, f"{percent(share)} of the way from the seed to {what}"]
-    holdout = _value(history, commit, metric, "holdout")
-    return [*cells, "" if holdout is None else f"holdout {number(holdout, decimals(holdout))}"]
+        cells[3:] = [drawn, f"{percent(share)} of the way from the seed to {what}"]
+    return cells
 
 
 def _value(history: History, commit: str | None, metric: Metric, split: str | None = None) -> float | None:

@@ -26,7 +26,7 @@ def status(place: Place, terminal: Terminal) -> None:
         return
     view = View.of(place.history, terminal)
     lines = [_headline(view), _state(place), _work(view), Text(""), *best_against_seed(place.history), Text("")]
-    terminal.show([*lines, *_agents(view), Text(""), *next_steps(place, "graph", "diff", "export best DIR")])
+    terminal.show([*lines, *_agents(view), Text(""), *next_steps(place, *_worth_trying(place.history))])
 
 
 @click.command()
@@ -48,6 +48,12 @@ def best(place: Place, terminal: Terminal) -> None:
 def next_steps(place: Place, *commands: str) -> list[Text]:
     """Commands to try, as they are typed from here."""
     return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
+
+
+def _worth_trying(history: History) -> tuple[str, ...]:
+    return (
+        ("graph", "diff", "export best DIR") if history.best else ("log", "show seed") if history.seed else ("doctor",)
+    )
 
 
 def _headline(view: View) -> Text:

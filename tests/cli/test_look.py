@@ -82,6 +82,12 @@ def test_log_lists_the_newest_first_and_filters(cli: Cli, small: Small) -> None:
     assert len(cli("-C", "repo", "log", "-n", "2").out.splitlines()) == 2
 
 
+def test_log_of_an_unknown_agent_names_the_known_ones(cli: Cli, small: Small) -> None:
+    done = cli("-C", "repo", "log", "--agent", "nobody")
+    assert (done.code, done.out) == (3, "")
+    assert "a1, a2" in done.err
+
+
 def test_log_objects_have_the_fixed_shape(cli: Cli, small: Small) -> None:
     lines = {line["commit"]: line for line in cli("-C", "repo", "log", "--json").lines}
     merge, fail = lines[small.merge], lines[small.fail]
@@ -117,6 +123,13 @@ def test_a_pending_candidate_has_no_status_yet(cli: Cli, tmp_path: Path) -> None
     assert "..." in cli("-C", "repo", "log").out
 
 
+def test_without_a_valid_candidate_nothing_is_offered_that_cannot_work(cli: Cli, tmp_path: Path) -> None:
+    Story(tmp_path / "repo").add(None, reason="the seed hangs")
+    offered = cli("-C", "repo", "status").out.partition("try  ")[2]
+    assert "show seed" in offered
+    assert "export" not in offered
+
+
 def test_best_compares_train_and_holdout_with_the_seed(cli: Cli, small: Small) -> None:
     shown = cli("-C", "repo", "best").out
     assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 +1\.1000 +1\.9000 +\+0\.8000", shown)
@@ -138,6 +151,7 @@ def test_show_tells_parents_metrics_files_and_evidence(cli: Cli, small: Small) -
     shown = cli("-C", "repo", "show", "best").out
     for part in (small.merge, "corner circles first", "adaptive step size", "main.py", "50.0 % of the way", "hello"):
         assert part in shown
+    assert "score  2.0000  holdout 1.9000  " in shown  # before the bar, so that no narrow terminal cuts it off
     found = cli("-C", "repo", "show", small.step[:8], "--json").json
     assert found["children"] == [small.left, small.right, small.dead]
     assert found["evidence"] == {"stdout": "hello\n"}
@@ -154,7 +168,7 @@ def test_diff_shows_metrics_then_code(cli: Cli, small: Small) -> None:
 
 @pytest.mark.parametrize(
     ("revision", "sentence"),
-    [("beef", "expected a candidate's id"), ("a9", "expected a candidate's id"), ("zz--", "expected a candidate's id")],
+    [("beef", "expected a candidate's id"), ("a9", "an agent (a1, a2)"), ("zz--", "4 digits or more"), ("", "got ''")],
 )
 def test_an_unknown_revision_is_not_found(cli: Cli, small: Small, revision: str, sentence: str) -> None:
     done = cli("-C", "repo", "show", "--", revision)
@@ -262,6 +276,7 @@ def test_help_groups_the_commands_and_every_one_has_an_example(cli: Cli) -> None
 
 def test_an_unknown_command_or_option_is_a_usage_error(cli: Cli) -> None:
     assert cli("grpah").code == 2
+    assert "Did you mean 'graph'?" in cli("grpah").err
     assert cli("status", "--jsno").code == 2
 
 
