@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from evogit.core import SandboxError
 from evogit.sandbox.wire import Wire
@@ -18,7 +19,7 @@ COMPLAINT = 4000
 
 
 class JailProcess:
-    """Keeps the contract of `Jail`: `supervisor` finds the supervisor's pid once the command runs."""
+    """Keeps the contract of `Jail`: the command is the supervisor, or the parent of it."""
 
     def __init__(
         self,
@@ -27,7 +28,6 @@ class JailProcess:
         environment: Mapping[str, str],
         user: int | None = None,
         pass_fds: Sequence[int] = (),
-        supervisor: Callable[[], int | None] = lambda: None,
         cleanup: Callable[[], None] = lambda: None,
     ) -> None:
         self._cleanup = cleanup
@@ -51,8 +51,7 @@ class JailProcess:
         assert self._process.stdin
         assert self._process.stdout
         self.wire = Wire(self._process.stdin.fileno(), self._process.stdout.fileno())
-        pid = supervisor()
-        self._supervisor = os.pidfd_open(pid or self._process.pid)
+        self._gone = False
 
     def complaint(self) -> str:
         """What it wrote to stderr, once it has ended."""
@@ -62,11 +61,10 @@ class JailProcess:
 
     def kill(self) -> None:
         """End the supervisor, everything below it, and what it left; may be called again."""
-        if self._supervisor < 0:
+        if self._gone:
             return
+        self._gone = True
         self._end()
-        os.close(self._supervisor)
-        self._supervisor = -1
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe
             with contextlib.suppress(BrokenPipeError):
@@ -81,8 +79,16 @@ class JailProcess:
         try:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
+            for pid in _children(self._process.pid):  # in a session of their own
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._supervisor, signal.SIGKILL)
             self._process.wait()
+
+
+def _children(parent: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_bytes().rpartition(b")")[2].split()[1]) == parent:
+                yield int(stat.parent.name)

@@ -51,7 +51,7 @@ class Answer:
 
 
 class SupervisedSession:
-    """Keeps the contract of `Session`. Use it in the thread that opened it: when that thread ends, so does the jail."""
+    """Keeps the contract of `Session`."""
 
     def __init__(self, jail: Jail, files: bytes, limits: Limits, preload: Sequence[str]) -> None:
         self._jail, self._limits = jail, limits

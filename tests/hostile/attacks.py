@@ -265,7 +265,7 @@ def memory_bomb(host):
 
 
 def memory_in_children(host):
-    for _ in range(20):
+    for _ in range(15):
         if os.fork() == 0:
             kept = bytearray(b"x" * 20_000_000)
             time.sleep(60)

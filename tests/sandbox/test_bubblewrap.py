@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -60,6 +61,14 @@ def inhabitants(namespace: str) -> dict[int, int]:
     return found
 
 
+def holders(folder: Path) -> Iterator[Path]:
+    """Processes with an open file of a folder: what bubblewrap is given comes in such files."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if any(str(fd.readlink()).startswith(str(folder)) for fd in (process / "fd").iterdir()):
+                yield process
+
+
 def namespace_of(session: Session) -> str:
     return str(json.loads(session.call("m:who", b"{}").value))
 
@@ -98,6 +107,22 @@ def test_killed_engine_takes_its_jails_along():
     while inhabitants(namespace) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert inhabitants(namespace) == {}
+
+
+@pytest.mark.slow
+def test_engine_killed_while_it_opens_sessions_leaves_none(tmp_path):
+    opening = ENGINE % SOURCE + "while True: Bubblewrap().open(pack({}), Limits()).close()\n"
+    program = opening.replace("time.sleep(60)", "session.close()")
+    for number in range(60):
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        engine = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment)
+        with engine:
+            assert engine.stdout
+            assert engine.stdout.readline()
+            time.sleep(0.05 + 0.003 * (number % 20))
+            engine.kill()
+    time.sleep(1)
+    assert [*holders(tmp_path)] == []
 
 
 def test_killed_supervisor_is_the_programs_crash(session):
