@@ -51,9 +51,9 @@ def next_steps(place: Place, *commands: str) -> list[Text]:
 
 
 def _worth_trying(history: History) -> tuple[str, ...]:
-    return (
-        ("graph", "diff", "export best DIR") if history.best else ("log", "show seed") if history.seed else ("doctor",)
-    )
+    if history.best:
+        return ("graph", "diff", "export best DIR")
+    return ("log", "show seed") if history.seed else ("doctor",)
 
 
 def _headline(view: View) -> Text:
