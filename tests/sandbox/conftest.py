@@ -15,7 +15,7 @@ Open = Callable[..., Session]
 Ask = Callable[..., Any]
 
 
-@pytest.fixture(scope="session", params=["bubblewrap", "none"])
+@pytest.fixture(scope="session", params=["bubblewrap", pytest.param("none", marks=pytest.mark.slow)])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return provider(request.param)
 

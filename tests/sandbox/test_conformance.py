@@ -14,9 +14,6 @@ from evogit.core import SandboxError
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 
-NONE_IS_SLOW = pytest.mark.parametrize(
-    "sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.slow)], indirect=True
-)
 COUNTER = "count = 0\ndef up():\n    global count\n    count += 1\n    return count\n"
 
 
@@ -126,7 +123,6 @@ def test_cpu_limit_names_the_call(open_session, ask):
     assert 0.2 <= reply.usage.cpu < 0.4
 
 
-@NONE_IS_SLOW
 def test_cpu_counts_imports_children_and_idle_work(open_session, ask):
     burn = "import time\ndef burn(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
     child = "import os\ndef child():\n    if os.fork() == 0:\n        burn(0.2)\n        os._exit(0)\n    os.wait()\n"
@@ -169,7 +165,6 @@ def f():
     assert ask(open_session(source, memory=150 << 20, processes=20), "f") == 1
 
 
-@NONE_IS_SLOW
 def test_memory_of_a_program_that_starts_a_command_counts_once(open_session, ask):
     source = """
 import subprocess
