@@ -188,7 +188,7 @@ class Run:
         self.journal.append(stopped)
         self._projections.follow()
         self._projections.notes()
-        await self._packer.finish()
+        await self._packer.finish(len(self.history.phylogeny))
         return stopped
 
     # --- the loop -----------------------------------------------------------------------------------------------

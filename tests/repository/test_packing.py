@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evogit.core import RepositoryError
+from evogit.repository import Packer, packing
+
+
+class Store:
+    """Counts how often it is packed, and whether two do so at once."""
+
+    def __init__(self) -> None:
+        self.packed, self.at_once, self._now = 0, 0, 0
+
+    async def pack(self) -> None:
+        self._now += 1
+        self.at_once = max(self.at_once, self._now)
+        await asyncio.sleep(0.02)
+        self._now -= 1
+        self.packed += 1
+
+
+async def test_a_run_of_cheap_candidates_is_packed_when_it_ends() -> None:
+    store = Store()
+    packer = Packer(store.pack, 1500)
+    for candidates in range(1500, 9003, 3):  # several agents: no count can be relied on to be seen
+        packer.grown(candidates)
+    await packer.finish(9000)
+    assert (store.packed, store.at_once) == (1, 1)
+
+
+async def test_a_long_run_is_packed_again_and_again_never_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "PAUSE", 0.05)
+    store = Store()
+    packer = Packer(store.pack, 0)
+    for candidates in range(0, 9001, 30):
+        packer.grown(candidates)
+        await asyncio.sleep(0.001)
+    await packer.finish(9001)
+    assert store.packed >= 3
+    assert store.at_once == 1
+
+
+async def test_a_short_run_is_not_packed_and_a_failure_is_no_error_of_the_run() -> None:
+    store = Store()
+    await Packer(store.pack, 0).finish(1999)
+    assert store.packed == 0
+
+    async def fails() -> None:
+        raise RepositoryError("git repack failed")
+
+    await Packer(fails, 0).finish(2000)
