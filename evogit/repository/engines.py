@@ -11,24 +11,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evogit.core import RefusedError
+from evogit.core import RefusedError, RepositoryError
 
 
 def host_name(common: Path) -> str:
-    """The name of this clone, made once: its machine's name plus six hex digits."""
+    """The name of this clone, made once: its machine's name plus six hex digits.
+
+    Raises:
+        RepositoryError: it has none yet, and may not be given one.
+    """
     file = common / "evogit" / "host"
     if not file.exists():
-        machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f"host.{secrets.token_hex(4)}")
-        draft.write_text(f"{machine}-{secrets.token_hex(3)}\n")
-        try:
-            os.link(draft, file)  # atomic, and the first one wins
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        with _permitted():
+            _name_host(file)
     return file.read_text().strip()
+
+
+@contextmanager
+def _permitted() -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise RepositoryError(f"expected to be allowed to write to {error.filename}; ask its owner") from error
+
+
+def _name_host(file: Path) -> None:
+    machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f"host.{secrets.token_hex(4)}")
+    draft.write_text(f"{machine}-{secrets.token_hex(3)}\n")
+    try:
+        os.link(draft, file)  # atomic, and the first one wins
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
 
 
 class Engines:
@@ -45,14 +62,15 @@ class Engines:
         Raises:
             RefusedError: when another engine is at work and `join` is false.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
         name = f"{self._host}-{secrets.token_hex(3)}"
         with self._starting():
-            if (others := self._alive()) and not join:
+            if (others := self.alive()) and not join:
                 raise RefusedError(
                     f"another engine ({', '.join(others)}) works on this run in this repository; "
                     "wait for it, stop it with Ctrl-C, or work beside it with --join"
                 )
+            for dead in {file.name for file in self._folder.glob("*")} - set(others):
+                (self._folder / dead).unlink()
             descriptor = os.open(self._folder / name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         try:
@@ -64,26 +82,25 @@ class Engines:
     @contextmanager
     def _starting(self) -> Iterator[None]:
         """One engine looks around at a time."""
-        with (self._folder.parent / f".{self._folder.name}.starting").open("w") as gate:
+        gate_file = self._folder.parent / f".{self._folder.name}.starting"
+        with _permitted():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            gate = gate_file.open("w")
+        with gate:
             fcntl.flock(gate, fcntl.LOCK_EX)
             yield
 
     def alive(self) -> list[str]:
-        """Names of the engines at work; files of dead ones are removed."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with self._starting():
-            return self._alive()
+        """Names of the engines at work; takes no more than the right to read."""
+        return [file.name for file in sorted(self._folder.glob("*")) if _locked(file)]
 
-    def _alive(self) -> list[str]:
-        return [file.name for file in sorted(self._folder.glob("*")) if self._locked(file)]
 
-    def _locked(self, file: Path) -> bool:
-        try:
-            with file.open("r+") as handle:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                file.unlink()
-        except BlockingIOError:
-            return True
-        except FileNotFoundError:
-            pass
-        return False
+def _locked(file: Path) -> bool:
+    try:
+        with file.open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, so that who looks is not taken for an engine
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False

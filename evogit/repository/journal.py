@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import pygit2
@@ -31,7 +31,6 @@ class Journal:
         self._seen: dict[str, str | None] = {host: None}
         self._seq = 0
         self._looked = float("-inf")
-        self._empty = trees.write(None, {})
         self.refresh()
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -114,6 +113,11 @@ class Journal:
 
         refs.retry(attempt)
         return tree if evidence else ""
+
+    @cached_property
+    def _empty(self) -> str:
+        """The empty tree; made when something is written, as who may only read must not need it."""
+        return self._trees.write(None, {})
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
         who = pygit2.Signature(self._host, f"{self._host}@evogit.invalid", now, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.core import Adopted, Entry, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import Repository
 
 FILLER = """
@@ -142,7 +142,7 @@ async def test_packing_keeps_everything_that_is_kept(repository: Repository, git
     commit = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
     journal.keep({"stdout": b"x"}, commit)
     await repository.pack()
-    assert git("count-objects").startswith("1 objects"), "only the empty tree, which nothing refers to, stays loose"
+    assert git("count-objects").startswith("0 objects")
     assert repository.tree_of(commit) == tree
 
 
@@ -181,3 +181,37 @@ def test_a_full_disk_is_one_sentence_and_what_was_recorded_stays(tmp_path: Path)
     read: list[Entry] = []
     Repository.open(tmp_path / "repo").journal("r", read.append)
     assert len(read) == int(done.stdout.split()[-1])
+
+
+READER = """
+import os, sys, getpass, pygit2
+from pathlib import Path
+from evogit.core import Adopted, RepositoryError
+from evogit.repository import Repository
+pygit2.option(pygit2.enums.Option.SET_OWNER_VALIDATION, 0)
+for level in (pygit2.enums.ConfigLevel.GLOBAL, pygit2.enums.ConfigLevel.XDG):
+    pygit2.settings.search_path[level] = "/nonexistent"
+os.setgid(65534), os.setuid(65534)
+repository, read = Repository.open(Path(sys.argv[1])), []
+journal = repository.journal("r", read.append)
+print(len(read), len(repository.engines("r").alive()))
+for write in (lambda: journal.append(read[0].event), repository.engines("r").enter(join=True).__enter__):
+    try:
+        write()
+    except RepositoryError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody without rights")
+def test_who_may_only_read_can_look_and_is_told_when_writing(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    repository = Repository.create(tmp_path / "repo")
+    repository.journal("r", lambda entry: None).append(Adopted(agent="a1", candidate="1" * 40))
+    with repository.engines("r").enter(join=False):
+        done = subprocess.run([sys.executable, "-c", READER, str(tmp_path / "repo")], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "1 1", done.stderr
+    assert "ermission denied" in lines[1]
+    assert "ask its owner" in lines[2]
