@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 
@@ -33,5 +34,9 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"expected --{name} above 0, got {value}")
+        for name in ("minutes", "target"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise UsageError(f"expected --{name} to be a finite number, got {value}")
         if self.deterministic and (self.minutes is not None or self.join):
             raise UsageError("--deterministic cannot go with --minutes or --join, which depend on the clock")

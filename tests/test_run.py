@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -216,7 +217,13 @@ def test_lite_takes_the_place_of_train(tmp_path: Path, tiny: MakeTask) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"agents": 0}, {"evaluations": -1}, {"minutes": 0}, {"deterministic": True, "minutes": 1}):
+    for wrong in (
+        {"agents": 0},
+        {"evaluations": -1},
+        {"minutes": 0},
+        {"deterministic": True, "minutes": 1},
+        {"target": math.nan},
+    ):
         with pytest.raises(UsageError):
             Settings(**wrong)  # type: ignore[arg-type]
 
