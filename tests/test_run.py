@@ -217,13 +217,8 @@ def test_lite_takes_the_place_of_train(tmp_path: Path, tiny: MakeTask) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for wrong in (
-        {"agents": 0},
-        {"evaluations": -1},
-        {"minutes": 0},
-        {"deterministic": True, "minutes": 1},
-        {"target": math.nan},
-    ):
+    alone = ({"agents": 0}, {"evaluations": -1}, {"minutes": 0}, {"minutes": math.inf}, {"target": math.nan})
+    for wrong in (*alone, {"deterministic": True, "minutes": 1}):
         with pytest.raises(UsageError):
             Settings(**wrong)  # type: ignore[arg-type]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,12 @@ def test_a_second_engine_is_refused_unless_it_joins(repository: Repository) -> N
         pass
 
 
-def test_locks_of_a_killed_engine_are_cleared(repository: Repository) -> None:
+@pytest.mark.parametrize("age", [60, 0, -3600], ids=["old", "new", "from the future"])
+def test_locks_of_a_killed_engine_are_cleared(repository: Repository, age: float) -> None:
     lock = repository.common / "refs/heads/evogit/r/a1.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
+    os.utime(lock, (time.time() - age, time.time() - age))
     others = repository.common / "refs/heads/main.lock"
     others.touch()
     repository.clear_locks("r")
