@@ -1,7 +1,8 @@
 """What the engine itself costs per candidate: everything but the agent's thinking and the evaluator's judging.
 
 Run: `python benchmarks/engine.py [--candidates 10000] [--json FILE]`. The agent and the executor here answer at once,
-so the time from one evaluation to the next is the engine's. Prints a table; the ratios are what to quote.
+so the time from one evaluation to the next is the engine's, Git included. The file system counts: TMPDIR chooses it.
+Prints a table; the ratios are what to quote.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ kind = "python"
 file = "evaluator/evaluate.py"
 splits = ["train"]
 """
+
+
+TURNS, STEP = 10, 30
+"""How often each run is measured, and over how many candidates."""
 
 
 class NullAgent:
@@ -95,20 +100,42 @@ def null_task(folder: Path) -> Task:
     return load_task(folder)
 
 
-def evolve(folder: Path, candidates: int, agents: int) -> list[float]:
-    """Milliseconds between the evaluations of one run."""
-    watch = Stopwatch()
-    run = Run(
-        Repository.create(folder / "repository"),
-        null_task(folder / "task"),
-        "null",
-        Settings(evaluations=candidates + 100),
-        watch,
-        agents=[NullAgent() for _ in range(agents)],
-        executor=NullExecutor(),
-    )
-    asyncio.run(run.evolve())
-    return [1000 * (after - before) for before, after in zip(watch.at, watch.at[1:], strict=False)]
+class Null:
+    """One run without thinking and judging, that can be made to grow."""
+
+    def __init__(self, folder: Path, agents: int) -> None:
+        self._task = null_task(folder / "task")
+        self._repository = Repository.create(folder / "repository")
+        self._agents = agents
+        self._executor = NullExecutor()
+
+    def grow(self, candidates: int) -> list[float]:
+        """Go on until there are so many; milliseconds from one evaluation to the next, without the start."""
+        watch = Stopwatch()
+        run = Run(
+            self._repository,
+            self._task,
+            "null",
+            Settings(evaluations=candidates),
+            watch,
+            agents=[NullAgent() for _ in range(self._agents)],
+            executor=self._executor,
+        )
+        asyncio.run(run.evolve())
+        times = [1000 * (after - before) for before, after in zip(watch.at, watch.at[1:], strict=False)]
+        return times[self._agents :]
+
+
+def engine(folder: Path, sizes: list[int], agents: int) -> dict[int, list[float]]:
+    """Milliseconds per candidate in runs of these sizes, measured in turns so that a busy machine slows all alike."""
+    runs = {size: Null(folder / str(size), agents) for size in sizes}
+    for size, run in runs.items():
+        run.grow(size)
+    times: dict[int, list[float]] = {size: [] for size in sizes}
+    for turn in range(1, TURNS + 1):
+        for size, run in runs.items():
+            times[size] += run.grow(size + turn * STEP)
+    return times
 
 
 def write_path(folder: Path, candidates: int) -> list[float]:
@@ -150,21 +177,22 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=4)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    sizes = [size for size in (100, 1000, 10_000) if size <= options.candidates]
     with tempfile.TemporaryDirectory() as folder:
-        gaps = evolve(Path(folder) / "run", options.candidates, options.agents)
+        times = engine(Path(folder) / "runs", sizes, options.agents)
         writes = write_path(Path(folder) / "writes", 2000)
-    windows = {size: gaps[size - 50 : size + 50] for size in (100, 1000, 10_000) if size <= options.candidates}
-    medians = {size: statistics.median(window) for size, window in windows.items()}
+    medians = {size: statistics.median(each) for size, each in times.items()}
     result = {
         "engine_ms": {size: round(median, 3) for size, median in medians.items()},
+        "engine_p99_ms": {size: _quantile(each, 0.99) for size, each in times.items()},
         "ratio": round(medians[max(medians)] / medians[min(medians)], 3),
         "write_ms": {"median": _quantile(writes, 0.5), "p99": _quantile(writes, 0.99)},
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    print(f"{'candidates':>12} {'engine ms, median':>18}")
+    print(f"{'candidates':>12} {'engine ms, median':>18} {'p99':>8}")
     for size, median in medians.items():
-        print(f"{size:>12,} {median:>18.2f}")
-    print(f"ratio of the last to the first: {result['ratio']:.2f}")
+        print(f"{size:>12,} {median:>18.2f} {_quantile(times[size], 0.99):>8.2f}")
+    print(f"ratio of the last median to the first: {result['ratio']:.2f}")
     print("write path with evidence: median {median:.2f} ms, p99 {p99:.2f} ms".format(**result["write_ms"]))
     print(f"peak memory: {result['peak_memory_mb']} MB")
     if options.json:
