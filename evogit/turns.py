@@ -99,10 +99,13 @@ class OrderedTurns:
         self._changed = asyncio.Event()
 
     async def plan(self, lane: int) -> int:
-        """Wait for exactly the results that this move may know."""
+        """Wait for exactly the results that this move may know.
+
+        The lane's own last result is applied, so all up to it are; later ones wait until this move is planned.
+        """
         move = self._first + lane + self._rounds[lane] * self._agents
         self._rounds[lane] += 1
-        while not self._closed and (self._planned != move or self._applied < move - self._agents + 1):
+        while not self._closed and self._planned != move:
             await self._changed.wait()
         self._planned = max(self._planned, move + 1)
         self._pulse()

@@ -35,6 +35,8 @@ class Board:
             await asyncio.sleep(self._rng.random() / 300)
             async with self._turns.applying(move):
                 self.applied.append(move)
+            if self._rng.random() < 0.3:  # as an agent does after a failure
+                await asyncio.sleep(self._rng.random() / 100)
 
     async def play(self, agents: int) -> Board:
         async with asyncio.timeout(20):
