@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from evogit.core import RepositoryError
 
-PACK_EVERY = 2000
-"""Candidates after which loose objects are packed."""
+PACK_EVERY = 10_000
+"""Candidates after which loose objects are packed while a run goes on: 360 MB. Not more often, since ext4 makes new
+files up to ten times slower for minutes after thousands were removed (docs/design/engine.md)."""
 
-PAUSE = 60.0
-"""Seconds at least between two packs. After thousands of files are removed ext4 makes new ones slowly for half a
-minute, so a run of very cheap candidates that packed all the time would be slow all the time."""
+PACK_AT_END = 2_000
+"""Candidates for which a pack is worth the wait when an engine stops."""
 
 
 class Packer:
@@ -22,28 +21,24 @@ class Packer:
 
     def __init__(self, pack: Callable[[], Awaitable[None]], candidates: int) -> None:
         self._pack = pack
-        self._rounds = candidates // PACK_EVERY
-        self._began = time.monotonic()
+        self._packed = candidates
         self._packing: asyncio.Task[None] | None = None
 
     def grown(self, candidates: int) -> None:
         """Note how many candidates there are now."""
         idle = self._packing is None or self._packing.done()
-        if idle and self._due(candidates) and time.monotonic() - self._began >= PAUSE:
+        if idle and candidates - self._packed >= PACK_EVERY:
             self._packing = asyncio.create_task(self._quietly(candidates))
 
     async def finish(self, candidates: int) -> None:
         """Wait for what is being packed, and pack what is left to."""
         if self._packing is not None:
             await self._packing
-        if self._due(candidates):
+        if candidates - self._packed >= PACK_AT_END:
             await self._quietly(candidates)
-
-    def _due(self, candidates: int) -> bool:
-        return candidates // PACK_EVERY > self._rounds
 
     async def _quietly(self, candidates: int) -> None:
         """A failure (a person's `git gc` at work, say) costs room and no data, so the next round may do better."""
-        self._rounds, self._began = candidates // PACK_EVERY, time.monotonic()
+        self._packed = candidates
         with suppress(RepositoryError):
             await self._pack()

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from evogit.core import RepositoryError
-from evogit.repository import Packer, packing
+from evogit.repository import Packer
 
 
 class Store:
@@ -25,21 +23,20 @@ class Store:
 async def test_a_run_of_cheap_candidates_is_packed_when_it_ends() -> None:
     store = Store()
     packer = Packer(store.pack, 1500)
-    for candidates in range(1500, 9003, 3):  # several agents: no count can be relied on to be seen
+    for candidates in range(1500, 9000, 3):  # several agents: no count can be relied on to be seen
         packer.grown(candidates)
     await packer.finish(9000)
     assert (store.packed, store.at_once) == (1, 1)
 
 
-async def test_a_long_run_is_packed_again_and_again_never_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "PAUSE", 0.05)
+async def test_a_long_run_is_packed_again_and_again_never_twice_at_once() -> None:
     store = Store()
     packer = Packer(store.pack, 0)
-    for candidates in range(0, 9001, 30):
+    for candidates in range(0, 45_000, 150):
         packer.grown(candidates)
         await asyncio.sleep(0.001)
-    await packer.finish(9001)
-    assert store.packed >= 3
+    await packer.finish(45_000)
+    assert store.packed >= 4
     assert store.at_once == 1
 
 
