@@ -59,6 +59,18 @@ class Task:
         """Whether candidates may add, change or delete `path`, relative to the root of the tree."""
         return is_safe_path(path) and matches(path, self.editable) and not matches(path, self.withheld)
 
+    def check_seed(self, paths: Iterable[str]) -> None:
+        """Refuse a seed commit with these paths if agents could change none of them.
+
+        Raises:
+            ConfigError: naming the patterns that match nothing.
+        """
+        if not any(map(self.is_editable, paths)):
+            names = ", ".join(self.editable)
+            raise ConfigError(
+                f"{self.folder / REPOSITORY_FILE}: editable: no file of the commit at HEAD matches {names}"
+            )
+
     def seed_files(self) -> dict[str, tuple[bytes, int]]:
         """The seed as path -> content and Git mode.
 

@@ -124,7 +124,9 @@ class Start:
 
     def _make_seed(self) -> str:
         if self.task.seed is None:
-            return self.repository.head()
+            head = self.repository.head()
+            self.task.check_seed(entry.path for entry in self.repository.trees.entries(self.repository.tree_of(head)))
+            return head
         files = self.task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         modes = {path: mode for path, (_, mode) in files.items()}

@@ -11,7 +11,16 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config import Task, load_repository_task
-from evogit.core import Entry, EvaluatorError, EvoGitError, FailedProposal, RefusedError, Stopped, UsageError
+from evogit.core import (
+    ConfigError,
+    Entry,
+    EvaluatorError,
+    EvoGitError,
+    FailedProposal,
+    RefusedError,
+    Stopped,
+    UsageError,
+)
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -245,18 +254,33 @@ def evaluate(program, split):
 """
 
 
-def test_a_persons_own_repository_is_left_as_it_was(tmp_path: Path, tiny: MakeTask) -> None:
-    path = tmp_path / "own"
+def own_repository(path: Path, program: Path, toml: str = OWN) -> Path:
+    """A person's repository with a judge in it and one commit."""
     (path / "src").mkdir(parents=True)
     (path / ".evogit").mkdir()
-    (path / "src" / "program.py").write_text((tiny().folder / "seed" / "program.py").read_text())
+    (path / "src" / "program.py").write_text(program.read_text())
     (path / ".evogit" / "evaluate.py").write_text(OWN_EVALUATE)
-    (path / "evogit.toml").write_text(OWN)
-    git(tmp_path, "init", "-q", "-b", "main", str(path))
+    (path / "evogit.toml").write_text(toml)
+    git(path.parent, "init", "-q", "-b", "main", str(path))
     git(path, "config", "user.name", "Ada")
     git(path, "config", "user.email", "ada@example.org")
     git(path, "add", ".")
     git(path, "commit", "-q", "-m", "mine")
+    return path
+
+
+def test_a_repository_with_nothing_to_edit_is_refused_before_anything_is_recorded(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    program = tiny().folder / "seed" / "program.py"
+    path = own_repository(tmp_path / "own", program, OWN.replace("src/**", "lib/**"))
+    with pytest.raises(ConfigError, match=r"no file of the commit at HEAD matches lib/\*\*"):
+        evolve(path, load_repository_task(path), evaluations=2)
+    assert Repository.open(path).runs() == []
+
+
+def test_a_persons_own_repository_is_left_as_it_was(tmp_path: Path, tiny: MakeTask) -> None:
+    path = own_repository(tmp_path / "own", tiny().folder / "seed" / "program.py")
     (path / "src" / "uncommitted.py").write_text("x = 1\n")
     before = everything(path)
     _, history = evolve(path, load_repository_task(path), evaluations=8)

@@ -56,6 +56,10 @@ def run(
         found = find_task(task)
         run_name = name or found.name
         repository = place_to_run(found, repo, run_name)
+    if found.seed is None and repository.dirty():
+        terminal.note(
+            "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
+        )
     done = evolve(repository, found, run_name, settings, terminal)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:

@@ -71,6 +71,7 @@ def _seed(task: Task, scratch: Path) -> tuple[str, bytes]:
     if task.seed is None:
         repository = Repository.discover(task.folder)
         tree = repository.tree_of(repository.head())
+        task.check_seed(entry.path for entry in repository.trees.entries(tree))
     else:
         repository = Repository.create(scratch)
         files = task.seed_files()
