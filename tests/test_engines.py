@@ -15,6 +15,8 @@ from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import (
     Decision,
+    Entry,
+    Evaluated,
     Evaluation,
     EvaluatorError,
     Evidence,
@@ -23,7 +25,7 @@ from evogit.core import (
     Status,
 )
 from evogit.history import History
-from evogit.repository import Repository
+from evogit.repository import Repository, packing
 from evogit.run import Run, Settings
 
 MakeTask = Callable[..., Task]
@@ -123,8 +125,10 @@ async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(tm
             )
             repository.journal("r", lambda entry: None).append(event)
 
-    stopped = await asyncio.wait_for(engine(path, task, Notes(die), evaluations=8).evolve(), 20)
-    assert stopped.reason == "evaluations"
+    scores = Scores(task)
+    run = engine(path, task, Notes(die), Notes(), Notes(), executor=scores, evaluations=8)
+    assert (await asyncio.wait_for(run.evolve(), 20)).reason == "evaluations"
+    assert scores.asked.count("train") == 5, "three agents waited, and one of them took it over"
     assert history_of(path).counts.evaluated == 8
     assert not history_of(path).pending
 
@@ -196,6 +200,17 @@ async def test_a_cached_verdict_whose_evidence_is_gone_is_a_verdict_still(tmp_pa
     assert set(history.evidence.values()) == {""}
 
 
+async def test_a_verdict_that_repeats_did_not_agree_on_is_no_verdict_for_another_run(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path, scores = tiny(), tmp_path / "r", Scores(tiny("again"))
+    scores.digest = task.evaluator_digest
+    flaky = Scores(task, lambda number, split: "flaky" if number == 2 else "ok")
+    await engine(path, task, Notes(), name="old", evaluations=2, executor=flaky, deterministic=True).evolve()
+    await engine(path, task, Notes(), evaluations=2, executor=scores, deterministic=True).evolve()
+    assert (history_of(path).counts.cached, scores.asked) == (1, ["train"])
+
+
 @pytest.mark.slow
 async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
@@ -233,3 +248,122 @@ async def test_a_run_on_a_persons_own_executor_goes_on(tmp_path: Path, tiny: Mak
         scores.digest = "mine"
         await engine(path, task, Notes(), evaluations=budget, executor=scores).evolve()
     assert history_of(path).counts.evaluated == 5
+
+
+async def test_an_agent_adopts_what_was_judged_just_before_its_engine_was_killed(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), evaluations=1).evolve()
+    repository, history = Repository.open(path), history_of(path)
+    journal = repository.journal("r", lambda entry: None)
+    tree = repository.trees.write(None, {"program.py": b"better"})
+    child = repository.commit(tree, (history.seed or "",), author="a1", time=1, title="better", trailers={})
+    parents, better = (history.seed or "",), Evaluation(status="ok", metrics={"score": 1e9})
+    journal.append(
+        Proposed(engine="gone", move=1, candidate=child, tree=tree, parents=parents, agent="a1", operator="mutation")
+    )
+    journal.append(Evaluated(candidate=child, evaluation=better))
+    await engine(path, task, Notes(), evaluations=2).evolve()
+    assert history_of(path).head("a1") == child
+    assert git(path, "rev-parse", "evogit/r/a1").strip() == child
+
+
+async def test_every_candidate_survives_garbage_collection_without_evidence_and_branches(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    class Silent(Scores):
+        async def evaluate(self, *arguments: Any, **options: Any) -> tuple[Evaluation, Evidence]:
+            return (await super().evaluate(*arguments, **options))[0], Evidence()
+
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), evaluations=12, executor=Silent(task)).evolve()
+    for ref in git(path, "for-each-ref", "--format=%(refname)", "refs/heads/evogit").split():
+        git(path, "update-ref", "-d", ref)
+    git(path, "reflog", "expire", "--expire=now", "--all")
+    git(path, "gc", "-q", "--prune=now")
+    for candidate in history_of(path).phylogeny:
+        assert git(path, "cat-file", "-t", candidate.commit) == "commit\n"
+
+
+async def test_an_agent_that_fails_again_and_again_pauses_ever_longer(tmp_path: Path, tiny: MakeTask) -> None:
+    async def fail(number: int) -> None:
+        raise NoUsableChangeError("no idea")
+
+    run = engine(tmp_path / "r", tiny(), Notes(fail), minutes=0.01)
+    await run.evolve()
+    assert 2 <= run.history.counts.failed_proposals <= 8, "10 ms and doubling, in 0.6 s"
+
+
+async def test_a_long_run_is_packed_on_the_way_and_at_its_end(
+    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "PACK_EVERY", 30)
+    monkeypatch.setattr(packing, "PACK_AT_END", 10)
+    path, packs = tmp_path / "r", list[int]()
+
+    async def wait_for_pack(number: int) -> None:
+        for _ in range(200 if number == 33 else 0):
+            packs.append(len(list(path.rglob("*.pack"))))
+            if packs[-1]:
+                break
+            await asyncio.sleep(0.05)
+
+    await engine(path, tiny(), Notes(wait_for_pack), evaluations=50).evolve()
+    assert packs[-1] == 1
+    assert len(list(path.rglob("*.pack"))) == 2
+
+
+async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    moody = Scores(task, lambda number, split: "evaluator-error" if number % 2 else "ok")
+    await engine(path, task, Notes(), evaluations=6, executor=moody).evolve()
+    assert history_of(path).counts.evaluated == 6
+    assert moody.asked.count("train") == 12
+
+
+async def test_an_evaluator_that_compares_with_the_seed_is_given_the_seed(tmp_path: Path, tiny: MakeTask) -> None:
+    task, given = tiny(), set[bytes]()
+
+    class Comparing(Scores):
+        needs_seed = True
+
+        async def evaluate(
+            self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
+        ) -> tuple[Evaluation, Evidence]:
+            given.add(seed_files)
+            return await super().evaluate(tree, files, split=split)
+
+    run = engine(tmp_path / "r", task, Notes(), evaluations=3, executor=Comparing(task))
+    await run.evolve()
+    seed = run.history.phylogeny[run.history.seed or ""]
+    assert given == {run.repository.trees.tar(seed.tree, lambda path: True)}
+
+
+async def test_what_two_engines_judged_is_recorded_once(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+
+    class Overtaken(Scores):
+        async def evaluate(self, tree: str, *arguments: Any, **options: Any) -> tuple[Evaluation, Evidence]:
+            evaluation, evidence = await super().evaluate(tree, *arguments, **options)
+            history = History("r")
+            journal = Repository.open(path).journal("r", history.apply)
+            for commit in list(history.pending):
+                journal.append(Evaluated(candidate=commit, evaluation=evaluation))
+            return evaluation, evidence
+
+    await engine(path, task, Notes(), evaluations=4, executor=Overtaken(task)).evolve()
+    entries: list[Entry] = []
+    Repository.open(path).journal("r", entries.append)
+    judged = [(e.event.candidate, e.event.evaluation.split) for e in entries if isinstance(e.event, Evaluated)]
+    assert len(judged) == len(set(judged))
+    assert history_of(path).counts.evaluated == 4
+
+
+async def test_agents_keep_their_refs_wherever_the_run_goes_on(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), evaluations=3).evolve()
+    (path / ".git" / "evogit" / "created").unlink()  # as in a clone
+    await engine(path, task, Notes(), evaluations=30).evolve()
+    assert git(path, "rev-parse", "refs/heads/evogit/r/a1").strip() == history_of(path).head("a1")
+    assert git(path, "for-each-ref", "refs/evogit/r/agents") == ""
