@@ -22,6 +22,7 @@ from evogit.core import (
     Evidence,
     NotFoundError,
     Proposed,
+    RefusedError,
     Status,
 )
 from evogit.history import History
@@ -367,3 +368,13 @@ async def test_agents_keep_their_refs_wherever_the_run_goes_on(tmp_path: Path, t
     await engine(path, task, Notes(), evaluations=30).evolve()
     assert git(path, "rev-parse", "refs/heads/evogit/r/a1").strip() == history_of(path).head("a1")
     assert git(path, "for-each-ref", "refs/evogit/r/agents") == ""
+
+
+async def test_a_branch_in_the_way_is_said_before_anything_is_written(tmp_path: Path, tiny: MakeTask) -> None:
+    path = tmp_path / "r"
+    repository = Repository.create(path)
+    commit = repository.commit(repository.trees.write(None, {}), (), author="x", time=1, title="x", trailers={})
+    git(path, "update-ref", "refs/heads/evogit", commit)
+    with pytest.raises(RefusedError, match="git branch -m evogit NAME"):
+        await engine(path, tiny(), Notes(), evaluations=3).evolve()
+    assert Repository.open(path).runs() == []
