@@ -251,7 +251,7 @@ def test_the_demo_works_twice_and_ends_with_everything_promised(script: Cli, tmp
     for run in ("demo", "demo-2"):
         done = script("demo", "--minutes", "0.15")
         assert done.code == 0, done.err
-        for part in (run, "sum_radii", "holdout", "of the gap", "candidates", "diff --git", "try  evogit"):
+        for part in (run, "sum_radii", "holdout", "of the gap", "candidates", "diff --git", "export best DIR"):
             assert part in done.out
     assert script("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
     found = script("-C", "evogit-demo", "best", "--name", "demo", "--json").json
