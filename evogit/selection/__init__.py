@@ -24,7 +24,11 @@ class Move:
 
 
 class Selector(Protocol):
-    """Chooses parents and survivors. Every random choice comes from the generator that is passed in."""
+    """Chooses parents and survivors. Every random choice comes from the generator that is passed in.
+
+    Look at judged candidates only: whether a candidate that still awaits its evaluation is in the history already
+    depends on time, even in a deterministic run.
+    """
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """Which parents `agent` breeds from next, and how."""
