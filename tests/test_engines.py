@@ -305,14 +305,14 @@ async def test_a_long_run_is_packed_on_the_way_and_at_its_end(
 
     async def wait_for_pack(number: int) -> None:
         for _ in range(200 if number == 33 else 0):
-            packs.append(len(list(path.rglob("*.pack"))))
+            packs.append(len(list(path.glob(".git/objects/pack/*.pack"))))
             if packs[-1]:
                 break
             await asyncio.sleep(0.05)
 
     await engine(path, tiny(), Notes(wait_for_pack), evaluations=50).evolve()
     assert packs[-1] == 1
-    assert len(list(path.rglob("*.pack"))) == 2
+    assert len(list(path.glob(".git/objects/pack/*.pack"))) == 2
 
 
 async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, tiny: MakeTask) -> None:
