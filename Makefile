@@ -10,13 +10,13 @@ demo: .venv/evogit.done ## Evolve circle_packing for a minute, offline, in ./evo
 	.venv/bin/evogit demo
 
 test: check ## Run the checks, then every test, the slow ones too
-	.venv/bin/pytest -m "" -n 2 --dist worksteal
+	.venv/bin/pytest -m ""
 
 check: .venv/dev.done ## Lint, formatting, types and the architecture
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/pytest -q tests/test_architecture.py
+	.venv/bin/pytest -q -n 0 tests/test_architecture.py
 
 lock: .venv/dev.done ## Pin the newest versions that pyproject.toml allows in constraints.txt
 	scripts/lock
