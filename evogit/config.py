@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from evogit.content import content
 from evogit.core import ConfigError, Metric, NotFoundError, UsageError
-from evogit.sandbox import Limits
+from evogit.sandbox import Environment, Limits
 from evogit.schema import Gate, TaskTable, is_safe_path, matches, nearest, problem
 
 TASK_FILE = "task.toml"
@@ -41,6 +41,7 @@ class Task:
     evaluator: Path
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
+    environment: Environment = field(default_factory=Environment)
     seed: Path | None = None
 
     @property
@@ -95,7 +96,9 @@ class Task:
         """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
         fields = [self.name, self.goal, self.editable, self.withheld, self.preload, self.evaluator_digest]
         metrics = [asdict(metric) for metric in self.metrics]
-        return _digest([fields, metrics, asdict(self.limits)], _files(self.seed) if self.seed else ())
+        return _digest(
+            [fields, metrics, asdict(self.limits), asdict(self.environment)], _files(self.seed) if self.seed else ()
+        )
 
 
 def _files(root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
@@ -208,4 +211,15 @@ def _task(table: TaskTable, folder: Path) -> Task:
         evaluator=folder / table.evaluator.file,
         limits=limits,
         preload=tuple(box.preload),
+        environment=Environment(
+            image=box.image,
+            packages=tuple(box.packages),
+            setup=tuple(box.setup),
+            isolation=box.isolation,
+            runtime=box.runtime,
+            cpus=box.cpus,
+            gpus=box.gpus,
+            exclusive=box.exclusive,
+            network=box.network,
+        ),
     )

@@ -49,6 +49,7 @@ class EvoGitError(Exception):
     ├── RefusedError      possible, but not now or not like this (stale, locked, newer version)
     ├── RepositoryError   Git refuses or is unsuited
     ├── SandboxError      the sandbox itself failed, never the program inside it
+    │   └── SandboxLostError  it went away under a program (a daemon restarted): what ran there must start over
     └── EvaluatorError    the task's trusted evaluator failed, never the candidate
     """
 
@@ -85,6 +86,10 @@ class RepositoryError(EvoGitError):
 
 class SandboxError(EvoGitError):
     """The sandbox itself failed, never the program inside it."""
+
+
+class SandboxLostError(SandboxError):
+    """The sandbox went away under a program through no fault of it: what ran there must start over."""
 
 
 class EvaluatorError(EvoGitError):

@@ -238,6 +238,24 @@ class SandboxTable(_Table):
     """Stdout and stderr, each."""
     preload: list[Module] = []
     """Modules that are imported before the candidate's code."""
+    image: str = ""
+    """The image that Docker starts from; default: EvoGit's own."""
+    packages: list[str] = []
+    """Python requirements and, as "apt:NAME", Debian packages that programs find."""
+    setup: list[str] = []
+    """Shell commands that finish the image, run once, with a network."""
+    isolation: Literal["warm", "fresh"] = "warm"
+    """Whether candidates share a worker, one after the other, or get a new one each."""
+    runtime: Literal["", "runsc"] = ""
+    """The container runtime; "runsc" is gVisor, which has a kernel of its own."""
+    cpus: float = Field(default=1.0, gt=0, le=1024)
+    """Cores for all processes together."""
+    gpus: int = Field(default=0, ge=0)
+    """Graphics processors."""
+    exclusive: bool = False
+    """Whether candidates run one at a time on a core of their own, for tasks that measure time."""
+    network: bool = False
+    """Whether `prepare` may use the network; candidates never can."""
 
 
 class TaskTable(_Table):

@@ -37,6 +37,45 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What programs find in their sandbox, and how they are kept apart: the rest of a task's `[sandbox]`.
+
+    `image` is what the sandbox's system is made from (empty: EvoGit's own), `packages` are Python requirements and,
+    with the prefix "apt:", Debian packages; `setup` are shell commands run once on top of both, with a network.
+    `isolation = "fresh"` gives each session a worker of its own. `cpus` are the cores that all its processes share.
+    With `exclusive`, sessions are pinned to one core that the rest of EvoGit keeps away from. `network` is for
+    `prepare` alone: a candidate never has one.
+    """
+
+    image: str = ""
+    packages: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    isolation: Literal["warm", "fresh"] = "warm"
+    runtime: Literal["", "runsc"] = ""
+    cpus: float = 1.0
+    gpus: int = 0
+    exclusive: bool = False
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Files that most candidates share, kept by warm workers: `id` names this content, `archive` is a tar of it."""
+
+    id: str
+    archive: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A candidate's files: those of `base`, without `removed`, with those of the tar archive `changed`."""
+
+    changed: bytes = field(repr=False)
+    removed: tuple[str, ...] = ()
+    base: Base | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request."""
 
@@ -128,10 +167,14 @@ class Sandbox(Protocol):
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
         ...
 
-    def open(self, files: bytes, limits: Limits, preload: Sequence[str] = ()) -> Session:
-        """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
+        """Start a session on `files` (bytes: a whole tar archive); `preload` names modules imported beforehand.
 
         Raises:
             SandboxError: when the provider itself cannot do it.
         """
+        ...
+
+    def close(self) -> None:
+        """End the warm workers; sessions must be closed by then. The provider can be used again."""
         ...

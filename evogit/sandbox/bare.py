@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evogit.content import content
-from evogit.sandbox import Limits, Session
+from evogit.sandbox import Files, Limits, Session
 from evogit.sandbox.interpreter import choose, environment, prepare
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.session import SupervisedSession
@@ -42,7 +42,7 @@ class Bare:
         """A digest of what programs find: interpreter, libraries, supervisor."""
         return f"none:{self._python.digest[:32]}"
 
-    def open(self, files: bytes, limits: Limits, preload: Sequence[str] = ()) -> Session:
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
         """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
 
         Raises:

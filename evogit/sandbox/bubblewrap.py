@@ -13,7 +13,7 @@ from typing import IO
 
 from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
-from evogit.sandbox import Limits, Session
+from evogit.sandbox import Files, Limits, Session
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.seccomp import compile_filter
@@ -62,7 +62,7 @@ class Bubblewrap:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
         return f"bubblewrap:{self._python.digest[:32]}"
 
-    def open(self, files: bytes, limits: Limits, preload: Sequence[str] = ()) -> Session:
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
         """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
 
         Raises:

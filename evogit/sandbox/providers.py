@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from evogit.core import SandboxError, UsageError
-from evogit.sandbox import Limits, Sandbox, Session
+from evogit.sandbox import Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bare import Bare
 from evogit.sandbox.bubblewrap import Bubblewrap
@@ -35,8 +35,10 @@ def outside():
 """
 
 
-def provider(name: str) -> Sandbox:
-    """The provider of that name; `auto` is the best isolation that works here, and never `none`.
+def provider(name: str, environment: Environment | None = None) -> Sandbox:
+    """The provider of that name, for programs that need this environment (default: nothing special).
+
+    `auto` is the best isolation that works here, and never `none`.
 
     Raises:
         SandboxError: when it does not work here; the message says what to do.

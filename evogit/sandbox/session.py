@@ -37,6 +37,14 @@ class Jail(Protocol):
         """What it wrote to stderr, for the message when it did not start."""
         ...
 
+    def autopsy(self) -> tuple[str, str]:
+        """Why it is gone: the program's failure (`crashed`, `out-of-memory`) and a sentence.
+
+        Raises:
+            SandboxLostError: when the program had no part in it.
+        """
+        ...
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
