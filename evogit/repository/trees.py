@@ -7,7 +7,7 @@ import os
 import re
 import tarfile
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import pygit2
@@ -115,10 +115,29 @@ class Trees:
 
     def tar(self, tree: str, wanted: Callable[[str], bool]) -> bytes:
         """The wanted files and links as an uncompressed tar archive, the same bytes for the same tree."""
+        return self._archive(entry for entry in self.entries(tree) if wanted(entry.path))
+
+    def changes(self, base: str, tree: str, wanted: Callable[[str], bool]) -> tuple[bytes, tuple[str, ...]]:
+        """What makes `tree` of `base`: an archive of what is new or differs, as `tar` makes it, and paths to remove.
+
+        What turns from a file into a link or the other way is in both. Folders that are equal are not read.
+        """
+        changed, removed = list[TreeEntry](), list[str]()
+        for delta in self._tree(base).diff_to_tree(self._tree(tree)).deltas:
+            old, new = _side(delta.old_file), _side(delta.new_file)
+            if not wanted(new.path):
+                continue
+            if delta.status != pygit2.enums.DeltaStatus.DELETED:
+                changed.append(new)
+            elif old.mode != GITLINK:  # submodules never were in the archive
+                removed.append(old.path)
+        return self._archive(changed), tuple(removed)
+
+    def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
-            for entry in self.entries(tree):
-                if entry.mode != GITLINK and wanted(entry.path):
+            for entry in entries:
+                if entry.mode != GITLINK:
                     self._add_to_tar(archive, entry)
         return buffer.getvalue()
 
@@ -195,6 +214,10 @@ class Trees:
         if not isinstance(found, pygit2.Tree):
             raise RepositoryError(f"expected the tree {tree}; the repository lacks it (a partial clone?)")
         return found
+
+
+def _side(file: pygit2.DiffFile) -> TreeEntry:
+    return TreeEntry(os.fsdecode(file.raw_path), int(file.mode), str(file.id))
 
 
 class _Leaf(NamedTuple):

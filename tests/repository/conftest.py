@@ -21,10 +21,11 @@ def repository(tmp_path: Path) -> Repository:
 def git(repository: Repository) -> Git:
     """The git command on that repository, strict about its exit code."""
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, input: str | None = None) -> str:
         done = subprocess.run(
             ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *arguments],
             cwd=repository.path,
+            input=input,
             capture_output=True,
             text=True,
             check=False,

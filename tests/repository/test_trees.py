@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import io
+import random
 import subprocess
 import tarfile
+import time
 import tracemalloc
+from collections.abc import Mapping
 
 import pytest
 
@@ -93,6 +96,107 @@ def test_names_that_are_not_text_ride_along(repository: Repository, git) -> None
     done = subprocess.run(["git", "mktree"], cwd=repository.path, input=listing, capture_output=True, check=True)
     changed = repository.trees.write(done.stdout.decode().strip(), {"x": b"1"})
     assert "na\\357ve" in git("ls-tree", changed)
+
+
+A, B = ("100644", b"a\n"), ("100644", b"b\n")
+PROGRAM, LINK, MODULE = ("100755", b"a\n"), ("120000", b"other"), ("160000", b"")
+Content = Mapping[str, tuple[str, bytes]]
+
+
+def made(git, files: Content) -> str:
+    """The tree of these files: path -> mode and content."""
+    git("read-tree", "--empty")
+    for path, (mode, content) in files.items():
+        blob = "1" * 40 if mode == "160000" else git("hash-object", "-w", "--stdin", input=content.decode()).strip()
+        git("update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
+    return git("write-tree").strip()
+
+
+def unpacked(packed: bytes) -> dict[str, tuple[bytes, int, str, bytes]]:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        return {
+            member.name: (member.type, member.mode, member.linkname, file.read() if file else b"")
+            for member in archive
+            for file in [archive.extractfile(member) if member.isreg() else None]
+        }
+
+
+def is_shown(path: str) -> bool:
+    return not path.startswith("secret")
+
+
+def check_changes(repository: Repository, base: str, tree: str) -> tuple[set[str], set[str]]:
+    """Changes of a whole archive must give the other whole archive; returns what was changed and removed."""
+    packed, removed = repository.trees.changes(base, tree, is_shown)
+    changed, files = unpacked(packed), unpacked(repository.trees.tar(base, is_shown))
+    for path in removed:
+        del files[path]
+    assert files | changed == unpacked(repository.trees.tar(tree, is_shown))
+    return set(changed), set(removed)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed", "removed"),
+    [
+        ({"x": A}, {"x": A}, "", ""),
+        ({"x": A}, {"x": B}, "x", ""),
+        ({"x": A, "y": A}, {"x": A, "z/z": A}, "z/z", "y"),
+        ({"x": A}, {"x": PROGRAM}, "x", ""),
+        ({"x": A}, {"x": LINK}, "x", "x"),
+        ({"x": LINK}, {"x": PROGRAM}, "x", "x"),
+        ({"x": LINK}, {"x": ("120000", b"elsewhere")}, "x", ""),
+        ({"x": A}, {"x/y": A, "x/z": B}, "x/y x/z", "x"),
+        ({"x/y": A, "x/z/z": B}, {"x": A}, "x", "x/y x/z/z"),
+        ({"x/y": A, "x.y": A, "x0": A}, {"x": LINK, "x.y": B}, "x x.y", "x/y x0"),
+        ({"x": A}, {"x": MODULE, "y": MODULE}, "", "x"),
+        ({"x": MODULE, "y": MODULE}, {"x": A}, "x", ""),
+        ({"secret": A, "x": A}, {"secret": B, "x": B}, "x", ""),
+        ({"secrets/a": A, "y": A}, {"y": A, "secret": B}, "", ""),
+        ({"x": A}, {"secret/x": A}, "", "x"),
+        ({"secret/x": A}, {"x": A}, "x", ""),
+        ({"n\u00e4h\u200b\t.py": A}, {"n\u00e4h\u200b\t.py": B}, "n\u00e4h\u200b\t.py", ""),
+    ],
+)
+def test_changes_make_one_archive_of_another(
+    repository: Repository, git, old: Content, new: Content, changed: str, removed: str
+) -> None:
+    found = check_changes(repository, made(git, old), made(git, new))
+    assert found == (set(changed.split(" ")) - {""}, set(removed.split(" ")) - {""})
+
+
+def test_changes_between_any_two_trees(repository: Repository, git) -> None:
+    rng = random.Random(3)
+    paths = ["a", "a/b", "a/b/c", "a/d", "b", "b-a", "b/a", "secret", "secret/a", "c.py", "c"]
+    trees = []
+    for _ in range(12):
+        drawn = rng.sample(paths, 5)
+        leaves = [path for path in drawn if not any(other.startswith(path + "/") for other in drawn)]
+        trees.append(made(git, {path: rng.choice([A, B, PROGRAM, LINK, MODULE]) for path in leaves}))
+    for base in trees:
+        for tree in trees:
+            check_changes(repository, base, tree)
+
+
+def test_names_that_are_not_text_are_among_the_changes(repository: Repository, git) -> None:
+    blob = git("hash-object", "-w", "--stdin", input="x").strip()
+    listing = b"100644 blob " + blob.encode() + b"\tna\xefve\n"
+    done = subprocess.run(["git", "mktree"], cwd=repository.path, input=listing, capture_output=True, check=True)
+    odd, plain = done.stdout.decode().strip(), made(git, {"x": A})
+    assert check_changes(repository, plain, odd) == ({"na\udcefve"}, {"x"})
+    assert check_changes(repository, odd, plain) == ({"x"}, {"na\udcefve"})
+
+
+def test_changes_take_no_time_for_what_is_equal(repository: Repository) -> None:
+    names = [f"src/p{number // 250}/m{number // 25 % 10}/f{number}.py" for number in range(5000)]
+    base = repository.trees.write(None, {name: b"%d" % number for number, name in enumerate(names)})
+    times = []
+    for number in range(0, 5000, 100):  # every tree is new, as every candidate is
+        tree = repository.trees.write(base, {names[number]: b"x", names[-1 - number]: None, "new.py": b""})
+        begin = time.perf_counter()
+        packed, removed = repository.trees.changes(base, tree, is_shown)
+        times.append(time.perf_counter() - begin)
+        assert (set(unpacked(packed)), removed) == ({names[number], "new.py"}, (names[-1 - number],))
+    assert sorted(times)[len(times) // 2] < 0.005, "the whole archive takes 0.2 to 0.4 s"
 
 
 @pytest.mark.slow

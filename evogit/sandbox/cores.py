@@ -1,0 +1,84 @@
+"""One core for candidates whose time is measured (`exclusive = true`), and everybody else kept off it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from evogit.core import SandboxError
+
+TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+
+
+def exclusive_core() -> int:
+    """The core that exclusive sessions are pinned to: the last one that this process may use.
+
+    A provider asks when it is made, as its process keeps off that core afterwards.
+
+    Raises:
+        SandboxError: where there is only one core, or no way to choose one.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        raise SandboxError("exclusive = true needs Linux, where a process can be pinned to a core; leave it out here")
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2:
+        raise SandboxError(
+            "exclusive = true needs a core for the candidate and another one for everybody else, but this process may "
+            f"use core {min(cores)} alone; give it more, or leave exclusive out of task.toml"
+        )
+    return max(cores)
+
+
+@contextlib.contextmanager
+def kept_free(core: int) -> Iterator[None]:
+    """Keep this process, and what it starts meanwhile, off a core, and off the other threads of the same silicon."""
+    cores = os.sched_getaffinity(0)
+    _move(cores - _siblings(core) or cores - {core})
+    try:
+        yield
+    finally:
+        _move(cores)
+
+
+@contextlib.contextmanager
+def turn() -> Iterator[None]:
+    """Wait until no other exclusive evaluation of this user runs on this machine, and let none begin meanwhile.
+
+    Raises:
+        SandboxError: when the cache folder does not take the lock.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    file = cache / "evogit" / f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SandboxError(
+            f"expected to write {file}, where exclusive evaluations wait for each other: {error}; "
+            "name a folder of yours with XDG_CACHE_HOME"
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _move(cores: set[int]) -> None:
+    """Let all threads of this process run on these cores alone; new threads and processes inherit that."""
+    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208  names are all that is needed
+        with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+            os.sched_setaffinity(int(thread), cores)
+
+
+def _siblings(core: int) -> set[int]:
+    """The logical cores that share one physical core, this one included."""
+    try:
+        listed = Path(TOPOLOGY.format(core)).read_text()
+    except OSError:
+        return {core}
+    ranges = [[int(end) for end in part.split("-")] for part in listed.strip().split(",")]
+    return {number for first, *last in ranges for number in range(first, (last or [first])[0] + 1)}
