@@ -8,6 +8,7 @@ import sys
 FRAME = struct.Struct(">II")
 LENGTH = struct.Struct(">I")
 CHUNK = 1 << 16
+HOST_GONE = 3  # exit code
 
 
 class Broken(Exception):
@@ -37,7 +38,7 @@ def receive():
     """The next request of the host; the host closing the pipe is the end."""
     lengths = read_exactly(0, FRAME.size)
     if len(lengths) < FRAME.size:
-        sys.exit()
+        sys.exit(HOST_GONE)
     header, body = FRAME.unpack(lengths)
     return json.loads(read_exactly(0, header)), read_exactly(0, body)
 

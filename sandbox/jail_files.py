@@ -9,21 +9,75 @@ from jail_bytes import Broken, read_exactly, write_all
 
 
 def unpack(folder, entries, body):
-    """Write `[path, kind, size]` entries; symbolic links come last, so that nothing is written through one."""
-    position, links = 0, []
-    for path, kind, size in entries:
+    """Write `[path, kind, size, mtime]` entries into a folder in which no program runs yet; mtime 0 is now.
+
+    Symbolic links come last, so that nothing is written through one.
+    """
+    position, links, known = 0, [], {""}
+    for path, kind, size, mtime in entries:
         content, position = body[position : position + size], position + size
+        parent = path if kind == "folder" else path.rpartition("/")[0]
+        if parent not in known:
+            os.makedirs(f"{folder}/{parent}", exist_ok=True)  # noqa: PTH103 - pathlib is slow to import
+            known.add(parent)
         if kind == "link":
             links.append((path, content))
-        elif kind == "folder":
-            os.close(open_folder(folder, path.split("/")))
-        else:
-            write_file(folder, path, content, 0o755 if kind == "executable" else 0o644)
+        elif kind != "folder":
+            mode = 0o755 if kind == "executable" else 0o644
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{folder}/{path}")  # noqa: PTH108
+            fd = os.open(f"{folder}/{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            write_all(fd, content)
+            if mtime:
+                os.utime(fd, (mtime, mtime))
+            os.close(fd)
     for path, target in links:
-        *parents, name = path.split("/")
-        parent = open_folder(folder, parents)
-        os.symlink(target, os.fsencode(name), dir_fd=parent)
-        os.close(parent)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{folder}/{path}")  # noqa: PTH108
+        os.symlink(target, os.fsencode(f"{folder}/{path}"))  # noqa: PTH211
+
+
+def remove(folder, paths):
+    """Remove files from a folder in which no program runs yet, and the folders that this empties."""
+    for path in paths:
+        os.unlink(f"{folder}/{path}")  # noqa: PTH108
+        while path := path.rpartition("/")[0]:
+            try:
+                os.rmdir(f"{folder}/{path}")  # noqa: PTH106
+            except OSError:
+                break
+
+
+def pack(folder, most):
+    """Entries and contents of a whole folder, as `unpack` takes them, of `most` bytes in all."""
+    entries, contents = [], []
+    for top, folders, names in os.walk(folder):
+        at = top[len(folder) + 1 :] + "/" if len(top) > len(folder) else ""
+        for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114
+            kind, content, about = read_entry(f"{top}/{name}", most)
+            if kind:
+                entries.append([at + name, kind, len(content), int(about.st_mtime)])
+                contents.append(content)
+                most -= len(content)
+        if at and not folders and not names:
+            entries.append([at[:-1], "folder", 0, 0])
+    return entries, b"".join(contents)
+
+
+def read_entry(path, most):
+    """Kind, content and status of a file or link; no kind for what is neither."""
+    about = os.lstat(path)
+    if stat.S_ISLNK(about.st_mode):
+        return "link", os.fsencode(os.readlink(path)), about  # noqa: PTH115
+    if not stat.S_ISREG(about.st_mode):
+        return "", b"", about
+    if about.st_size > most:
+        raise Broken("output-limit", f"its folder has more than the bytes allowed, at {path}")
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        return "executable" if about.st_mode & 0o100 else "file", read_exactly(fd, about.st_size), about
+    finally:
+        os.close(fd)
 
 
 def write_files(folder, entries, body):

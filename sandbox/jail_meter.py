@@ -15,11 +15,15 @@ libc = ctypes.CDLL(None)
 
 
 class Meter:
-    """Adds up CPU seconds, bytes of memory and disk, and tasks of all processes of the session, from /proc."""
+    """Adds up CPU seconds, bytes of memory and disk, and tasks of all processes of the session, from /proc.
 
-    def __init__(self, box):
-        self.box = box
-        self.own_disk = os.path.ismount(box)
+    `disks` are the file systems that it writes to, or one folder. `killed`: the kernel ended one for want of memory.
+    """
+
+    def __init__(self, *disks):
+        self.disks = disks
+        self.own_disk = os.path.ismount(disks[0])
+        self.killed = False
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.taken = self.cost = 0.0
         self.counted_once = self.lowest = 0
@@ -37,7 +41,7 @@ class Meter:
         self.lost = max(self.lost, self.cpu - total)
         self.cpu = total + self.lost
         self.tasks = sum(int(fields[17]) for fields in processes.values())
-        self.disk, self.inodes = self._written()
+        self.disk, self.inodes = self.written()
         self.memory = self._total(processes, self._resident)
         self.taken = time.monotonic()
         self.cost = self.taken - began
@@ -70,12 +74,19 @@ class Meter:
             return 0
         return largest(pid, fields, "smaps_rollup", ("Pss_Anon", "SwapPss")) or self._resident(pid, fields)
 
-    def _written(self):
+    def written(self):
+        """Bytes and files that the session wrote."""
         if self.own_disk:
-            disk = os.statvfs(self.box)
-            return (disk.f_blocks - disk.f_bfree) * disk.f_frsize, disk.f_files - disk.f_ffree
-        sizes = [disk_size(f"{top}/{name}") for top, _, names in os.walk(self.box) for name in names]
+            bytes_, files = zip(*map(used, self.disks), strict=True)
+            return sum(bytes_), sum(files)
+        sizes = [disk_size(f"{top}/{name}") for top, _, names in os.walk(self.disks[0]) for name in names]
         return sum(sizes), len(sizes)
+
+
+def used(disk):
+    """Bytes and files on a file system."""
+    about = os.statvfs(disk)
+    return (about.f_blocks - about.f_bfree) * about.f_frsize, about.f_files - about.f_ffree
 
 
 def descendants():

@@ -42,11 +42,11 @@ class Capture:
 class Process:
     """A child of the supervisor: a pipe into it, and pipes for its replies, stdout and stderr."""
 
-    def __init__(self, body, folder, limits, stdout, stderr):
+    def __init__(self, body, folder, limits, stdout, stderr, become):
         pipes = [os.pipe() for _ in range(4)]
         self.pid = os.fork()
         if self.pid == 0:
-            become_program(body, folder, limits, pipes)
+            become_program(body, folder, limits, pipes, become)
         (into, self.into), (self.reply, reply), (self.out, out), (self.err, err) = pipes
         for fd in (into, reply, out, err):
             os.close(fd)
@@ -141,8 +141,8 @@ class Process:
         self.reading.clear()
 
 
-def become_program(body, folder, limits, pipes):
-    """In the new process: give up what is the supervisor's, then be the program. Never returns."""
+def become_program(body, folder, limits, pipes, become):
+    """In the new process: give up what is the supervisor's, `become` somebody else, be the program. Never returns."""
     try:
         (into, _), (_, reply), (_, out), (_, err) = pipes
         os.fchdir(folder)
@@ -152,6 +152,7 @@ def become_program(body, folder, limits, pipes):
         for first, end in ((3, low), (low + 1, high), (high + 1, CHUNK)):
             os.closerange(first, end)
         restrict(limits)
+        become()
         prctl(SET_DUMPABLE, 1)
         body(into, reply)
     finally:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from evogit.core import SandboxError
 
-Entry = tuple[str, str, int]
-"""Path, kind (file, executable, link, folder) and size in bytes of the content; that of a link is its target."""
+Entry = tuple[str, str, int, int]
+"""Path, kind (file, executable, link, folder), size in bytes of the content (that of a link is its target), and when
+it was last changed in seconds since 1970; 0 stands for now."""
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
@@ -24,6 +26,29 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     return archive.getvalue()
 
 
+def archive_of(entries: Sequence[Entry], contents: bytes) -> bytes:
+    """A tar archive of a list of entries, the inverse of `entries_of`.
+
+    Raises:
+        SandboxError: when a path would leave the folder.
+    """
+    check_paths([path for path, kind, *_ in entries if kind != "folder"])
+    archive, position = io.BytesIO(), 0
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path, kind, size, changed in entries:
+            content, position = contents[position : position + size], position + size
+            member = tarfile.TarInfo(path)
+            member.mtime, member.mode = changed, 0o755 if kind in ("executable", "folder") else 0o644
+            if kind == "link":
+                member.type, member.linkname = tarfile.SYMTYPE, os.fsdecode(content)
+            elif kind == "folder":
+                member.type = tarfile.DIRTYPE
+            else:
+                member.size = size
+            tar.addfile(member, io.BytesIO(content) if member.isreg() else None)
+    return archive.getvalue()
+
+
 def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:
     """List an archive of regular files, folders and symbolic links.
 
@@ -34,14 +59,14 @@ def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:
     contents: list[bytes] = []
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
-            for path, kind, content in _members(tar):
-                entries.append((path, kind, len(content)))
+            for path, kind, content, changed in _members(tar):
+                entries.append((path, kind, len(content), changed))
                 contents.append(content)
     except tarfile.TarError as error:
         raise SandboxError(
             f"expected a tar archive of the candidate's files, got one that is broken: {error}"
         ) from error
-    check_paths([path for path, kind, _ in entries if kind != "folder"])
+    check_paths([path for path, kind, *_ in entries if kind != "folder"])
     return entries, b"".join(contents)
 
 
@@ -62,16 +87,16 @@ def check_paths(paths: Sequence[str]) -> None:
             raise SandboxError(f"expected a folder above {path!r}, got a file or link")
 
 
-def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, str, bytes]]:
+def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, str, bytes, int]]:
     for member in tar:
         path = member.name.removeprefix("./").rstrip("/")
         if member.isdir() and path in ("", "."):
             continue
         if member.isdir():
-            yield path, "folder", b""
+            yield path, "folder", b"", 0
         elif member.issym():
-            yield path, "link", member.linkname.encode("utf-8", "surrogateescape")
+            yield path, "link", member.linkname.encode("utf-8", "surrogateescape"), 0
         elif member.isreg() and (file := tar.extractfile(member)):
-            yield path, "executable" if member.mode & 0o100 else "file", file.read()
+            yield path, "executable" if member.mode & 0o100 else "file", file.read(), int(member.mtime)
         else:
             raise SandboxError(f"expected files, folders and symbolic links, got another kind of member: {path!r}")

@@ -6,14 +6,12 @@ import logging
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from evogit.content import content
-from evogit.sandbox import Files, Limits, Session
 from evogit.sandbox.interpreter import choose, environment, prepare
+from evogit.sandbox.pool import Pool, Start
 from evogit.sandbox.process import JailProcess
-from evogit.sandbox.session import SupervisedSession
 
 logger = logging.getLogger(__name__)
 
@@ -37,21 +35,17 @@ class Bare:
         logger.warning("sandbox none: candidates run without any isolation, with all rights of your account")
         self._folder = content("sandbox")
         self._python = prepare(*choose(privileged=False), self._folder)
+        self._pool = Pool(self._spawn, sessions=1)
+        self.open, self.close = self._pool.open, self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find: interpreter, libraries, supervisor."""
         return f"none:{self._python.digest[:32]}"
 
-    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
-        """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
-
-        Raises:
-            SandboxError: when the supervisor does not start.
-        """
+    def _spawn(self, start: Start) -> JailProcess:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
-        command = [str(self._python.path), "-s", "-S", "-B", str(self._folder / "jail_main.py"), str(box)]
-        jail = JailProcess(command, environment=environment(self._python.path, str(box)), cleanup=lambda: _remove(box))
-        return SupervisedSession(jail, files, limits, preload)
+        command = [str(self._python.path), "-s", "-S", "-B", str(self._folder / "jail_main.py"), "plain", str(box)]
+        return JailProcess(command, environment=environment(self._python.path, str(box)), cleanup=lambda: _remove(box))
 
 
 def _remove(folder: Path) -> None:

@@ -13,14 +13,16 @@ from typing import IO
 
 from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
-from evogit.sandbox import Files, Limits, Session
+from evogit.sandbox import Environment
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
+from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.seccomp import compile_filter
-from evogit.sandbox.session import SupervisedSession
 
+CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_DAC_OVERRIDE")
+"""What the supervisor needs to mount, to switch on a loopback interface and to lay files over others."""
 SLACK = 1 << 20
-"""Bytes of the writable disk above the limit, as in the supervisor: a full disk shows as more than the limit."""
+"""Bytes above what is needed, for small files and folders."""
 USERS = range(1 << 24, 1 << 30)
 """User ids for sandboxes of a root engine: above those of people, services and the usual id ranges of containers."""
 DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
@@ -35,14 +37,15 @@ ACCOUNTS = {
 
 
 class Bubblewrap:
-    """The provider `bubblewrap`: one jail per session."""
+    """The provider `bubblewrap`: warm workers that give each session new namespaces."""
 
     name = "bubblewrap"
 
-    def __init__(self, rng: random.Random | None = None) -> None:
+    def __init__(self, environment: Environment | None = None, rng: random.Random | None = None) -> None:
         """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
 
         Args:
+            environment: what programs need.
             rng: chooses the user ids of sandboxes when the engine is root; unpredictable by default.
 
         Raises:
@@ -51,52 +54,54 @@ class Bubblewrap:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError("bubblewrap is not installed (Debian: apt-get install bubblewrap)")
-        self._bwrap = bwrap
+        self._bwrap, self._environment = bwrap, environment or Environment()
         self._rng = rng or random.SystemRandom()
         self._privileged = os.geteuid() == 0
         folder = content("sandbox")
-        self._filter = compile_filter(folder / "seccomp.json")
         self._python = prepare(*choose(privileged=self._privileged), folder)
+        sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
+        self._pool = Pool(self._spawn, compile_filter(folder / "seccomp.json"), sessions)
+        self.open, self.close = self._pool.open, self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
         return f"bubblewrap:{self._python.digest[:32]}"
 
-    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
-        """Start a session on the tar archive `files`; `preload` names modules imported before the candidate's code.
-
-        Raises:
-            SandboxError: when bubblewrap cannot do it.
-        """
-        data = [self._filter, *self._python.modules.values(), *ACCOUNTS.values()]
+    def _spawn(self, start: Start) -> JailProcess:
+        data = [*self._python.modules.values(), *ACCOUNTS.values()]
         with ExitStack() as stack:
             fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
-            jail = JailProcess(
-                [self._bwrap, *_arguments(self._python, limits, fds)],
+            return JailProcess(
+                [self._bwrap, *_arguments(self._python, start, fds)],
                 environment={},
                 user=self._rng.choice(USERS) if self._privileged else None,
                 pass_fds=fds,
             )
-        return SupervisedSession(jail, files, limits, preload)
 
 
-def _arguments(python: Interpreter, limits: Limits, data: list[int]) -> Iterator[str]:
-    """Command line of bubblewrap; `data` are the descriptors of filter, supervisor and accounts, in this order.
+def _arguments(python: Interpreter, start: Start, data: list[int]) -> Iterator[str]:
+    """Command line of bubblewrap; `data` are the descriptors of supervisor and accounts, in this order.
 
-    Not `--die-with-parent`: bubblewrap's inner half waits forever when its outer half ends while it sets the jail up,
-    so that a killed engine left a process behind in one of 30 cases. The supervisor ends when its pipe is closed.
+    The supervisor keeps what it needs to make namespaces, in a user namespace of its own, and gives it up in each of
+    them. Not `--die-with-parent`: bubblewrap's inner half waits forever when its outer half ends while it sets the
+    jail up, so that a killed engine left a process behind in one of 30 cases. The supervisor ends when its pipe is
+    closed.
     """
     fds = map(str, data)
     yield from ("--unshare-all", "--new-session", "--as-pid-1")
-    yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box", "--clearenv", "--seccomp", next(fds))
+    for capability in CAPABILITIES:
+        yield from ("--cap-add", capability)
+    yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box", "--clearenv")
     for name, value in environment(python.path, "/box").items():
         yield from ("--setenv", name, value)
     yield from _system(python)
     for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
         yield from ("--ro-bind-data", next(fds), path)
-    yield from ("--proc", "/proc", "--perms", "0700", "--size", str(limits.disk + SLACK), "--tmpfs", "/box")
-    yield from ("--symlink", "box/tmp", "/tmp", "--remount-ro", "/", "--chdir", "/box", "--")
-    yield from (str(python.path), "-s", "-S", "-B", "/supervisor/jail_main.pyc", "/box")
+    yield from ("--proc", "/proc", "--dir", "/box", "--dir", "/upper", "--symlink", "box/tmp", "/tmp")
+    if start.base:
+        yield from ("--perms", "0755", "--size", str(2 * len(start.base.archive) + SLACK), "--tmpfs", "/base")
+    yield from ("--remount-ro", "/", "--chdir", "/box", "--")
+    yield from (str(python.path), "-s", "-S", "-B", "/supervisor/jail_main.pyc", "namespaces", "/box")
 
 
 def _system(python: Interpreter) -> Iterator[str]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import signal
+import socket
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self, cast, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self, cast
 
-from evogit.core import SandboxError
+from evogit.core import SandboxLostError
 from evogit.sandbox import Breach, Completed, Limits, Reply, Usage
-from evogit.sandbox.archive import check_paths, entries_of
+from evogit.sandbox.answers import MARKER, NOTHING, Answer, checked
+from evogit.sandbox.archive import archive_of, check_paths
+from evogit.sandbox.tunnel import POLL, carried
 from evogit.sandbox.wire import LostError, Wire
 
-PROTOCOL = 1
 GRACE = 5.0
 """Seconds that the supervisor has, beyond a request's own limit, before it counts as hung."""
 STARTUP = 60.0
 """Seconds for unpacking and preloading."""
-NOTHING = Usage(wall=0.0, cpu=0.0, memory=0)
-MARKER = 64
-"""Bytes that cut output may be longer than the limit, for the marker."""
+BATCH, BATCH_BYTES = 256, 1 << 20
+"""Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
+CLOSED = Answer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
 
 class Jail(Protocol):
@@ -46,51 +48,88 @@ class Jail(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A supervisor's answer to a request, checked."""
-
-    failure: str = ""
-    detail: str = ""
-    usage: Usage
-    code: int | None = None
-    out: tuple[str, ...] = ()
-    parts: tuple[bytes, ...] = (b"", b"", b"")
-
-
 class SupervisedSession:
     """Keeps the contract of `Session`."""
 
-    def __init__(self, jail: Jail, files: bytes, limits: Limits, preload: Sequence[str]) -> None:
-        self._jail, self._limits = jail, limits
+    def __init__(
+        self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
+    ) -> None:
+        """Open a session on a supervisor that has none.
+
+        Args:
+            jail: the supervisor.
+            limits: those that it was started with.
+            release: takes the jail back, and is told whether it still works.
+            files: the request `open` and its body.
+
+        Raises:
+            SandboxLostError: when the sandbox went away, and the program had no part in it.
+        """
+        self._jail, self._limits, self._release = jail, limits, release
         self._stdout, self._stderr = bytearray(), bytearray()
-        self._ended = ""
-        self._spent = 0.0
-        try:
-            self._greet(files, preload)
-        except BaseException:
-            jail.kill()
-            raise
+        self._ended: Answer | None = None
+        self._lost = False
+        self._lock = threading.Lock()
+        self.usage = NOTHING
+        self._exchange(*files, time.monotonic() + STARTUP, 0)
 
     def call(
         self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
     ) -> Reply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
         body = b'{"target":%s,"arguments":%s}' % (json.dumps(target).encode(), arguments)
-        answer = self._ask({"do": "call", "fresh": fresh}, body, wall, cpu)
+        answer = self._ask({"do": "call", "fresh": fresh}, body, wall=wall, cpu=cpu)
         value, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
         failure = cast(Any, answer.failure)
         return Reply(value=value, failure=failure, detail=answer.detail, usage=answer.usage)
 
-    def stream(self, target: str, items: Iterator[bytes], *, wall: float | None = None) -> Iterator[Reply]:
-        """Call `target` once per JSON item, lazily; a failure is the last reply."""
+    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[Reply]:
+        """Call `target` once per JSON item; a failure is the last reply.
+
+        Items of a list or tuple are sent ahead, and the supervisor shows them to the program one at a time; those of
+        any other iterable are not even made before the reply to the last one was taken.
+        """
+        if isinstance(items, list | tuple):
+            yield from self._feed(target, items, wall)
+            return
         for item in items:
             reply = self.call(target, b'{"args":[%s]}' % item, wall=wall)
             yield reply
             if reply.failure:
                 return
+
+    def _feed(self, target: str, items: Sequence[bytes], wall: float | None) -> Iterator[Reply]:
+        """Batches that start small, so that the first replies come soon."""
+        first, most = 0, 8
+        while first < len(items):
+            batch: list[bytes] = []
+            size = 0
+            for item in items[first : first + most]:
+                if batch and size + len(item) > BATCH_BYTES:
+                    break
+                batch.append(item)
+                size += len(item)
+            for reply in self._fed(target, batch, first, len(items), wall):
+                yield reply
+                if reply.failure:
+                    return
+            first, most = first + len(batch), min(BATCH, 2 * most)
+
+    def _fed(self, target: str, batch: list[bytes], first: int, of: int, wall: float | None) -> Iterator[Reply]:
+        call = f'{{"target":{json.dumps(target)},"arguments":{{"args":['
+        left = max(0.0, self._limits.total - self.usage.wall)
+        request = {"do": "feed", "call": call, "sizes": list(map(len, batch)), "first": first + 1, "of": of}
+        longest = min(left + GRACE, len(batch) * (wall or self._limits.wall))
+        answer = self._ask({**request, "total": left}, b"".join(batch), wall=wall, longest=longest)
+        *values, stdout, stderr = answer.parts
+        self._stdout += stdout
+        self._stderr += stderr
+        for value, usage in zip(values[:-1], answer.usages[:-1], strict=True):
+            yield Reply(value=value, usage=usage)
+        failure = cast(Any, answer.failure)
+        yield Reply(value=values[-1], failure=failure, detail=answer.detail, usage=answer.usages[-1])
 
     def run(
         self,
@@ -113,17 +152,46 @@ class SupervisedSession:
         check_paths(list(out))
         sizes = [(path, len(content)) for path, content in files.items()]
         request = {"do": "run", "argv": list(argv), "files": sizes, "out": list(out)}
-        answer = self._ask(request, b"".join([*files.values(), stdin]), wall, None)
+        answer = self._ask(request, b"".join([*files.values(), stdin]), wall=wall)
         return _completed(answer, out)
+
+    def start(self, argv: Sequence[str]) -> Reply:
+        """Run a command in the candidate's folder and leave it running; its output is the session's."""
+        return _reply(self._ask({"do": "start", "argv": list(argv)}))
+
+    def connect(self, port: int, *, patience: float) -> socket.socket | Reply:
+        """A stream to a port of the loopback interface inside, which may take `patience` seconds to listen.
+
+        Returns:
+            A connected socket of this process, whose bytes a thread carries to and fro; or the failure.
+        """
+        until = time.monotonic() + patience
+        while True:
+            answer = self._ask({"do": "connect", "port": port})
+            if answer.failure:
+                return _reply(answer)
+            if answer.tunnel is not None:
+                return carried(answer.tunnel, self._ask)
+            if time.monotonic() >= until:
+                detail = f"nothing listens on port {port} after {patience:g} s"
+                return Reply(failure="timeout", detail=detail, usage=answer.usage)
+            time.sleep(POLL)
+
+    def pack(self, most: int) -> tuple[Reply, bytes]:
+        """A tar archive of the candidate's whole folder, of `most` bytes; ends what runs in the session."""
+        answer = self._ask({"do": "pack", "most": most}, longest=STARTUP, most=most)
+        return _reply(answer), archive_of(answer.entries, answer.parts[0]) if not answer.failure else b""
 
     def output(self) -> tuple[bytes, bytes]:
         """Stdout and stderr of the session's call processes so far, capped, with the cut marked."""
         return bytes(self._stdout), bytes(self._stderr)
 
     def close(self) -> None:
-        """Kill everything in the session and remove it."""
-        self._ended = self._ended or "the session was closed"
-        self._jail.kill()
+        """End everything in the session, and have its traces removed."""
+        with self._lock:
+            if self._ended is not CLOSED or self._lost:
+                self._ended, lost, self._lost = CLOSED, self._lost, False
+                self._release(not lost)
 
     def __enter__(self) -> Self:
         return self
@@ -131,93 +199,65 @@ class SupervisedSession:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _greet(self, files: bytes, preload: Sequence[str]) -> None:
-        entries, body = entries_of(files)
-        request = {"limits": dataclasses.asdict(self._limits), "files": entries, "preload": list(preload)}
-        deadline = time.monotonic() + STARTUP
-        try:
-            hello, _ = self._jail.wire.receive(0, deadline=deadline)
-            if hello.get("protocol") != PROTOCOL:
-                raise SandboxError(f"expected a supervisor of protocol {PROTOCOL}, got {hello}; rebuild the sandbox")
-            self._jail.wire.send(request, body, deadline=deadline)
-            self._jail.wire.receive(0, deadline=deadline)
-        except (LostError, TimeoutError, ValueError) as error:
-            said = clean(self._jail.complaint()).strip() or str(error) or f"no answer in {STARTUP:g} s"
-            raise SandboxError(f"the sandbox did not start: {said}") from error
+    def _ask(
+        self,
+        request: dict[str, Any],
+        body: bytes = b"",
+        *,
+        wall: float | None = None,
+        cpu: float | None = None,
+        longest: float | None = None,
+        most: int = 0,
+    ) -> Answer:
+        """Send a request and take its answer, waiting `longest` (default: `wall`) and a little more.
 
-    def _ask(self, request: dict[str, Any], body: bytes, wall: float | None, cpu: float | None) -> Answer:
-        if self._ended:
-            return Answer(failure="crashed", detail=f"not done: {self._ended}", usage=NOTHING)
-        if self._spent > self._limits.total:
-            return Answer(failure="timeout", detail=f"took {self._limits.total:g} s in all", usage=NOTHING)
-        began = time.monotonic()
-        answer = self._exchange(request, body, wall or self._limits.wall, cpu or self._limits.cpu)
-        self._spent += time.monotonic() - began
-        return answer
+        Raises:
+            SandboxLostError: when the sandbox went away, and the program had no part in it.
+        """
+        wall, limits = wall or self._limits.wall, self._limits
+        with self._lock:
+            if self._ended:
+                return self._ended
+            if self.usage.wall > limits.total:
+                return Answer(failure="timeout", detail=f"took {limits.total:g} s in all", usage=NOTHING)
+            began = time.monotonic()
+            most = max(most, limits.reply) + 2 * (limits.output + MARKER)
+            message = {**request, "wall": wall, "cpu": cpu or limits.cpu}
+            answer = self._exchange(message, body, began + (longest or wall) + GRACE, most)
+            used = self.usage
+            self.usage = Usage(
+                wall=used.wall + time.monotonic() - began,
+                cpu=used.cpu + sum(each.cpu for each in answer.usages),
+                memory=max(used.memory, *(each.memory for each in answer.usages)),
+            )
+            return answer
 
-    def _exchange(self, request: dict[str, Any], body: bytes, wall: float, cpu: float) -> Answer:
-        limits, began = self._limits, time.monotonic()
+    def _exchange(self, message: dict[str, Any], body: bytes, deadline: float, most: int) -> Answer:
         try:
-            deadline = began + wall + GRACE
-            self._jail.wire.send({**request, "wall": wall, "cpu": cpu}, body, deadline=deadline)
-            most = limits.reply + 2 * (limits.output + MARKER)
+            self._jail.wire.send(message, body, deadline=deadline)
             return checked(*self._jail.wire.receive(most, deadline=deadline))
         except TimeoutError:
-            return self._lost("timeout", "the sandbox stopped answering and was killed", began)
-        except (LostError, ValueError) as error:
-            return self._lost("crashed", f"the program brought its sandbox down: {error}", began)
-
-    def _lost(self, failure: str, sentence: str, began: float) -> Answer:
-        """The program gets the blame: a supervisor fails only when something makes it."""
-        self._ended = sentence
+            failure, sentence = "timeout", "the sandbox stopped answering and was killed"
+        except ValueError as error:
+            failure, sentence = "crashed", f"the program brought its sandbox down: {error}"
+        except LostError:
+            failure, sentence = self._blamed()
+        self._lost = True
+        self._ended = Answer(failure=failure, detail=sentence, usage=NOTHING)
         self._jail.kill()
-        usage = Usage(wall=time.monotonic() - began, cpu=0.0, memory=0)
-        return Answer(failure=failure, detail=sentence, usage=usage)
+        return self._ended
+
+    def _blamed(self) -> tuple[str, str]:
+        try:
+            return self._jail.autopsy()
+        except SandboxLostError:
+            self._lost, self._ended = True, CLOSED
+            self._jail.kill()
+            raise
 
 
-def checked(header: dict[str, Any], body: bytes) -> Answer:
-    """Take an answer apart.
-
-    Raises:
-        ValueError: when anything in it is not as the protocol has it.
-    """
-    failure, detail = header.get("failure", ""), header.get("detail", "")
-    if failure not in ("", "crashed", "invalid", *get_args(Breach)) or not isinstance(detail, str):
-        raise ValueError(f"expected a known failure, got {failure!r}")
-    usage = Usage(wall=_number(header, "wall"), cpu=_number(header, "cpu"), memory=int(_number(header, "memory")))
-    code = header.get("code")
-    if code is not None and type(code) is not int:
-        raise ValueError(f"expected an exit code, got {code!r}")
-    out = header.get("out", [])
-    if not isinstance(out, list) or not all(isinstance(path, str) for path in out):
-        raise ValueError(f"expected a list of paths, got {str(out)[:100]}")
-    parts = tuple(_split(header.get("sizes"), body))
-    return Answer(failure=failure, detail=clean(detail), usage=usage, code=code, out=tuple(out), parts=parts)
-
-
-def clean(text: str) -> str:
-    """Text of a program without what could drive a terminal, and not more of it than a person would read."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text[:4000])
-
-
-def _number(header: dict[str, Any], name: str) -> float:
-    number = header.get(name)
-    if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
-        raise ValueError(f"expected {name} to be a number, got {number!r}")
-    return number
-
-
-def _split(sizes: object, body: bytes) -> Iterator[bytes]:
-    if (
-        not isinstance(sizes, list)
-        or not all(type(size) is int and size >= 0 for size in sizes)
-        or sum(sizes) != len(body)
-    ):
-        raise ValueError(f"expected sizes of the parts of {len(body)} bytes, got {str(sizes)[:100]}")
-    position = 0
-    for size in sizes:
-        yield body[position : position + size]
-        position += size
+def _reply(answer: Answer) -> Reply:
+    return Reply(failure=cast(Any, answer.failure), detail=answer.detail, usage=answer.usage)
 
 
 def _completed(answer: Answer, asked: Sequence[str]) -> Completed:

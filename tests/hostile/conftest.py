@@ -14,8 +14,11 @@ from evogit.sandbox.providers import provider
 
 
 @pytest.fixture(scope="session")
-def providers() -> dict[str, Sandbox]:
-    return {name: provider(name) for name in ("bubblewrap", "none")}
+def providers() -> Iterator[dict[str, Sandbox]]:
+    found = {name: provider(name) for name in ("bubblewrap", "none")}
+    yield found
+    for sandbox in found.values():
+        sandbox.close()
 
 
 @pytest.fixture

@@ -16,8 +16,10 @@ Ask = Callable[..., Any]
 
 
 @pytest.fixture(scope="session", params=["bubblewrap", pytest.param("none", marks=pytest.mark.slow)])
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    return provider(request.param)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    found = provider(request.param)
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -1,0 +1,113 @@
+"""What a supervisor answers, checked: nothing in it is taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from evogit.sandbox import Breach, Usage
+from evogit.sandbox.archive import Entry
+
+NOTHING = Usage(wall=0.0, cpu=0.0, memory=0)
+MARKER = 64
+"""Bytes that cut output may be longer than the limit, for the marker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A supervisor's answer to a request, checked."""
+
+    failure: str = ""
+    detail: str = ""
+    usage: Usage
+    code: int | None = None
+    out: tuple[str, ...] = ()
+    parts: tuple[bytes, ...] = (b"", b"", b"")
+    shares: tuple[Usage, ...] = ()
+    tunnel: int | None = None
+    ended: bool = False
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def usages(self) -> tuple[Usage, ...]:
+        """What each of the calls used that the request stood for."""
+        return self.shares or (self.usage,)
+
+
+def checked(header: dict[str, Any], body: bytes) -> Answer:
+    """Take an answer apart.
+
+    Raises:
+        ValueError: when anything in it is not as the protocol has it.
+    """
+    failure, detail = header.get("failure", ""), header.get("detail", "")
+    if failure not in ("", "crashed", "invalid", *get_args(Breach)) or not isinstance(detail, str):
+        raise ValueError(f"expected a known failure, got {failure!r}")
+    usage = Usage(wall=_number(header, "wall"), cpu=_number(header, "cpu"), memory=int(_number(header, "memory")))
+    code, tunnel = header.get("code"), header.get("tunnel")
+    if not all(number is None or type(number) is int for number in (code, tunnel)):
+        raise ValueError(f"expected numbers, got {code!r} and {tunnel!r}")
+    out = header.get("out", [])
+    if not isinstance(out, list) or not all(isinstance(path, str) for path in out):
+        raise ValueError(f"expected a list of paths, got {str(out)[:100]}")
+    shares, parts = tuple(_shares(header.get("shares", []))), tuple(_split(header.get("sizes"), body))
+    if shares and len(parts) != len(shares) + 2:
+        raise ValueError(f"expected {len(shares)} values and the output, got {len(parts)} parts")
+    return Answer(
+        failure=failure,
+        detail=clean(detail),
+        usage=usage,
+        code=code,
+        out=tuple(out),
+        parts=parts,
+        shares=shares,
+        tunnel=tunnel,
+        ended=header.get("ended") is True,
+        entries=tuple(_entries(header.get("entries", []))),
+    )
+
+
+def clean(text: str) -> str:
+    """Text of a program without what could drive a terminal, and not more of it than a person would read."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text[:4000])
+
+
+def _number(header: dict[str, Any], name: str) -> float:
+    number = header.get(name)
+    if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
+        raise ValueError(f"expected {name} to be a number, got {number!r}")
+    return number
+
+
+def _split(sizes: object, body: bytes) -> Iterator[bytes]:
+    if (
+        not isinstance(sizes, list)
+        or not all(type(size) is int and size >= 0 for size in sizes)
+        or sum(sizes) != len(body)
+    ):
+        raise ValueError(f"expected sizes of the parts of {len(body)} bytes, got {str(sizes)[:100]}")
+    position = 0
+    for size in sizes:
+        yield body[position : position + size]
+        position += size
+
+
+def _shares(shares: object) -> Iterator[Usage]:
+    if not isinstance(shares, list):
+        raise ValueError(f"expected a list of usages, got {str(shares)[:100]}")
+    for share in shares:
+        if not isinstance(share, list) or len(share) != 3:
+            raise ValueError(f"expected CPU, memory and wall clock, got {str(share)[:100]}")
+        numbers = dict(zip(("cpu", "memory", "wall"), share, strict=True))
+        cpu, memory, wall = (_number(numbers, name) for name in numbers)
+        yield Usage(wall=wall, cpu=cpu, memory=int(memory))
+
+
+def _entries(entries: object) -> Iterator[Entry]:
+    if not isinstance(entries, list):
+        raise ValueError(f"expected a list of files, got {str(entries)[:100]}")
+    for entry in entries:
+        if not isinstance(entry, list) or [type(field) for field in entry] != [str, str, int, int]:
+            raise ValueError(f"expected path, kind, size and time of a file, got {str(entry)[:100]}")
+        yield tuple(entry)

@@ -1,0 +1,136 @@
+"""Warm workers of one provider: a jail that is up already serves one session after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evogit.core import SandboxError
+from evogit.sandbox import Base, Files, Limits
+from evogit.sandbox.answers import clean
+from evogit.sandbox.archive import entries_of
+from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
+from evogit.sandbox.wire import LostError
+
+PROTOCOL = 2
+MOST_SESSIONS = 500
+"""Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a worker is started with; sessions that want the same can share it."""
+
+    limits: Limits
+    preload: tuple[str, ...] = ()
+    base: Base | None = None
+
+
+class Pool:
+    """Opens sessions on warm workers, and replaces those that misbehave, are not clean, or have served enough."""
+
+    def __init__(self, spawn: Callable[[Start], Jail], seccomp: bytes = b"", sessions: int = MOST_SESSIONS) -> None:
+        """Start with none.
+
+        Args:
+            spawn: starts a supervisor with the provider's isolation.
+            seccomp: the filter that the supervisor installs, as `seccomp.compile_filter` makes it.
+            sessions: how many one worker serves.
+        """
+        self._spawn, self._seccomp, self._sessions = spawn, seccomp, sessions
+        self._idle: list[_Worker] = []
+
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> SupervisedSession:
+        """Start a session on an idle worker that fits, or on a new one.
+
+        Raises:
+            SandboxError: when there is none and none can be started.
+        """
+        wanted = files if isinstance(files, Files) else Files(files)
+        entries, contents = entries_of(wanted.changed)
+        start = Start(limits, tuple(preload), wanted.base)
+        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp)
+        request = {"do": "open", "removed": list(wanted.removed), "files": entries}
+        return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
+
+    def close(self) -> None:
+        """End the idle workers."""
+        while self._idle:
+            self._idle.pop().jail.kill()
+
+    def _take(self, start: Start) -> _Worker | None:
+        """The idle worker that was used last, if it is clean; one that other candidates need not makes room."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.start == start and worker.served < self._sessions and worker.is_clean():
+                return worker
+            worker.jail.kill()
+        return None
+
+    def _release(self, worker: _Worker, usable: bool) -> None:
+        worker.served += 1
+        if usable and worker.served < self._sessions:
+            worker.leave()
+            self._idle.append(worker)
+        else:
+            worker.jail.kill()
+
+
+class _Worker:
+    """A supervisor that was told what to start with."""
+
+    def __init__(self, jail: Jail, start: Start, seccomp: bytes) -> None:
+        """Start it.
+
+        Raises:
+            SandboxError: when it does not start.
+            SandboxLostError: when that is because it was taken away.
+        """
+        self.jail, self.start, self.served = jail, start, 0
+        self._closing = False
+        entries, contents = entries_of(start.base.archive) if start.base else ([], b"")
+        header = {
+            "limits": dataclasses.asdict(start.limits),
+            "preload": start.preload,
+            "base": entries,
+            "filter": len(seccomp),
+        }
+        deadline = time.monotonic() + STARTUP
+        try:
+            hello, _ = jail.wire.receive(0, deadline=deadline)
+            if hello.get("protocol") != PROTOCOL:
+                raise SandboxError(f"expected a supervisor of protocol {PROTOCOL}, got {hello}; rebuild the sandbox")
+            jail.wire.send(header, seccomp + contents, deadline=deadline)
+            jail.wire.receive(0, deadline=deadline)
+        except (LostError, TimeoutError, ValueError) as error:
+            said = self.complaint()
+            if isinstance(error, LostError):
+                jail.autopsy()
+            raise SandboxError(f"the sandbox did not start: {said}") from error
+        except BaseException:
+            jail.kill()
+            raise
+
+    def leave(self) -> None:
+        """Have the session cleared away, while nobody waits for it."""
+        try:
+            self.jail.wire.send({"do": "close"}, b"", deadline=time.monotonic() + GRACE)
+            self._closing = True
+        except (LostError, TimeoutError):
+            self._closing = False
+
+    def is_clean(self) -> bool:
+        """Whether the last session is gone without a trace."""
+        try:
+            answer, _ = self.jail.wire.receive(0, deadline=time.monotonic() + 2 * GRACE)
+        except (LostError, TimeoutError, ValueError):
+            return False
+        return self._closing and answer.get("closed") is True and answer.get("unfit") == ""
+
+    def complaint(self) -> str:
+        """What it had to say when it did not start; ends it."""
+        said = clean(self.jail.complaint()).strip()
+        self.jail.kill()
+        return said or f"no answer in {STARTUP:g} s"

@@ -1,0 +1,45 @@
+"""Sockets of this process whose other end is a server in a sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import threading
+from typing import Protocol
+
+from evogit.sandbox.answers import Answer
+
+POLL = 0.01
+"""Seconds between two looks at an end that is silent."""
+CHUNK = 1 << 16
+
+
+class Ask(Protocol):
+    """Sends a request to the supervisor and takes its answer."""
+
+    def __call__(self, request: dict[str, object], body: bytes = b"") -> Answer:
+        """Gives the answer, a failure included."""
+        ...
+
+
+def carried(tunnel: int, ask: Ask) -> socket.socket:
+    """A connected socket; a thread carries its bytes through the supervisor's tunnel of this number, and back."""
+    ours, theirs = socket.socketpair()
+    threading.Thread(target=_carry, args=(tunnel, ask, ours), daemon=True).start()
+    return theirs
+
+
+def _carry(tunnel: int, ask: Ask, ours: socket.socket) -> None:
+    """Until both ends are through, in lock step; one that speaks is likely to get an answer, so it is waited for."""
+    reading, ended, wait = True, False, 0.0
+    with ours, contextlib.suppress(OSError):
+        while not ended:
+            ready, _, _ = select.select([ours] if reading else [], [], [], 0 if wait else POLL)
+            data = ours.recv(CHUNK) if ready else b""
+            reading = reading and not (ready and not data)
+            request = {"do": "exchange", "tunnel": tunnel, "wait": POLL if data else wait, "last": not reading}
+            answer = ask(request, data)
+            ours.sendall(answer.parts[0])
+            ended = answer.ended or bool(answer.failure)
+            wait = POLL if data or answer.parts[0] else 0.0

@@ -1,0 +1,371 @@
+"""One life of a candidate: starts the untrusted program, measures it, limits it, and speaks for it.
+
+Whatever the program writes is only ever its value, its output or a file that was asked for.
+"""
+
+import errno
+import os
+import select
+import signal
+import sys
+import time
+
+from jail_bytes import HOST_GONE, LENGTH, Broken, receive, send
+from jail_files import pack, read_files, remove, unpack, write_files
+from jail_meter import descendants
+from jail_program import (
+    JAILED,
+    NO_DISK,
+    NO_JSON,
+    NO_MEMORY,
+    VALUE,
+    Capture,
+    Process,
+    answer_calls,
+    command,
+)
+from jail_tunnel import Tunnels
+
+TICK, IDLE_TICK = 0.01, 0.05  # seconds between two looks at what the program uses, during requests and between them
+LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
+INODES = 65_536  # files and folders allowed at least, whatever the disk limit
+
+
+class Supervisor:
+    """Answers the host's requests one after another, and keeps the limits all the time."""
+
+    def __init__(self, place):
+        self.place, self.meter, self.limits = place, place.meter, place.start.limits
+        self.processes, self.alive = {}, False
+        self.program = self.broken = self.unfit = None
+        self.paid = self.began = 0.0
+        self.peak = self.calls = self.runs = 0
+        self.cpu, self.wall = self.limits["cpu"], self.limits["wall"]
+        self.doing = "before the first call"
+        self.captures = self.stdout, self.stderr = self.new_captures()
+        self.tunnels = Tunnels()
+
+    def serve(self):
+        """Answer requests until the host closes the session, or goes away."""
+        answers = {
+            "call": self.call,
+            "feed": self.feed,
+            "run": self.run,
+            "start": self.start_server,
+            "connect": self.connect,
+            "exchange": self.exchange,
+            "pack": self.pack,
+        }
+        try:
+            self.open(*receive())
+            while True:
+                self.await_request()
+                header, body = receive()
+                if header["do"] == "close":
+                    break
+                self.began, self.cpu, self.wall = time.monotonic(), header["cpu"], header["wall"]
+                self.captures = self.stdout, self.stderr
+                send(*answers[header["do"]](header, body))
+                self.broken = None
+        finally:
+            self.kill_all()
+        self.close()
+
+    def open(self, header, body):
+        """Furnish the session's place with the candidate's files."""
+
+        def changes(work):
+            remove(work, header["removed"])
+            unpack(work, header["files"], body)
+
+        with self.place.acting():
+            try:
+                self.place.furnish(changes)
+            except (OSError, ValueError) as error:  # such as a name too long: the first request will say so
+                full = getattr(error, "errno", 0) == errno.ENOSPC
+                self.unfit = Broken("disk-limit" if full else "crashed", f"its files cannot be unpacked: {error}")
+            self.folder = os.open(f"{self.place.box}/work", os.O_RDONLY | os.O_DIRECTORY)
+        send(*self.plain_answer({}))
+
+    def close(self):
+        """End the session; the host is told whether another one may follow here."""
+        os.close(self.folder)
+        self.tunnels.close()
+        unfit = "the kernel ended processes for want of memory" if self.meter.killed else self.place.clear()
+        send({"closed": True, "unfit": unfit})
+
+    def new_captures(self):
+        """Room for stdout and stderr."""
+        return Capture(self.limits["output"]), Capture(self.limits["output"])
+
+    # --- requests -------------------------------------------------------------------------------------------------
+
+    def call(self, header, body):
+        """Have the program's process call a function; the answer's body is the value and the new output."""
+        self.calls += 1
+        self.doing = f"in call {self.calls}"
+        value, failure = b"", {}
+        try:
+            value = self.value_of_call(header["fresh"], body)
+        except Broken as broken:
+            failure = self.fail(broken)
+        parts = value, self.stdout.news(), self.stderr.news()
+        return {**failure, **self.usage(), "sizes": list(map(len, parts))}, b"".join(parts)
+
+    def feed(self, header, body):
+        """Call a function with one item after the other; the next is shown once the last was answered."""
+        rest, values, shares, failure = memoryview(body), [], [], {}
+        until = self.began + header["total"]
+        for size in header["sizes"]:
+            self.calls, item, rest = self.calls + 1, rest[:size], rest[size:]
+            self.began, self.doing = time.monotonic(), f"in item {header['first'] + len(values)} of {header['of']}"
+            value = b""
+            try:
+                if self.began > until:
+                    raise Broken("timeout", f"took {self.limits['total']:g} s in all")
+                value = self.value_of_call(False, b"%b%b]}}" % (header["call"].encode(), item))
+            except Broken as broken:
+                failure = self.fail(broken)
+            values.append(value)
+            shares.append([*self.usage().values()])
+            if failure:
+                break
+        parts = *values, self.stdout.news(), self.stderr.news()
+        answer = {"shares": shares, "sizes": list(map(len, parts)), "cpu": 0, "memory": 0, "wall": 0}
+        return {**failure, **answer}, b"".join(parts)
+
+    def value_of_call(self, fresh, body):
+        """The JSON text of the value; raises Broken where there is none."""
+        self.check_broken()
+        if fresh:
+            self.kill_all()
+        program = self.program = self.program or self.start(answer_calls, *self.captures)
+        program.drain()
+        if program.answer.data:
+            raise Broken("invalid", f"wrote to the reply channel before it was asked {self.doing}")
+        program.send(LENGTH.pack(len(body)) + body)
+        self.follow(program, program.replied)
+        if not program.replied():
+            raise Broken("crashed", f"{ending(program.status)} before replying {self.doing}")
+        kind, content = program.take_reply(self.limits["reply"])
+        if kind == VALUE:
+            return content
+        story = content.decode(errors="replace")
+        if kind == NO_JSON:
+            raise Broken("invalid", f"returned what JSON cannot say {self.doing}: {story}")
+        if kind == NO_MEMORY:
+            raise Broken(
+                "out-of-memory", f"asked for more than {megabytes(self.limits['memory'])} of memory {self.doing}"
+            )
+        if kind == NO_DISK:
+            raise Broken("disk-limit", f"wrote more than {megabytes(self.limits['disk'])} {self.doing}")
+        raise Broken("crashed", f"raised {story}")
+
+    def run(self, header, body):
+        """Run a command in the work folder; the answer's body is its output and the files asked for."""
+        self.runs += 1
+        self.doing = f"in run {self.runs}"
+        self.captures = stdout, stderr = self.new_captures()
+        code, files, failure = None, {}, {}
+        try:
+            code = self.code_of_run(header, body)
+            with self.place.acting():
+                files = read_files(self.folder, header["out"], self.limits["reply"])
+        except Broken as broken:
+            code, failure = None, self.fail(broken)
+        parts = stdout.news(), stderr.news(), *files.values()
+        answer = {"code": code, "out": list(files), "sizes": list(map(len, parts))}
+        return {**failure, **answer, **self.usage()}, b"".join(parts)
+
+    def code_of_run(self, header, body):
+        """The exit code, negative for a signal, 126 when the run's files cannot be written."""
+        self.check_broken()
+        try:
+            with self.place.acting():
+                stdin = write_files(self.folder, header["files"], body)
+        except OSError as error:
+            self.look(now=True)
+            self.captures[1].add(f"cannot write the files of the run: {error}\n".encode(errors="replace"))
+            return 126
+        process = self.start(command(header["argv"]), *self.captures)
+        process.send(stdin, last=True)
+        self.follow(process, lambda: False)
+        return os.waitstatus_to_exitcode(process.status)
+
+    def start_server(self, header, body):
+        """Start a command and leave it running; the answer's body is empty."""
+        self.doing, failure = "in the server", {}
+        try:
+            self.check_broken()
+            self.start(command(header["argv"]), *self.captures).send(b"", last=True)
+        except Broken as broken:
+            failure = self.fail(broken)
+        return self.plain_answer(failure)
+
+    def connect(self, header, body):
+        """Open a tunnel to a port of the loopback interface; the answer's `tunnel` is its number, or null."""
+        failure, tunnel = {}, None
+        try:
+            self.check_broken()
+            tunnel = self.tunnels.connect(header["port"])
+            self.look(now=True)
+        except Broken as broken:
+            failure = self.fail(broken)
+        return self.plain_answer(failure, tunnel=tunnel, alive=self.alive)
+
+    def exchange(self, header, body):
+        """Pass bytes on through a tunnel, and bring back what has come, waiting for it as long as the host says."""
+        failure, news, ended = {}, b"", True
+        try:
+            self.check_broken()
+            until, tunnel = self.began + header["wait"], header["tunnel"]
+            self.tunnels.send(tunnel, body, header["last"])
+            while not (news := self.tunnels.receive(tunnel)) and not self.tunnels.ended(tunnel):
+                if time.monotonic() >= until:
+                    break
+                self.turn(min(until, self.meter.due(TICK)))
+                self.look(TICK)
+            ended = self.tunnels.ended(tunnel)
+        except Broken as broken:
+            failure = self.fail(broken)
+        return self.plain_answer(failure, news, ended=ended)
+
+    def pack(self, header, body):
+        """Bring back the whole folder, for the layer that other sessions start from."""
+        try:
+            self.kill_all()
+            with self.place.acting():
+                entries, contents = pack(f"{self.place.box}/work", header["most"])
+        except Broken as broken:
+            return self.plain_answer(self.fail(broken))
+        return self.plain_answer({}, contents, entries=entries)
+
+    def plain_answer(self, failure, body=b"", **fields):
+        """An answer with one part."""
+        return {**failure, **self.usage(), "sizes": [len(body)], **fields}, body
+
+    def check_broken(self):
+        """Tell of a limit that was broken since the last request, or of files that could not be unpacked."""
+        if broken := self.unfit or self.broken:
+            raise broken
+
+    def fail(self, broken):
+        """End all processes of the session, and say why."""
+        self.kill_all()
+        return {"failure": broken.failure, "detail": broken.detail[:LONGEST_DETAIL]}
+
+    def usage(self):
+        """What the request used, with a clean slate for the next one."""
+        cpu, memory = self.meter.cpu - self.paid, self.peak
+        self.paid, self.peak = self.meter.cpu, 0
+        return {"cpu": cpu, "memory": memory, "wall": time.monotonic() - self.began}
+
+    # --- processes and limits -------------------------------------------------------------------------------------
+
+    def start(self, body, stdout, stderr):
+        """Fork a process of the program."""
+        process = Process(body, self.folder, self.limits, stdout, stderr, self.place.become)
+        self.processes[process.pid] = process
+        return process
+
+    def await_request(self):
+        """Keep the limits until the host wants something."""
+        try:
+            while not self.turn(self.meter.due(IDLE_TICK) if self.alive else None, select.POLLIN):
+                self.look(IDLE_TICK)
+        except Broken as broken:
+            self.broken = broken
+            self.kill_all()
+            select.select([0], [], [])
+
+    def follow(self, process, finished):
+        """Keep the limits until something is finished or the process has ended."""
+        deadline = self.began + self.wall
+        while not finished() and process.status is None:
+            if time.monotonic() >= deadline:
+                raise Broken("timeout", f"killed after {self.wall:g} s of wall clock {self.doing}")
+            self.turn(min(deadline, self.meter.due(TICK)))
+            self.look(TICK)
+        process.drain()
+        self.look(now=True)
+
+    def turn(self, until, request=0):
+        """Move data until there is none or it is time; true when the host wants something (a POLLIN `request`)."""
+        poll, owners = select.poll(), {}
+        poll.register(0, request)
+        for owner in (*self.processes.values(), self.tunnels):
+            for fd, events in owner.interests().items():
+                poll.register(fd, events)
+                owners[fd] = owner
+        wait = None if until is None else max(0.0, until - time.monotonic()) * 1000
+        events = dict(poll.poll(wait))
+        hint = events.pop(0, 0)
+        for fd in events:
+            owners[fd].move(fd)
+        self.reap()
+        if hint and not hint & select.POLLIN:  # the host has gone
+            sys.exit(HOST_GONE)
+        return bool(hint)
+
+    def reap(self):
+        """Collect ended processes, orphans of the program included, with their CPU time; false when none is left."""
+        while True:
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.alive = False
+                return False
+            if pid == 0:
+                self.alive = True
+                return True
+            self.meter.reaped += used.ru_utime + used.ru_stime
+            if process := self.processes.pop(pid, None):
+                process.end(status)
+                self.program = None if process is self.program else self.program
+
+    def look(self, tick=0.0, now=False):
+        """Compare what the session uses with its limits when it is due, or now; raises Broken."""
+        meter, limits = self.meter, self.limits
+        if any(capture.full for capture in self.captures):
+            raise Broken("output-limit", f"wrote more than {limits['output']} bytes of output {self.doing}")
+        if not now and time.monotonic() < meter.due(tick):
+            return
+        meter.sample(limits["memory"])
+        self.peak = max(self.peak, meter.memory)
+        if meter.disk > limits["disk"] or meter.inodes > max(INODES, limits["disk"] >> 12):
+            raise Broken("disk-limit", f"wrote {megabytes(meter.disk)} in {meter.inodes} files {self.doing}")
+        if meter.killed:
+            raise Broken("out-of-memory", f"was killed by the kernel for want of memory {self.doing}")
+        if meter.memory > limits["memory"]:
+            raise Broken("out-of-memory", f"used {megabytes(meter.memory)} of memory {self.doing}")
+        if meter.tasks > limits["processes"]:
+            raise Broken("process-limit", f"had {meter.tasks} processes and threads {self.doing}")
+        if meter.cpu - self.paid > self.cpu:
+            raise Broken("timeout", f"killed after {self.cpu:g} s of CPU {self.doing}")
+
+    def kill_all(self):
+        """Kill every process of the session and wait until none is left."""
+        for process in self.processes.values():
+            process.drain()
+        while self.reap():
+            for pid in (-1,) if JAILED else descendants():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0.0005)
+        self.meter.sample()
+
+
+def megabytes(size):
+    """A size for people."""
+    return f"{size / (1 << 20):.0f} MiB"
+
+
+def ending(status):
+    """How a process ended, in words."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"exited with code {code}"
+    names = {int(number): number.name for number in signal.Signals}  # not of all real-time signals
+    return f"was killed by {names.get(-code, f'signal {-code}')}"
