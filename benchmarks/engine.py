@@ -23,6 +23,7 @@ from evogit.config import Task, load_task
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Proposed
 from evogit.repository import Repository
 from evogit.run import Run, Settings
+from evogit.sandbox import Files
 
 TASK = """
 name = "null"
@@ -56,19 +57,17 @@ class NullAgent:
 class NullExecutor:
     """Judges at once, with two kilobytes of output as evidence and a score that mostly rises."""
 
-    digest, provider, image, needs_seed = "0" * 64, "none", "0" * 64, False
+    digest, provider, image = "0" * 64, "none", "0" * 64
     judged: Literal["outside"] = "outside"
 
     def __init__(self) -> None:
         self._score = 0
 
-    def key(self, tree: str, split: str, repeat: int = 0) -> str:
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Every tree is new."""
         return tree
 
-    async def evaluate(
-        self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
-    ) -> tuple[Evaluation, Evidence]:
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """One more than the last."""
         self._score += 1
         evaluation = Evaluation(status="ok", metrics={"score": self._score}, split=split, key=tree)

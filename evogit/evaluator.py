@@ -28,19 +28,30 @@ from evogit.core import (
     UsageError,
 )
 from evogit.judge import PREFIX, frame
+from evogit.sandbox import Base, Files
+from evogit.sandbox.cores import exclusive_core, kept_free
 
 LONGEST_LOG = 64 * 1024
 """Bytes of the evaluator's own output that are kept, from its end."""
 
 OnCase = Callable[[str, Mapping[str, float]], None]
-"""Told the name and the metrics of each case of the judged split as soon as it is known."""
+"""Told the name and the metrics of each case of the judged split as soon as it is known; from the first one again when
+the evaluation starts over because the sandbox was lost."""
+
+PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
+DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
+"""Environment variables that judges get."""
+
+PATIENCE = 10.0
+"""Seconds for a judge to end by itself, and its sandbox's workers with it."""
 
 
 class Evaluator:
     """Judges candidates of one task, up to `jobs` at a time; an async context manager.
 
     `digest` identifies the way of judging; `provider`, `image` and `needs_seed` (whether `evaluate` must be given
-    the seed's files) are known once it is entered.
+    the seed, as the base of the candidate's files) are known once it is entered. A task with `exclusive` has one job;
+    from entering to leaving, this process and all that it starts keep off the core that the candidates have.
     """
 
     judged: Literal["outside"] = "outside"
@@ -52,7 +63,9 @@ class Evaluator:
         self.image = ""
         self.needs_seed = False
         self._idle: asyncio.LifoQueue[_Judge | None] = asyncio.LifoQueue()
-        self._jobs = jobs
+        self._jobs = 1 if task.environment.exclusive else jobs
+        self._cores: list[int] = []
+        self._apart = contextlib.ExitStack()
 
     async def __aenter__(self) -> Self:
         """Start the first judge, which finds what is wrong before any candidate is made.
@@ -63,7 +76,12 @@ class Evaluator:
             SandboxError: when the provider does not work here.
             UsageError: when there is no such provider.
         """
-        judge, hello = await _Judge.start(self.task, self.provider)
+        with contextlib.ExitStack() as apart:
+            if self.task.environment.exclusive:
+                core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))
+                apart.enter_context(kept_free(core))
+            judge, hello = await self._judge()
+            self._apart = apart.pop_all()
         self.provider, self.image, self.needs_seed = hello["provider"], hello["image"], hello["needs_seed"]
         for idle in [None] * (self._jobs - 1) + [judge]:
             self._idle.put_nowait(idle)
@@ -71,51 +89,53 @@ class Evaluator:
 
     async def __aexit__(self, *exc: object) -> None:
         """End the judges; evaluations must be finished or cancelled by then."""
-        while not self._idle.empty():
-            if judge := self._idle.get_nowait():
-                await judge.stop()
+        with self._apart:
+            judges = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
+            await asyncio.gather(*(judge.stop() for judge in judges if judge))
 
-    def key(self, tree: str, split: str, repeat: int = 0) -> str:
-        """Identifies everything that an evaluation's result depends on (sha256, hex)."""
-        task = [self.task.name, self.digest, asdict(self.task.limits), self.task.preload]
-        parts = [tree, *task, self.image, self.provider, split, repeat]
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on (sha256, hex).
+
+        `base` is the id of the seed's files; it counts where the evaluator compares with the seed.
+        """
+        task, environment = self.task, asdict(self.task.environment)
+        del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
+        way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, environment]
+        parts = [tree, base if self.needs_seed else "", *way, self.image, self.provider, split, repeat]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     async def evaluate(
-        self,
-        tree: str,
-        files: bytes,
-        *,
-        split: str,
-        repeat: int = 0,
-        seed_files: bytes = b"",
-        on_case: OnCase | None = None,
+        self, tree: str, files: bytes | Files, *, split: str, repeat: int = 0, on_case: OnCase | None = None
     ) -> tuple[Evaluation, Evidence]:
-        """Judge the candidate with this tree id, whose tar archive (without withheld paths) is `files`.
+        """Judge the candidate with this tree id and these files, without withheld ones (bytes: a whole tar archive).
 
         Waits for a free slot. A judge that dies makes an `evaluator-error` and is replaced.
 
         Raises:
             EvaluatorError: when a judge cannot be replaced, because the evaluator changed or is broken.
             SandboxError: when the sandbox itself fails.
-            UsageError: when the evaluator needs the seed and `seed_files` is empty.
+            UsageError: when the evaluator needs the seed and the files have no base.
         """
-        if self.needs_seed and not seed_files:
-            raise UsageError("this evaluator compares with the seed; pass the seed's tar archive as seed_files")
+        files = files if isinstance(files, Files) else Files(files)
+        if self.needs_seed and not files.base:
+            raise UsageError("this evaluator compares with the seed; pass Files whose base is the seed")
         record = _Record(on_case)
-        request = {"split": split, "repeat": repeat, "files": len(files)}
         judge = await self._idle.get()
         try:
             if judge is None:
-                judge, _ = await _Judge.start(self.task, self.provider)
-            await record.fill(judge, request, files + seed_files)
+                judge, _ = await self._judge()
+            await record.fill(judge, files, split, repeat)
         finally:
             if judge and judge.busy:
                 await judge.kill()
             self._idle.put_nowait(judge if judge and not judge.busy else None)
-        return self._evaluation(record, tree, split, repeat), record.evidence()
+        base = files.base.id if files.base else ""
+        return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
 
-    def _evaluation(self, record: _Record, tree: str, split: str, repeat: int) -> Evaluation:
+    async def _judge(self) -> tuple[_Judge, Mapping[str, Any]]:
+        return await _Judge.start(self.task, self.provider, self._cores)
+
+    def _evaluation(self, record: _Record, key: str, split: str, repeat: int) -> Evaluation:
         verdict = record.verdict
         return Evaluation(
             status=verdict["status"],
@@ -128,7 +148,7 @@ class Evaluator:
             cost=Cost(**verdict["cost"]),
             evaluator=self.digest,
             image=self.image,
-            key=self.key(tree, split, repeat),
+            key=key,
             judged=self.judged,
         )
 
@@ -144,16 +164,20 @@ class _Record:
     stdout: bytes = b""
     stderr: bytes = b""
     log: str = ""
+    losses: list[str] = field(default_factory=list)
 
-    async def fill(self, judge: _Judge, request: Mapping[str, Any], body: bytes) -> None:
+    async def fill(self, judge: _Judge, files: Files, split: str, repeat: int) -> None:
+        request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
         try:
-            async for header, output in judge.ask(request, body):
+            async for header, output in judge.ask(request, files.changed, files.base):
                 if "case" in header:
                     self._case(header)
+                elif "again" in header:
+                    self._forget(judge, header["again"])
                 else:
                     self.verdict = header["verdict"]
                     self.stdout, self.stderr = output[: header["stdout"]], output[header["stdout"] :]
-            self.log = "\n".join(filter(None, [self.verdict["log"], judge.printed()]))
+            self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], judge.printed()]))
         except _JudgeDiedError as death:
             reason = str(death)
             self.verdict = {"status": "evaluator-error", "reason": reason, "metrics": {}, "stages": {}, "cost": {}}
@@ -161,6 +185,13 @@ class _Record:
 
     def evidence(self) -> Evidence:
         return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
+
+    def _forget(self, judge: _Judge, loss: str) -> None:
+        """The evaluation starts over: what was said of it so far must not count twice."""
+        self.losses.append(f"the sandbox was lost, and the evaluation began again: {loss}")
+        self.cases.clear()
+        self.feedback.clear()
+        judge.printed()
 
     def _case(self, header: Mapping[str, Any]) -> None:
         name, metrics = header["case"], header["metrics"]
@@ -190,11 +221,12 @@ class _Judge:
         assert process.stdout
         self._process, self._prints = process, prints
         self._to, self._from = process.stdin, process.stdout
+        self._held = ""
         self.busy = False
 
     @classmethod
-    async def start(cls, task: Task, provider: str) -> tuple[Self, Mapping[str, Any]]:
-        """Start one and hear what it has to say of itself."""
+    async def start(cls, task: Task, provider: str, cores: list[int]) -> tuple[Self, Mapping[str, Any]]:
+        """Start one and hear what it has to say of itself; `cores` are those that it may use, and keep free."""
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-u", "-m", "evogit.judge", str(os.getpid())),
@@ -207,7 +239,7 @@ class _Judge:
         )
         judge = cls(process, prints)
         description = TypeAdapter(Task).dump_python(task, mode="json")
-        request = {"task": description, "digest": task.evaluator_digest, "provider": provider}
+        request = {"task": description, "digest": task.evaluator_digest, "provider": provider, "cores": cores}
         hello: list[Mapping[str, Any]] = []
         try:
             hello = [header async for header, _ in judge.ask(request)]
@@ -218,15 +250,23 @@ class _Judge:
                 await judge.kill()
         return judge, hello[0]
 
-    async def ask(self, header: Mapping[str, Any], body: bytes = b"") -> AsyncIterator[tuple[dict[str, Any], bytes]]:
-        """Send one request; gives the frames that come back, cases first; `busy` until the last one is here."""
+    async def ask(
+        self, header: Mapping[str, Any], body: bytes = b"", base: Base | None = None
+    ) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
+        """Send one request, after its base if that is a new one; gives the frames that come back, cases first.
+
+        `busy` until the last frame is here.
+        """
         self.busy = True
         try:
+            if base and base.id != self._held:
+                self._to.write(frame({"base": base.id}, base.archive))
+                self._held = base.id
             self._to.write(frame(header, body))
             await self._to.drain()
             while self.busy:
                 reply, output = await self._receive()
-                self.busy = "case" in reply
+                self.busy = "case" in reply or "again" in reply
                 _raise_error(reply)
                 yield reply, output
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -249,7 +289,7 @@ class _Judge:
         """Let an idle judge end by itself."""
         self._to.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), timeout=2)
+            await asyncio.wait_for(self._process.wait(), timeout=PATIENCE)
         await self.kill()
 
     async def kill(self) -> None:
@@ -268,5 +308,6 @@ def _raise_error(reply: Mapping[str, Any]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TMPDIR") if name in os.environ}
+    """What the evaluator may know of ours: where to find programs, folders and the Docker daemon, but no secret."""
+    kept = {name: os.environ[name] for name in PLACES + DOCKER if name in os.environ}
     return {**kept, "PYTHONHASHSEED": "0"}

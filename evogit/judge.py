@@ -1,8 +1,9 @@
 """The warm process that runs a task's trusted evaluator: `python -m evogit.judge`, one per slot of the engine.
 
 It speaks in frames over the pipes it was started with: a length-prefixed JSON header and a binary body. First comes
-the task, then one request per evaluation; every case goes back as it is yielded, then the result. An exception of
-the evaluator ends the process: its traceback is on stderr, and the engine starts another one.
+the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
+back as it is yielded, then the result. An exception of the evaluator ends the process: its traceback is on stderr, and
+the engine starts another one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -32,9 +33,11 @@ from typing import Any, BinaryIO
 from pydantic import TypeAdapter
 
 from evogit.config import Task
-from evogit.core import ConfigError, Cost, EvaluatorError, EvoGitError, Metric, SandboxError
+from evogit.core import ConfigError, Cost, EvaluatorError, EvoGitError, Metric, SandboxError, SandboxLostError
 from evogit.program import CandidateFailedError, Case, Program
-from evogit.sandbox import Sandbox
+from evogit.sandbox import Base, Files, Sandbox
+from evogit.sandbox.archive import pack
+from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.providers import provider
 
 PREFIX = struct.Struct(">IQ")
@@ -42,6 +45,9 @@ PREFIX = struct.Struct(">IQ")
 
 LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
+
+ATTEMPTS = 5
+"""Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
 
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
@@ -110,17 +116,26 @@ class Judge:
         """Whether the evaluator compares the candidate with the seed."""
         return "seed" in self._wanted
 
-    def judge(self, split: str, repeat: int, files: bytes, seed_files: bytes) -> tuple[Verdict, bytes, bytes]:
-        """Evaluate one candidate; also gives its stdout and stderr.
+    def judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
+        """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
 
         Raises:
-            SandboxError: when the sandbox itself fails.
+            SandboxError: when the sandbox itself fails, or is lost again and again.
         """
+        for _ in range(ATTEMPTS):
+            try:
+                return self._judge(split, repeat, files)
+            except SandboxLostError as error:
+                loss = error
+                self._send(frame({"again": str(error)}))
+        raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
+
+    def _judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
         verdict, begun = Verdict(), time.perf_counter()
         with ExitStack() as stack:
             sessions = [
-                stack.enter_context(self._sandbox.open(tar, self.task.limits, self.task.preload))
-                for tar in ([files, seed_files] if self.needs_seed else [files])
+                stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload))
+                for each in ([files, Files(pack({}), (), files.base)] if self.needs_seed else [files])
             ]
             programs = [Program(session) for session in sessions]
             try:
@@ -246,34 +261,53 @@ def main() -> None:
         replies.write(message)
         replies.flush()
 
-    try:
-        judge = _greet(requests, send)
-    except EvoGitError as error:
-        send(frame({"error": type(error).__name__, "message": str(error)}))
-        return
-    while message := _receive(requests):
-        _answer(judge, *message, send)
+    with ExitStack() as stack:
+        try:
+            judge = _greet(requests, send, stack)
+        except EvoGitError as error:
+            send(_failure(error))
+        else:
+            _serve(judge, requests, send)
 
 
-def _greet(requests: BinaryIO, send: Callable[[bytes], None]) -> Judge:
+def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Judge:
     header, _ = _receive(requests) or ({}, b"")
     task = TypeAdapter(Task).validate_python(header["task"])
     if task.evaluator_digest != header["digest"]:
         raise EvaluatorError(f"{task.evaluator.parent} changed since the run started; stop it and start it again")
-    sandbox = provider(header["provider"])
+    if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
+        os.sched_setaffinity(0, header["cores"])
+    sandbox = provider(header["provider"], task.environment)
+    stack.callback(sandbox.close)
+    if task.environment.exclusive:
+        stack.enter_context(kept_free(exclusive_core()))
     judge = Judge(task, sandbox, send)
     send(frame({"provider": sandbox.name, "image": sandbox.image(), "needs_seed": judge.needs_seed}))
     return judge
 
 
-def _answer(judge: Judge, request: Mapping[str, Any], body: bytes, send: Callable[[bytes], None]) -> None:
-    cut = request["files"]
+def _serve(judge: Judge, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
+    base: Base | None = None
+    while message := _receive(requests):
+        request, body = message
+        if "base" in request:
+            base = Base(request["base"], body)
+        else:
+            files = Files(body, tuple(request["removed"]), base if request["based"] else None)
+            send(_answer(judge, request["split"], request["repeat"], files))
+
+
+def _answer(judge: Judge, split: str, repeat: int, files: Files) -> bytes:
     try:
-        verdict, stdout, stderr = judge.judge(request["split"], request["repeat"], body[:cut], body[cut:])
+        with turn() if judge.task.environment.exclusive else nullcontext():
+            verdict, stdout, stderr = judge.judge(split, repeat, files)
     except SandboxError as error:
-        send(frame({"error": "SandboxError", "message": str(error)}))
-    else:
-        send(frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr))
+        return _failure(error)
+    return frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr)
+
+
+def _failure(error: EvoGitError) -> bytes:
+    return frame({"error": type(error).__name__, "message": str(error)})
 
 
 def _receive(pipe: BinaryIO) -> tuple[dict[str, Any], bytes] | None:

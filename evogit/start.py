@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evogit.config import Task
-from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted
+from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.verdicts import Executor
@@ -46,7 +46,10 @@ class Start:
 
         Raises:
             RefusedError: naming what changed, or what is in the way, and the way on.
+            UsageError: for a deterministic run of a task with exclusive = true, whose scores are times.
         """
+        if self.deterministic and self.task.environment.exclusive:
+            raise UsageError("--deterministic cannot go with exclusive = true, as measured times never come twice")
         self.repository.check_room(self.history.run)
         began = self.history.started
         if began is None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -10,6 +13,7 @@ from evogit.config import Task
 from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError, RepositoryError
 from evogit.history import History
 from evogit.repository import Journal, Repository
+from evogit.sandbox import Base, Files
 from evogit.schema import matches
 from evogit.turns import together
 
@@ -23,21 +27,18 @@ class Executor(Protocol):
     digest: str
     provider: str
     image: str
-    needs_seed: bool
 
     @property
     def judged(self) -> Literal["outside", "inside"]:
         """Whether the score is computed out of the candidate's reach."""
         ...
 
-    def key(self, tree: str, split: str, repeat: int = 0) -> str:
-        """Identifies everything that an evaluation's result depends on."""
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on; `base` is the id of the seed's files."""
         ...
 
-    async def evaluate(
-        self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
-    ) -> tuple[Evaluation, Evidence]:
-        """Judge the tree whose tar archive, without withheld paths, is `files`."""
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        """Judge the tree whose files, without withheld paths, are `files`: changes to the seed, which is their base."""
         ...
 
 
@@ -59,6 +60,7 @@ class Judge:
         self._task, self._evaluator, self._engine = task, evaluator, engine
         self._faults = 0
         self._taken: set[str] = set()
+        self._seed: asyncio.Task[Base] | None = None
         self._known = self._verdicts_of_other_runs()
 
     def _verdicts_of_other_runs(self) -> dict[str, Verdict]:
@@ -85,12 +87,11 @@ class Judge:
         """
         split = split or self._history.split
         tree = self._history.phylogeny[commit].tree
-        if known := self._known.get(self._evaluator.key(tree, split)):
+        files = await self._files(tree)
+        if known := self._known.get(self._evaluator.key(tree, split, base=files.base.id if files.base else "")):
             return known
         while True:
-            evaluation, evidence = await self._evaluator.evaluate(
-                tree, self._tar(tree), split=split, seed_files=self._seed_files()
-            )
+            evaluation, evidence = await self._evaluator.evaluate(tree, files, split=split)
             verdict = Verdict(evaluation, _files(evidence))
             if evaluation.counts:
                 self._faults = 0
@@ -138,13 +139,24 @@ class Judge:
             if commit and not self._history.judged(commit, "holdout"):
                 await self.finish(commit, "holdout")
 
-    def _tar(self, tree: str) -> bytes:
-        return self._repository.trees.tar(tree, lambda path: not matches(path, self._task.withheld))
+    async def _files(self, tree: str) -> Files:
+        """The changes from the seed to a tree; the first one who asks has the seed packed."""
+        seed, withheld = self._history.phylogeny[self._history.seed or ""].tree, self._task.withheld
+        if self._seed is None:
+            self._seed = asyncio.create_task(seed_files(self._repository, seed, withheld))
+        changed, removed = self._repository.trees.changes(seed, tree, lambda path: not matches(path, withheld))
+        return Files(changed, removed, await self._seed)
 
-    def _seed_files(self) -> bytes:
-        if not self._evaluator.needs_seed or self._history.seed is None:
-            return b""
-        return self._tar(self._history.phylogeny[self._history.seed].tree)
+
+async def seed_files(repository: Repository, tree: str, withheld: Sequence[str]) -> Base:
+    """The files of the seed that candidates may see, as their base; beside the loop, since it may take a second."""
+
+    def pack() -> Base:
+        trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
+        archive = trees.tar(tree, lambda path: not matches(path, withheld))
+        return Base(hashlib.sha256(archive).hexdigest(), archive)
+
+    return await asyncio.to_thread(pack)
 
 
 def _files(evidence: Evidence) -> dict[str, bytes]:

@@ -28,6 +28,7 @@ from evogit.core import (
 from evogit.history import History
 from evogit.repository import Repository, packing
 from evogit.run import Run, Settings
+from evogit.sandbox import Files
 
 MakeTask = Callable[..., Task]
 
@@ -52,7 +53,7 @@ class Notes:
 class Scores:
     """An executor in memory: the score is drawn from the tree's id; `verdict` may say how an evaluation ends."""
 
-    provider, image, needs_seed = "none", "", False
+    provider, image = "none", ""
     judged: Literal["outside"] = "outside"
 
     def __init__(self, task: Task, verdict: Callable[[int, str], Status] = lambda number, split: "ok") -> None:
@@ -60,12 +61,10 @@ class Scores:
         self.asked: list[str] = []
         self._verdict = verdict
 
-    def key(self, tree: str, split: str, repeat: int = 0) -> str:
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         return tree + split
 
-    async def evaluate(
-        self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
-    ) -> tuple[Evaluation, Evidence]:
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         self.asked.append(split)
         await asyncio.sleep(0.002)
         status = self._verdict(len(self.asked), split)
@@ -323,22 +322,30 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
     assert moody.asked.count("train") == 12
 
 
-async def test_an_evaluator_that_compares_with_the_seed_is_given_the_seed(tmp_path: Path, tiny: MakeTask) -> None:
-    task, given = tiny(), set[bytes]()
+async def test_candidates_travel_as_changes_to_the_seed(tmp_path: Path, tiny: MakeTask) -> None:
+    task, given, bases = tiny(), dict[str, Files](), set[str]()
 
-    class Comparing(Scores):
-        needs_seed = True
+    class Looking(Scores):
+        def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+            bases.add(base)
+            return super().key(tree, split)
 
         async def evaluate(
-            self, tree: str, files: bytes, *, split: str, repeat: int = 0, seed_files: bytes = b""
+            self, tree: str, files: Files, *, split: str, repeat: int = 0
         ) -> tuple[Evaluation, Evidence]:
-            given.add(seed_files)
+            given[tree] = files
             return await super().evaluate(tree, files, split=split)
 
-    run = engine(tmp_path / "r", task, Notes(), evaluations=3, executor=Comparing(task))
+    run = engine(tmp_path / "r", task, Notes(), evaluations=3, executor=Looking(task))
     await run.evolve()
-    seed = run.history.phylogeny[run.history.seed or ""]
-    assert given == {run.repository.trees.tar(seed.tree, lambda path: True)}
+    trees, seed = run.repository.trees, run.history.phylogeny[run.history.seed or ""].tree
+    assert len({id(files.base) for files in given.values()}) == 1, "the seed is packed once"
+    base = given[seed].base
+    assert base
+    assert bases == {base.id, ""}, "once for our own keys, once for the executor's"
+    assert base.archive == trees.tar(seed, lambda path: True)
+    for tree, files in given.items():
+        assert (files.changed, files.removed) == trees.changes(seed, tree, lambda path: True)
 
 
 async def test_what_two_engines_judged_is_recorded_once(tmp_path: Path, tiny: MakeTask) -> None:

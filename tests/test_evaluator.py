@@ -21,6 +21,7 @@ import pytest_asyncio
 from evogit.config import load_task
 from evogit.core import ConfigError, Evaluation, EvaluatorError, Evidence, UsageError
 from evogit.evaluator import Evaluator
+from evogit.sandbox import Base, Files
 
 TOML = """\
 name = "tiny"
@@ -71,6 +72,9 @@ def tar(files: Mapping[str, str]) -> bytes:
     return buffer.getvalue()
 
 
+SEED = Base("seed", tar({"answer.py": GOOD}))
+
+
 def write(root: Path, evaluate: str, toml: str = TOML) -> Path:
     for name, text in {"task.toml": toml, "evaluator/evaluate.py": evaluate, "seed/answer.py": GOOD}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -83,9 +87,7 @@ def open_evaluator(root: Path, evaluate: str, *, toml: str = TOML, jobs: int = 1
 
 
 async def judge(evaluator: Evaluator, source: str = GOOD, split: str = "train") -> tuple[Evaluation, Evidence]:
-    return await evaluator.evaluate(
-        "0" * 40, tar({"answer.py": source}), split=split, seed_files=tar({"answer.py": GOOD})
-    )
+    return await evaluator.evaluate("0" * 40, Files(tar({"answer.py": source}), (), SEED), split=split)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -260,13 +262,14 @@ async def test_an_evaluator_can(able: Evaluator, split: str, source: str, feedba
 
 async def test_the_evaluator_has_no_secret_in_its_environment(able: Evaluator) -> None:
     names = set((await judge(able, split="environment"))[1].feedback["environment"].split())
-    assert "PATH" in names <= {"PATH", "LANG", "HOME", "TMPDIR", "PYTHONHASHSEED", "LC_CTYPE"}
+    places = {"PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"}
+    docker = {"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"}
+    assert "PATH" in names <= places | docker | {"PYTHONHASHSEED", "LC_CTYPE"}
 
 
 async def test_all_candidates_meet_the_same_randomness_and_repeats_another(able: Evaluator) -> None:
-    seed = tar({"answer.py": GOOD})
     draws = [
-        (await able.evaluate("0" * 40, tar({"answer.py": source}), split="draw", repeat=repeat, seed_files=seed))[1]
+        (await able.evaluate("0" * 40, Files(tar({"answer.py": source}), (), SEED), split="draw", repeat=repeat))[1]
         for source, repeat in [("A = 1", 0), ("B = 2", 0), ("A = 1", 1)]
     ]
     first, second, repeated = [evidence.feedback["draw"] for evidence in draws]
@@ -275,7 +278,7 @@ async def test_all_candidates_meet_the_same_randomness_and_repeats_another(able:
 
 async def test_an_evaluator_that_needs_the_seed_says_so(able: Evaluator) -> None:
     assert able.needs_seed
-    with pytest.raises(UsageError, match="pass the seed"):
+    with pytest.raises(UsageError, match="whose base is the seed"):
         await able.evaluate("0" * 40, tar({"answer.py": GOOD}), split="pair")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -60,6 +61,9 @@ def run(
         terminal.note(
             "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
         )
+    if found.environment.exclusive:
+        settings = replace(settings, jobs=1)
+        terminal.note("exclusive = true: candidates are judged one at a time, on a core that the rest of EvoGit leaves")
     done = evolve(repository, found, run_name, settings, terminal)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:

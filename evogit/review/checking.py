@@ -12,7 +12,9 @@ from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
 from evogit.evaluator import Evaluator
 from evogit.repository import Repository
-from evogit.schema import matches
+from evogit.sandbox import Files
+from evogit.sandbox.archive import pack
+from evogit.verdicts import seed_files
 
 CLOSE = 1e-4
 """Relative difference up to which a published value counts as the measured one."""
@@ -34,11 +36,11 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncI
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
-        tree, files = _seed(task, Path(folder) / "seed")
+        repository, tree = _seed(task, Path(folder) / "seed")
+        files = Files(pack({}), (), await seed_files(repository, tree, task.withheld))
         async with Evaluator(task, provider=provider, jobs=1) as evaluator:
-            seed = files if evaluator.needs_seed else b""
             for split in splits:
-                evaluation, evidence = await evaluator.evaluate(tree, files, split=split, seed_files=seed)
+                evaluation, evidence = await evaluator.evaluate(tree, files, split=split)
                 yield Judged(evaluation, evidence, evaluator.provider)
 
 
@@ -66,8 +68,8 @@ def _wrong_baselines(task: Task, evaluation: Evaluation) -> list[str]:
     ]
 
 
-def _seed(task: Task, scratch: Path) -> tuple[str, bytes]:
-    """The seed's tree id, and its archive as the sandbox gets it."""
+def _seed(task: Task, scratch: Path) -> tuple[Repository, str]:
+    """Where the seed is, and its tree id."""
     if task.seed is None:
         repository = Repository.discover(task.folder)
         tree = repository.tree_of(repository.head())
@@ -77,4 +79,4 @@ def _seed(task: Task, scratch: Path) -> tuple[str, bytes]:
         files = task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         tree = repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
-    return tree, repository.trees.tar(tree, lambda path: not matches(path, task.withheld))
+    return repository, tree
