@@ -1,0 +1,48 @@
+"""A small Debian system with Python, made from packages where no registry has an image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from evogit.core import SandboxError
+
+SUITE = "bookworm"
+EPOCH = "1700000000"
+"""The time that no file is newer than, so that equal packages give equal archives, bit by bit."""
+LEFT_OUT = ("doc", "man", "info", "locale")
+"""Folders of /usr/share that no program needs."""
+COPIED = ("etc/resolv.conf", "etc/hostname")
+"""What mmdebstrap takes from this machine."""
+SHOWN = 15
+"""Last lines of its output that an error tells."""
+
+
+def make_archive(packages: Sequence[str], archive: Path) -> None:
+    """Write a tar archive of a system with Python, its standard library and these Debian packages.
+
+    Raises:
+        SandboxError: when mmdebstrap is missing or fails.
+    """
+    if shutil.which("mmdebstrap") is None:
+        raise SandboxError("mmdebstrap is not installed (Debian: apt-get install mmdebstrap debian-archive-keyring)")
+    command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(['python3', *packages])}"]
+    command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in LEFT_OUT]
+    command += ["--customize-hook=rm -f " + " ".join(f'"$1/{name}"' for name in COPIED)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    process = subprocess.Popen([*command, SUITE, str(archive)], stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        _, said = process.communicate()
+    except BaseException:
+        process.terminate()  # it removes its folder; a second Ctrl-C may not find it still at that
+        process.wait()
+        raise
+    if process.returncode:
+        raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(said.splitlines()[-SHOWN:]))
+
+
+def _advice() -> str:
+    return "" if os.geteuid() == 0 else " (it needs root, or unprivileged user namespaces and ids in /etc/subuid)"
