@@ -5,6 +5,7 @@ All of it runs inside the trusted evaluator process; the candidate itself runs i
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic_core import SchemaValidator
 from pydantic_core.core_schema import CoreConfig
 
 from evogit.core import Cost, EvoGitError, Status
-from evogit.sandbox import Breach, Reply, Session, Usage
+from evogit.sandbox import Breach, Reply, Session
 from evogit.sandbox.values import dump, parse
 from evogit.schema import seconds
 
@@ -89,8 +90,12 @@ class Program:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._calls = 0
-        self.cost = Cost()
+
+    @property
+    def cost(self) -> Cost:
         """What all requests used so far."""
+        used = self._session.usage
+        return Cost(wall=used.wall, cpu=used.cpu, memory=used.memory)
 
     def call(
         self,
@@ -126,8 +131,9 @@ class Program:
             ValueError: when an item is no JSON.
         """
         validator = _validator(returns)
-        replies = self._session.stream(target, map(dump, items), wall=_limit(timeout))
-        for reply in replies:
+        known = isinstance(items, list | tuple)
+        texts = [dump(item) for item in items] if known else map(dump, items)
+        for reply in self._session.stream(target, texts, wall=_limit(timeout)):
             yield self._called(reply, validator)
 
     def run(
@@ -141,7 +147,6 @@ class Program:
     ) -> Ran:
         """Run a command in the candidate's folder, after writing `files` into it; how it ended is for you to judge."""
         done = self._session.run(argv, stdin=stdin, files=files, out=out, wall=_limit(timeout))
-        self._add(done.usage)
         return Ran(
             code=done.code,
             signal=done.signal,
@@ -154,17 +159,37 @@ class Program:
             files=done.files,
         )
 
-    def _called(self, reply: Reply, validator: SchemaValidator | None) -> Called:
-        self._calls += 1
-        self._add(reply.usage)
+    def start(self, argv: Sequence[str]) -> None:
+        """Run a command in the candidate's folder, such as a server, and leave it running until the evaluation ends.
+
+        Raises:
+            CandidateFailedError: when the candidate has broken a limit.
+        """
+        self._done(self._session.start(argv))
+
+    def connect(self, port: int, *, timeout: float | str = 10.0) -> socket.socket:
+        """A byte stream to a port of the candidate's loopback interface, for a client of yours; it has no network else.
+
+        Waits for something to listen there for at most `timeout`.
+
+        Raises:
+            CandidateFailedError: when nothing does, or the candidate has broken a limit.
+        """
+        stream = self._session.connect(port, patience=seconds(timeout))
+        if isinstance(stream, Reply):
+            self._done(stream)
+        assert isinstance(stream, socket.socket)
+        return stream
+
+    def _done(self, reply: Reply) -> None:
         if reply.failure:
             sentence, _, rest = reply.detail.partition("\n")
             raise CandidateFailedError(reply.failure, sentence, rest)
-        return Called(_value(reply.value, validator, self._calls), reply.usage.cpu, reply.usage.wall)
 
-    def _add(self, usage: Usage) -> None:
-        cost = self.cost
-        self.cost = Cost(wall=cost.wall + usage.wall, cpu=cost.cpu + usage.cpu, memory=max(cost.memory, usage.memory))
+    def _called(self, reply: Reply, validator: SchemaValidator | None) -> Called:
+        self._calls += 1
+        self._done(reply)
+        return Called(_value(reply.value, validator, self._calls), reply.usage.cpu, reply.usage.wall)
 
 
 def _limit(value: float | str | None) -> float | None:

@@ -23,6 +23,9 @@ class Meter:
     def __init__(self, *disks):
         self.disks = disks
         self.own_disk = os.path.ismount(disks[0])
+        self.resident = ("RssAnon", "VmSwap", "VmPTE", *(() if self.own_disk else ("RssShmem",)))
+        if "RssAnon" not in read_text("/proc/self/status"):  # gVisor: with what processes share since a fork
+            self.resident = ("VmRSS",)
         self.killed = False
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.taken = self.cost = 0.0
@@ -65,8 +68,7 @@ class Meter:
 
     def _resident(self, pid, fields):
         """Private memory of a process; memory shared through files of the sandbox's own disk is counted there."""
-        names = ("RssAnon", "VmSwap", "VmPTE") if self.own_disk else ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
-        return largest(pid, fields, "status", names)
+        return largest(pid, fields, "status", self.resident)
 
     def _proportional(self, pid, fields):
         """Private memory with the pages that processes share since a fork divided among them."""

@@ -16,7 +16,7 @@ import time
 from jail_bytes import HOST_GONE
 from jail_cgroup import CgroupMeter, counters
 from jail_files import unpack
-from jail_meter import Meter, used
+from jail_meter import MOST_TEXT, Meter, read_text, used
 
 FOLDERS = ("work", "tmp", "shm", "home")
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
@@ -123,7 +123,7 @@ class Users(Plain):
                 sweep(self.disk, self.user, time.monotonic() + LONGEST_SWEEP)
         except OSError as error:
             return f"what it wrote cannot be removed: {error}"
-        if used(self.disk) != self.empty:
+        if used(self.disk) != self.empty or os.listdir(self.disk):  # noqa: PTH208
             return "something that it wrote is left"
         return "" if not open_sockets() else "connections are left"
 
@@ -236,9 +236,11 @@ def install_filter(program):
 
 def open_sockets():
     """Whether there are connections in our network namespace, those that wait to be forgotten included."""
-    with open("/proc/net/sockstat") as file:  # noqa: PTH123
-        lines = [line.split() for line in file]
-    return any(line[0] in ("TCP:", "UDP:") and int(line[2]) + int((line + [0] * 7)[6]) for line in lines if line)
+    if table := read_text("/proc/net/sockstat"):
+        lines = [line.split() for line in table.split("\n")]
+        return any(line[0] in ("TCP:", "UDP:") and int(line[2]) + int((line + [0] * 7)[6]) for line in lines if line)
+    tables = ("tcp", "tcp6", "udp", "udp6")  # gVisor
+    return any(len(read_text(f"/proc/net/{table}", MOST_TEXT).split("\n")) > 2 for table in tables)
 
 
 def sweep(disk, user, deadline):

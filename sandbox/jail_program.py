@@ -1,5 +1,6 @@
 """The program's processes: how they start, what they are given and what is taken from them."""
 
+import contextlib
 import ctypes
 import errno
 import importlib
@@ -52,7 +53,9 @@ class Process:
             os.close(fd)
         for fd in (self.into, self.reply, self.out, self.err):
             os.set_blocking(fd, False)
-        self.exit = os.pidfd_open(self.pid)
+        self.exit = -1
+        with contextlib.suppress(OSError):  # gVisor has none; then closed pipes or the next look tell of the end
+            self.exit = os.pidfd_open(self.pid)
         self.answer = Capture(limits["reply"] + LENGTH.size + 1)
         self.reading = {self.out: stdout, self.err: stderr, self.reply: self.answer}
         self.pending, self.last, self.status = memoryview(b""), False, None
@@ -102,7 +105,7 @@ class Process:
     def interests(self):
         """File descriptor -> events to poll for."""
         interests = dict.fromkeys(self.reading, select.POLLIN)
-        if self.status is None:
+        if self.status is None and self.exit >= 0:
             interests[self.exit] = select.POLLIN
         if self.pending:
             interests[self.into] = select.POLLOUT

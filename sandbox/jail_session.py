@@ -15,9 +15,6 @@ from jail_files import pack, read_files, remove, unpack, write_files
 from jail_meter import descendants
 from jail_program import (
     JAILED,
-    NO_DISK,
-    NO_JSON,
-    NO_MEMORY,
     VALUE,
     Capture,
     Process,
@@ -25,6 +22,7 @@ from jail_program import (
     command,
 )
 from jail_tunnel import Tunnels
+from jail_words import ending, megabytes, refusal
 
 TICK, IDLE_TICK = 0.01, 0.05  # seconds between two looks at what the program uses, during requests and between them
 LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
@@ -150,16 +148,7 @@ class Supervisor:
         kind, content = program.take_reply(self.limits["reply"])
         if kind == VALUE:
             return content
-        story = content.decode(errors="replace")
-        if kind == NO_JSON:
-            raise Broken("invalid", f"returned what JSON cannot say {self.doing}: {story}")
-        if kind == NO_MEMORY:
-            raise Broken(
-                "out-of-memory", f"asked for more than {megabytes(self.limits['memory'])} of memory {self.doing}"
-            )
-        if kind == NO_DISK:
-            raise Broken("disk-limit", f"wrote more than {megabytes(self.limits['disk'])} {self.doing}")
-        raise Broken("crashed", f"raised {story}")
+        raise refusal(kind, content.decode(errors="replace"), self.limits, self.doing)
 
     def run(self, header, body):
         """Run a command in the work folder; the answer's body is its output and the files asked for."""
@@ -355,17 +344,3 @@ class Supervisor:
                     continue
             time.sleep(0.0005)
         self.meter.sample()
-
-
-def megabytes(size):
-    """A size for people."""
-    return f"{size / (1 << 20):.0f} MiB"
-
-
-def ending(status):
-    """How a process ended, in words."""
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"exited with code {code}"
-    names = {int(number): number.name for number in signal.Signals}  # not of all real-time signals
-    return f"was killed by {names.get(-code, f'signal {-code}')}"

@@ -6,7 +6,8 @@ An error of the provider itself is a `SandboxError`; whatever the program does c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
@@ -115,7 +116,12 @@ class Completed:
 
 
 class Session(Protocol):
-    """One life of a candidate: its files unpacked in a fresh jail, gone without a trace at the end."""
+    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
+
+    `usage` is what all requests used so far: sums, and the peak of memory.
+    """
+
+    usage: Usage
 
     def call(
         self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
@@ -126,10 +132,11 @@ class Session(Protocol):
         """
         ...
 
-    def stream(self, target: str, items: Iterator[bytes], *, wall: float | None = None) -> Iterator[Reply]:
-        """Call `target` once per JSON item (its one argument), lazily: the next is sent after the reply is taken.
+    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[Reply]:
+        """Call `target` once per JSON item (its one argument), of which the program sees one at a time.
 
-        A reply with a failure is the last one.
+        Items of a list or tuple are sent ahead; any other iterable is asked for the next one after the reply to the
+        last one was taken. A reply with a failure is the last one.
         """
         ...
 
@@ -143,6 +150,18 @@ class Session(Protocol):
         wall: float | None = None,
     ) -> Completed:
         """Run a command in the candidate's folder, after writing `files` into it."""
+        ...
+
+    def start(self, argv: Sequence[str]) -> Reply:
+        """Run a command in the candidate's folder and leave it running; its output is the session's."""
+        ...
+
+    def connect(self, port: int, *, patience: float) -> socket.socket | Reply:
+        """A stream to a port of the loopback interface inside, once something listens there; or the failure."""
+        ...
+
+    def pack(self, most: int) -> tuple[Reply, bytes]:
+        """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
         ...
 
     def output(self) -> tuple[bytes, bytes]:

@@ -12,6 +12,8 @@ from evogit.sandbox.answers import Answer
 
 POLL = 0.01
 """Seconds between two looks at an end that is silent."""
+SOON = 0.001
+"""Seconds to wait first where bytes are likely to come; then twice as long, and so on."""
 CHUNK = 1 << 16
 
 
@@ -37,9 +39,10 @@ def _carry(tunnel: int, ask: Ask, ours: socket.socket) -> None:
         while not ended:
             ready, _, _ = select.select([ours] if reading else [], [], [], 0 if wait else POLL)
             data = ours.recv(CHUNK) if ready else b""
+            wait = SOON if data else wait
             reading = reading and not (ready and not data)
-            request = {"do": "exchange", "tunnel": tunnel, "wait": POLL if data else wait, "last": not reading}
+            request = {"do": "exchange", "tunnel": tunnel, "wait": wait, "last": not reading}
             answer = ask(request, data)
             ours.sendall(answer.parts[0])
             ended = answer.ended or bool(answer.failure)
-            wait = POLL if data or answer.parts[0] else 0.0
+            wait = SOON if answer.parts[0] else 2 * wait if wait < POLL else 0.0
