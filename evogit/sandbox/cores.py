@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from evogit.core import SandboxError
+from evogit.sandbox.cache import cache_folder, locked
 
 TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
@@ -48,23 +48,18 @@ def turn() -> Iterator[None]:
     """Wait until no other exclusive evaluation of this user runs on this machine, and let none begin meanwhile.
 
     Raises:
-        SandboxError: when the cache folder does not take the lock.
+        SandboxError: when the lock cannot be taken.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    file = cache / "evogit" / f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise SandboxError(
-            f"expected to write {file}, where exclusive evaluations wait for each other: {error}; "
-            "name a folder of yours with XDG_CACHE_HOME"
-        ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    name = f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(name, lambda _: None))
+        except OSError as error:
+            raise SandboxError(
+                f"exclusive evaluations wait for each other by a lock in {cache_folder()}, which cannot be taken: "
+                f"{error}; name a folder of yours with XDG_CACHE_HOME"
+            ) from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _move(cores: set[int]) -> None:
