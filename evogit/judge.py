@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import inspect
 import json
 import math
 import os
@@ -21,19 +20,17 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, dataclass, field
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Real
-from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO
 
 from pydantic import TypeAdapter
 
 from evogit.config import Task
-from evogit.core import ConfigError, Cost, EvaluatorError, EvoGitError, Metric, SandboxError, SandboxLostError
+from evogit.core import Cost, EvaluatorError, EvoGitError, Metric, SandboxError, SandboxLostError
+from evogit.evaluator_file import load, wanted
+from evogit.layers import Prepare, layer
 from evogit.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Base, Files, Sandbox
 from evogit.sandbox.archive import pack
@@ -108,7 +105,10 @@ class Judge:
         self.task = task
         self._sandbox = sandbox
         self._send = send
-        self._evaluate = load(task)
+        module = load(task)
+        self._evaluate: Callable[..., object] = module.evaluate
+        self._prepare: Prepare | None = getattr(module, "prepare", None)
+        self._layers: dict[str, Base] = {}
         self._wanted = wanted(self._evaluate)
 
     @property
@@ -132,6 +132,11 @@ class Judge:
 
     def _judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
         verdict, begun = Verdict(), time.perf_counter()
+        try:
+            files = self._on_layer(files)
+        except EvaluatorError as error:
+            verdict.fail("evaluator-error", str(error), str(error))
+            return verdict, b"", b""
         with ExitStack() as stack:
             sessions = [
                 stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload))
@@ -144,11 +149,23 @@ class Judge:
                 verdict.fail(failure.status, failure.reason, failure.log)
             except EvaluatorError as error:
                 verdict.fail("evaluator-error", str(error))
-            stdout, stderr = sessions[0].output()
+            finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
+                (stdout, stderr), *_ = [session.output() for session in sessions]
         cpu = sum(program.cost.cpu for program in programs)
         memory = max(program.cost.memory for program in programs)
         verdict.cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
         return verdict, stdout, stderr
+
+    def _on_layer(self, files: Files) -> Files:
+        """The files on what `prepare` made of their base, if the task has one."""
+        if not self._prepare:
+            return files
+        if not files.base:
+            raise EvaluatorError("prepare() needs the seed's files, got a candidate without them")
+        if files.base.id not in self._layers:
+            with closing(provider(self._sandbox.name, self.task.environment)) as sandbox:
+                self._layers = {files.base.id: layer(self.task, self._prepare, files.base, sandbox)}
+        return replace(files, base=self._layers[files.base.id])
 
     def _cascade(self, verdict: Verdict, programs: list[Program], split: str, repeat: int) -> None:
         for stage in self.task.stages(split):
@@ -207,48 +224,6 @@ def _number(case: str, name: str, value: object) -> float:
     return float(value)
 
 
-# --- the evaluator's file ---------------------------------------------------------------------------------------
-
-
-def load(task: Task) -> Callable[..., object]:
-    """The function `evaluate` of the task; the modules beside it can be imported by it.
-
-    Raises:
-        ConfigError: when the file defines none, or what this version does not know.
-    """
-    sys.dont_write_bytecode = True  # the folder is the user's
-    sys.path.insert(0, str(task.evaluator.parent))
-    module = _import(task.evaluator)
-    if hasattr(module, "prepare"):
-        raise ConfigError(f"{task.evaluator}: prepare() comes with prepared layers in a later version; remove it")
-    if not callable(getattr(module, "evaluate", None)):
-        raise ConfigError(f"{task.evaluator}: expected a function evaluate(program, split), found none; define it")
-    evaluate: Callable[..., object] = module.evaluate
-    return evaluate
-
-
-def _import(file: Path) -> ModuleType:
-    name = "evaluator_of_the_task"
-    loader = SourceFileLoader(name, str(file))
-    spec = spec_from_loader(name, loader)
-    assert spec  # a loader gives a spec
-    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
-    loader.exec_module(module)
-    return module
-
-
-def wanted(evaluate: Callable[..., object]) -> set[str]:
-    """Which of the parameters `seed` and `rng` the function takes, after `program` and `split`.
-
-    Raises:
-        ConfigError: when it takes something else.
-    """
-    first, extra = (names := list(inspect.signature(evaluate).parameters))[:2], set(names[2:])
-    if first != ["program", "split"] or extra - {"seed", "rng"}:
-        raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
-    return extra
-
-
 # --- the process ------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +252,7 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
         raise EvaluatorError(f"{task.evaluator.parent} changed since the run started; stop it and start it again")
     if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
         os.sched_setaffinity(0, header["cores"])
-    sandbox = provider(header["provider"], task.environment)
+    sandbox = provider(header["provider"], replace(task.environment, network=False))
     stack.callback(sandbox.close)
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))

@@ -47,6 +47,12 @@ class CgroupMeter(Meter):
         super().__init__(disk)
         self.counters = counters
         self.first_cpu, self.first_memory, self.first_killed = 0.0, 0, counters["killed"]
+        self.begin()
+
+    def begin(self):
+        """Count from now on."""
+        super().begin()
+        self.first_cpu = self.first_memory = 0
         self.first_cpu, self.first_memory = self.cpu_now(), self.memory_now()
 
     def sample(self, memory_limit=0):

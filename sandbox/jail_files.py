@@ -40,7 +40,8 @@ def unpack(folder, entries, body):
 def remove(folder, paths):
     """Remove files from a folder in which no program runs yet, and the folders that this empties."""
     for path in paths:
-        os.unlink(f"{folder}/{path}")  # noqa: PTH108
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{folder}/{path}")  # noqa: PTH108
         while path := path.rpartition("/")[0]:
             try:
                 os.rmdir(f"{folder}/{path}")  # noqa: PTH106

@@ -22,7 +22,7 @@ class Start:
     """What a worker is started with, for all of its sessions."""
 
     def __init__(self, header, body):
-        self.limits, self.base = header["limits"], header["base"]
+        self.limits, self.base, self.network = header["limits"], header["base"], header["network"]
         self.filter, self.contents = body[: header["filter"]], memoryview(body)[header["filter"] :]
 
 

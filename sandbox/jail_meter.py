@@ -27,6 +27,7 @@ class Meter:
         if "RssAnon" not in read_text("/proc/self/status"):  # gVisor: with what processes share since a fork
             self.resident = ("VmRSS",)
         self.killed = False
+        self.first_disk = self.first_inodes = 0
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.taken = self.cost = 0.0
         self.counted_once = self.lowest = 0
@@ -76,13 +77,19 @@ class Meter:
             return 0
         return largest(pid, fields, "smaps_rollup", ("Pss_Anon", "SwapPss")) or self._resident(pid, fields)
 
+    def begin(self):
+        """Count from now on: what is there was given to the session."""
+        self.first_disk = self.first_inodes = 0
+        self.first_disk, self.first_inodes = self.written()
+
     def written(self):
         """Bytes and files that the session wrote."""
         if self.own_disk:
-            bytes_, files = zip(*map(used, self.disks), strict=True)
-            return sum(bytes_), sum(files)
-        sizes = [disk_size(f"{top}/{name}") for top, _, names in os.walk(self.disks[0]) for name in names]
-        return sum(sizes), len(sizes)
+            sizes, files = map(sum, zip(*map(used, self.disks), strict=True))
+        else:
+            all_sizes = [disk_size(f"{top}/{name}") for top, _, names in os.walk(self.disks[0]) for name in names]
+            sizes, files = sum(all_sizes), len(all_sizes)
+        return sizes - self.first_disk, files - self.first_inodes
 
 
 def used(disk):

@@ -22,7 +22,8 @@ FOLDERS = ("work", "tmp", "shm", "home")
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 USERS = range(1 << 24, 1 << 30)  # above those of people, services and the usual id ranges of containers
 LONGEST_SWEEP = 5.0  # seconds
-NEW_NAMESPACES = 0x20000 | 0x8000000 | 0x20000000 | 0x40000000  # mount, ipc, pid, net; of unshare(2)
+NEW_NETWORK = 0x40000000  # of unshare(2)
+NEW_NAMESPACES = 0x20000 | 0x8000000 | 0x20000000 | NEW_NETWORK  # mount, ipc, pid
 NO_SUID, NO_DEV, NO_EXEC, READ_ONLY, REMOUNT, BIND = 2, 4, 8, 1, 32, 4096  # of mount(2)
 PRIVATE, DETACH = 1 << 18 | 1 << 14, 2
 SET_DUMPABLE, SET_SECCOMP, FILTER_MODE, SET_NO_NEW_PRIVS = 4, 22, 2, 38  # of prctl(2)
@@ -49,6 +50,7 @@ class Plain:
         for name in FOLDERS:
             os.mkdir(f"{self.box}/{name}")  # noqa: PTH102 - pathlib is slow to import
         unpack(f"{self.box}/work", self.start.base, self.start.contents)
+        self.meter.begin()
         changes(f"{self.box}/work")
 
     def acting(self):
@@ -148,7 +150,7 @@ class Namespaces(Plain):
 
     def enter(self, supervise):
         """In a child: make the namespaces, whose first process serves the session. Never returns."""
-        check(libc.unshare(NEW_NAMESPACES), "new namespaces")
+        check(libc.unshare(NEW_NAMESPACES & ~(NEW_NETWORK if self.start.network else 0)), "new namespaces")
         first = os.fork()
         if first == 0:
             self.settle()
@@ -169,7 +171,8 @@ class Namespaces(Plain):
             os.mkdir(f"{self.box}/{name}")  # noqa: PTH102
         if self.start.base:
             self.lay_over_base(f"{self.box}/work", size)
-        raise_loopback()
+        if not self.start.network:
+            raise_loopback()
         drop_capabilities()
         libc.prctl(SET_DUMPABLE, 0, 0, 0, 0)
         install_filter(self.start.filter)

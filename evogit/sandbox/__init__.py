@@ -44,8 +44,8 @@ class Environment:
     `image` is what the sandbox's system is made from (empty: EvoGit's own), `packages` are Python requirements and,
     with the prefix "apt:", Debian packages; `setup` are shell commands run once on top of both, with a network.
     `isolation = "fresh"` gives each session a worker of its own. `cpus` are the cores that all its processes share.
-    With `exclusive`, sessions are pinned to one core that the rest of EvoGit keeps away from. `network` is for
-    `prepare` alone: a candidate never has one.
+    With `exclusive`, sessions are pinned to one core that the rest of EvoGit keeps away from. `network` gives them the
+    host's network, for `prepare` alone: a candidate never has one.
     """
 
     image: str = ""

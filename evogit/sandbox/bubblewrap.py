@@ -29,6 +29,8 @@ DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 """There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
 SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives")
 """What libraries below /usr need from /etc."""
+RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
+"""What programs need of /etc to use a network."""
 ACCOUNTS = {
     "/etc/passwd": b"box:x:1000:1000::/box/home:/bin/sh\n",
     "/etc/group": b"box:x:1000:\n",
@@ -60,7 +62,9 @@ class Bubblewrap:
         folder = content("sandbox")
         self._python = prepare(*choose(privileged=self._privileged), folder)
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
-        self._pool = Pool(self._spawn, compile_filter(folder / "seccomp.json"), sessions)
+        self._pool = Pool(
+            self._spawn, compile_filter(folder / "seccomp.json"), sessions, network=self._environment.network
+        )
         self.open, self.close = self._pool.open, self._pool.close
 
     def image(self) -> str:
@@ -72,14 +76,14 @@ class Bubblewrap:
         with ExitStack() as stack:
             fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
             return JailProcess(
-                [self._bwrap, *_arguments(self._python, start, fds)],
+                [self._bwrap, *_arguments(self._python, start, fds, network=self._environment.network)],
                 environment={},
                 user=self._rng.choice(USERS) if self._privileged else None,
                 pass_fds=fds,
             )
 
 
-def _arguments(python: Interpreter, start: Start, data: list[int]) -> Iterator[str]:
+def _arguments(python: Interpreter, start: Start, data: list[int], *, network: bool) -> Iterator[str]:
     """Command line of bubblewrap; `data` are the descriptors of supervisor and accounts, in this order.
 
     The supervisor keeps what it needs to make namespaces, in a user namespace of its own, and gives it up in each of
@@ -89,6 +93,10 @@ def _arguments(python: Interpreter, start: Start, data: list[int]) -> Iterator[s
     """
     fds = map(str, data)
     yield from ("--unshare-all", "--new-session", "--as-pid-1")
+    if network:
+        yield "--share-net"
+        for path in RESOLVING:
+            yield from ("--ro-bind-try", path, path)
     for capability in CAPABILITIES:
         yield from ("--cap-add", capability)
     yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box", "--clearenv")

@@ -31,15 +31,23 @@ class Start:
 class Pool:
     """Opens sessions on warm workers, and replaces those that misbehave, are not clean, or have served enough."""
 
-    def __init__(self, spawn: Callable[[Start], Jail], seccomp: bytes = b"", sessions: int = MOST_SESSIONS) -> None:
+    def __init__(
+        self,
+        spawn: Callable[[Start], Jail],
+        seccomp: bytes = b"",
+        sessions: int = MOST_SESSIONS,
+        *,
+        network: bool = False,
+    ) -> None:
         """Start with none.
 
         Args:
             spawn: starts a supervisor with the provider's isolation.
             seccomp: the filter that the supervisor installs, as `seccomp.compile_filter` makes it.
             sessions: how many one worker serves.
+            network: whether the provider gives workers the host's network.
         """
-        self._spawn, self._seccomp, self._sessions = spawn, seccomp, sessions
+        self._spawn, self._seccomp, self._sessions, self._network = spawn, seccomp, sessions, network
         self._idle: list[_Worker] = []
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> SupervisedSession:
@@ -51,7 +59,7 @@ class Pool:
         wanted = files if isinstance(files, Files) else Files(files)
         entries, contents = entries_of(wanted.changed)
         start = Start(limits, tuple(preload), wanted.base)
-        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp)
+        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network)
         request = {"do": "open", "removed": list(wanted.removed), "files": entries}
         return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
 
@@ -81,7 +89,7 @@ class Pool:
 class _Worker:
     """A supervisor that was told what to start with."""
 
-    def __init__(self, jail: Jail, start: Start, seccomp: bytes) -> None:
+    def __init__(self, jail: Jail, start: Start, seccomp: bytes, network: bool) -> None:
         """Start it.
 
         Raises:
@@ -95,6 +103,7 @@ class _Worker:
             "limits": dataclasses.asdict(start.limits),
             "preload": start.preload,
             "base": entries,
+            "network": network,
             "filter": len(seccomp),
         }
         deadline = time.monotonic() + STARTUP

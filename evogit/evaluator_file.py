@@ -1,0 +1,50 @@
+"""The Python file of a task that judges: found, imported, and checked for what it must define."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+
+from evogit.config import Task
+from evogit.core import ConfigError
+
+
+def load(task: Task) -> ModuleType:
+    """The task's evaluator, which defines `evaluate`; the modules beside it can be imported by it.
+
+    Raises:
+        ConfigError: when it does not.
+    """
+    sys.dont_write_bytecode = True  # the folder is the user's
+    sys.path.insert(0, str(task.evaluator.parent))
+    module = _import(task.evaluator)
+    if not callable(getattr(module, "evaluate", None)):
+        raise ConfigError(f"{task.evaluator}: expected a function evaluate(program, split), found none; define it")
+    return module
+
+
+def _import(file: Path) -> ModuleType:
+    name = "evaluator_of_the_task"
+    loader = SourceFileLoader(name, str(file))
+    spec = spec_from_loader(name, loader)
+    assert spec  # a loader gives a spec
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
+    loader.exec_module(module)
+    return module
+
+
+def wanted(evaluate: Callable[..., object]) -> set[str]:
+    """Which of the parameters `seed` and `rng` the function takes, after `program` and `split`.
+
+    Raises:
+        ConfigError: when it takes something else.
+    """
+    first, extra = (names := list(inspect.signature(evaluate).parameters))[:2], set(names[2:])
+    if first != ["program", "split"] or extra - {"seed", "rng"}:
+        raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
+    return extra
