@@ -13,7 +13,9 @@ import sys
 import tarfile
 import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -183,6 +185,34 @@ async def test_a_key_stands_for_everything_that_a_result_depends_on(answers: Eva
     assert (answers.provider, answers.judged, answers.needs_seed) == ("bubblewrap", "outside", False)
 
 
+@pytest.mark.parametrize(
+    ("what", "values", "matters"),
+    [
+        ("environment", {"cpus": 2.0}, True),
+        ("environment", {"packages": ("numpy",)}, True),
+        ("environment", {"exclusive": True}, True),
+        ("environment", {"isolation": "fresh"}, False),
+        ("limits", {"memory": 1 << 30}, True),
+        ("", {"withheld": ("answer.py",)}, True),
+        ("", {"preload": ("json",)}, True),
+        ("", {"goal": "Make it smaller."}, False),
+    ],
+)
+async def test_a_key_stands_for_the_task_where_it_matters(
+    answers: Evaluator, what: str, values: Mapping[str, Any], matters: bool
+) -> None:
+    task = answers.task
+    changed = replace(task, **({what: replace(getattr(task, what), **values)} if what else values))
+    one, other = (Evaluator(each, provider="bubblewrap", jobs=1) for each in (task, changed))
+    assert (one.key("a", "train") != other.key("a", "train")) == matters
+
+
+async def test_a_key_stands_for_the_seed_where_it_is_compared_with(answers: Evaluator, able: Evaluator) -> None:
+    assert answers.key("a", "train", base="one") == answers.key("a", "train", base="other")
+    assert able.key("a", "draw", base="one") != able.key("a", "draw", base="other")
+    assert (await judge(able, split="smoke"))[0].key == able.key("0" * 40, "smoke", base=SEED.id)
+
+
 # --- what an evaluator can do -----------------------------------------------------------------------------------
 
 ABLE = """\
@@ -216,6 +246,10 @@ def run(program, seed, rng):
     done = program.run(["sh", "-c", "cat given; cat; echo made > made; echo oops >&2; exit 3"],
                        stdin=b"typed ", files={"given": b"given "}, out=["made", "missing"])
     return f"{done.code} {done.signal} {done.breach} {done.stdout!r} {done.stderr!r} {dict(done.files)}"
+
+def tree(program, seed, rng):
+    show = ["find", ".", "-mindepth", "1", "-printf", "%y %m %P %l\\n"]
+    return "\\n".join(sorted((p.run(show).stdout + p.run(["cat", "kept"]).stdout).strip() for p in (program, seed)))
 
 def tuples(program, seed, rng):
     return str(program.call("answer:pairs", returns=list[tuple[float, float]]).value)
@@ -258,6 +292,58 @@ async def test_an_evaluator_can(able: Evaluator, split: str, source: str, feedba
     evaluation, evidence = await judge(able, source, split)
     assert evaluation.reason == ""
     assert evidence.feedback[split] == feedback
+
+
+def tree_of(files: Mapping[str, tuple[str, int, str]]) -> bytes:
+    """A tar archive of path -> kind, mode, and content or target."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, (kind, mode, text) in files.items():
+            member = tarfile.TarInfo(name)
+            member.mode, member.type = mode, tarfile.SYMTYPE if kind == "l" else tarfile.REGTYPE
+            member.linkname, member.size = (text, 0) if kind == "l" else ("", len(text))
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+async def test_a_candidate_has_its_changes_and_the_seed_has_none(able: Evaluator) -> None:
+    async def listed(files: Files) -> list[str]:
+        evaluation, evidence = await able.evaluate("0" * 40, files, split="tree")
+        assert evaluation.reason == ""
+        return sorted(line for line in evidence.feedback["tree"].splitlines() if "__pycache__" not in line)
+
+    seed = tree_of(
+        {
+            "kept": ("f", 0o644, "old"),
+            "gone/a": ("f", 0o644, ""),
+            "link": ("l", 0, "kept"),
+            "file": ("f", 0o644, ""),
+            "folder/b": ("f", 0o644, ""),
+            "runs": ("f", 0o755, ""),
+        }
+    )
+    changed = tree_of(
+        {
+            "kept": ("f", 0o644, "new"),
+            "link": ("f", 0o644, ""),
+            "file": ("l", 0, "kept"),
+            "folder": ("f", 0o755, ""),
+            "runs/b": ("f", 0o644, ""),
+            "made/deep/c": ("f", 0o644, ""),
+        }
+    )
+    base = Base("tree", seed)
+    original = ["d 755 folder ", "d 755 gone ", "f 644 file ", "f 644 folder/b ", "f 644 gone/a ", "f 644 kept "]
+    original += ["f 755 runs ", "l 777 link kept", "old"]
+    mine = ["d 755 made ", "d 755 made/deep ", "d 755 runs ", "f 644 kept ", "f 644 link ", "f 644 made/deep/c "]
+    mine += ["f 644 runs/b ", "f 755 folder ", "l 777 file kept", "new"]
+    removed = ("gone/a", "link", "file", "folder/b", "runs")
+    nothing, everything = Files(tar({}), (), base), Files(changed, removed, base)
+    for _ in range(2):
+        assert await listed(nothing) == sorted([*original, *original]), "what another candidate did is not seen"
+        assert await listed(everything) == sorted([*mine, *original])
+    other = Base("another", tar({"kept": "other"}))
+    assert await listed(Files(tar({}), (), other)) == ["f 644 kept "] * 2 + ["other"] * 2
 
 
 async def test_the_evaluator_has_no_secret_in_its_environment(able: Evaluator) -> None:
@@ -346,7 +432,6 @@ async def test_the_log_has_the_evaluators_traceback(broken: Evaluator) -> None:
 @pytest.mark.parametrize(
     ("evaluate", "error", "sentence"),
     [
-        ("def evaluate(program, split): ...\ndef prepare(program): ...", ConfigError, "prepare.. comes with prepared"),
         ("def evalaute(program, split): ...", ConfigError, "expected a function evaluate"),
         ("def evaluate(program, split, sede): ...", ConfigError, r"with seed and rng if needed, got .*sede"),
         ("import no_such_module", EvaluatorError, "No module named 'no_such_module'"),
