@@ -171,11 +171,18 @@ class SupervisedSession:
             if answer.failure:
                 return _reply(answer)
             if answer.tunnel is not None:
-                return carried(answer.tunnel, self._ask)
+                return carried(answer.tunnel, self._carry)
             if time.monotonic() >= until:
                 detail = f"nothing listens on port {port} after {patience:g} s"
                 return Reply(failure="timeout", detail=detail, usage=answer.usage)
             time.sleep(POLL)
+
+    def _carry(self, request: dict[str, Any], body: bytes) -> Answer:
+        """One step of a tunnel, in its thread; when it tells of a broken limit, that is the end of the session."""
+        answer = self._ask(request, body)
+        if answer.failure:
+            self._ended = self._ended or answer
+        return answer
 
     def pack(self, most: int) -> tuple[Reply, bytes]:
         """A tar archive of the candidate's whole folder, of `most` bytes; ends what runs in the session."""

@@ -6,7 +6,8 @@ import contextlib
 import select
 import socket
 import threading
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any
 
 from evogit.sandbox.answers import Answer
 
@@ -17,12 +18,8 @@ SOON = 0.001
 CHUNK = 1 << 16
 
 
-class Ask(Protocol):
-    """Sends a request to the supervisor and takes its answer."""
-
-    def __call__(self, request: dict[str, object], body: bytes = b"") -> Answer:
-        """Gives the answer, a failure included."""
-        ...
+Ask = Callable[[dict[str, Any], bytes], Answer]
+"""Sends a request to the supervisor and takes its answer."""
 
 
 def carried(tunnel: int, ask: Ask) -> socket.socket:

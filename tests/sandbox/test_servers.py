@@ -1,0 +1,111 @@
+"""Candidates that are servers: an evaluator's client speaks to them, and they have no network else."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from evogit.program import CandidateFailedError, Program
+from evogit.sandbox import Limits, Sandbox
+from evogit.sandbox.archive import pack
+
+SERVER = b"""\
+import http.server
+
+class Mirror(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    count = 0
+    def do_POST(self):
+        Mirror.count += 1
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", len(body))
+        self.send_header("Count", Mirror.count)
+        self.end_headers()
+        self.wfile.write(body[::-1])
+
+print("up", flush=True)
+http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Mirror).serve_forever()
+"""
+TALKER = b"""\
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 8000))
+connection, _ = server.accept()
+connection.sendall(b"welcome")
+said = connection.recv(100)
+while True:
+    if sys.argv[1] == "flood": connection.sendall(b"x" * 1000000)
+    elif sys.argv[1] == "grow":
+        said += b"x" * 1000000
+        time.sleep(0.001)
+    else: sys.exit()
+"""
+
+
+@pytest.fixture
+def program(sandbox: Sandbox) -> Iterator[Program]:
+    files = pack({"server.py": SERVER, "talker.py": TALKER, "m.py": b"def add(a, b): return a + b\n"})
+    with sandbox.open(files, Limits(wall=5, cpu=5, total=60, memory=200 << 20)) as session:
+        yield Program(session)
+
+
+def post(client: http.client.HTTPConnection, body: bytes) -> tuple[bytes, str | None]:
+    client.request("POST", "/", body)
+    answer = client.getresponse()
+    return answer.read(), answer.headers["Count"]
+
+
+def test_a_server_keeps_its_state_between_requests_and_calls(program: Program) -> None:
+    program.start(["python3", "server.py"])
+    client = http.client.HTTPConnection("candidate")
+    client.sock = program.connect(8000)
+    assert post(client, b"abc") == (b"cba", "1")
+    assert program.call("m:add", [2, 3]).value == 5
+    large = bytes(range(256)) * 4000
+    assert post(client, large) == (large[::-1], "2")
+    other = http.client.HTTPConnection("candidate")
+    other.sock = program.connect(8000)
+    assert post(other, b"") == (b"", "3")
+    assert post(client, b"z") == (b"z", "4")
+    client.close()
+    other.close()
+    assert program.cost.cpu > 0.01
+
+
+def test_nothing_that_listens_is_the_candidates_failure(program: Program) -> None:
+    program.start(["false"])
+    with pytest.raises(CandidateFailedError, match="nothing listens on port 8000 after 0.3 s"):
+        program.connect(8000, timeout="300ms")
+
+
+def test_the_server_may_speak_first_and_end_the_stream(program: Program) -> None:
+    program.start(["python3", "talker.py", "end"])
+    with program.connect(8000) as stream:
+        assert stream.recv(100) == b"welcome"
+        stream.sendall(b"hello")
+        stream.settimeout(5)
+        assert stream.recv(100) == b""
+
+
+def test_a_flood_waits_for_its_reader(program: Program) -> None:
+    program.start(["python3", "talker.py", "flood"])
+    with program.connect(8000) as stream:
+        assert stream.recv(7) == b"welcome"
+        stream.sendall(b"go")
+        time.sleep(0.3)
+        assert program.call("m:add", [1, 1]).value == 2
+        assert program.cost.memory < 120 << 20
+
+
+def test_a_limit_that_the_server_breaks_ends_the_session(program: Program) -> None:
+    program.start(["python3", "talker.py", "grow"])
+    with program.connect(8000) as stream:
+        stream.recv(7)
+        stream.sendall(b"grow")
+        time.sleep(0.5)
+        with pytest.raises(CandidateFailedError, match="memory") as failed:
+            program.call("m:add", [1, 1])
+        assert failed.value.status == "out-of-memory"
