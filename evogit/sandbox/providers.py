@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import tempfile
 import time
 from collections.abc import Iterator
 
@@ -10,84 +13,158 @@ from evogit.sandbox import Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bare import Bare
 from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.docker_socket import UnreachableError, address, knock
+from evogit.sandbox.packages import DEBIAN
+
+logger = logging.getLogger(__name__)
 
 NAMES = ("auto", "docker", "bubblewrap", "none")
+QUICK = 2.0
+"""Seconds that `auto` waits for a Docker daemon to say something."""
 
 Check = tuple[str, bool, str]
 """What was checked, whether it is well, and a sentence about it."""
 
 PROBE = b"""
-import os, socket, sys
+import errno, os, socket, sys
 
 def about():
     return [os.geteuid(), os.getpid(), "%d.%d.%d" % sys.version_info[:3]]
 
-def outside():
-    found = [path for path in ("/var", "/run", "/sys") if os.path.exists(path)]
-    if os.access("/usr", os.W_OK):
-        found.append("a writable system")
+def outside(path):
+    found = [path] if os.path.exists(path) else []
+    found += ["a writable " + folder for folder in ("/", "/usr", "/etc") if os.access(folder, os.W_OK)]
     try:
         socket.create_connection(("192.0.2.1", 9), timeout=0.2).close()
     except OSError as error:
-        if not "unreachable" in str(error):
+        if error.errno not in (errno.ENETUNREACH, errno.EHOSTUNREACH):
             found.append("a network")
     return found
+
+def counted():
+    return os.path.exists("/sys/fs/cgroup/cpuacct/cpuacct.usage") or os.path.exists("/sys/fs/cgroup/memory.current")
 """
 
 
 def provider(name: str, environment: Environment | None = None) -> Sandbox:
     """The provider of that name, for programs that need this environment (default: nothing special).
 
-    `auto` is the best isolation that works here, and never `none`.
+    `auto` is Docker where its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
 
     Raises:
-        SandboxError: when it does not work here; the message says what to do.
+        SandboxError: when it does not work here, or cannot give what is needed; the message says what to do.
         UsageError: when there is no such provider.
     """
-    if name == "bubblewrap":
-        return Bubblewrap()
-    if name == "none":
-        return Bare()
-    if name == "docker":
-        raise SandboxError("the sandbox docker is not available in this version of EvoGit; use bubblewrap")
+    wanted = environment or Environment()
     if name == "auto":
-        return _automatic()
-    raise UsageError(f"expected one of the sandboxes {', '.join(NAMES)}, got {name!r}")
+        return _automatic(wanted)
+    if name == "docker":
+        return _docker(wanted)
+    if name not in NAMES:
+        raise UsageError(f"expected one of the sandboxes {', '.join(NAMES)}, got {name!r}")
+    for key in _only_docker(wanted):
+        raise SandboxError(
+            f"sandbox.{key} is only to be had from Docker, got --sandbox {name}; start Docker (systemctl start docker) "
+            "and use --sandbox docker, or take it out of [sandbox] in task.toml"
+        )
+    return Bubblewrap(wanted) if name == "bubblewrap" else Bare()
 
 
-def self_check(name: str) -> list[Check]:
-    """Whether a provider works here and holds what it promises, for `evogit doctor`."""
+def self_check(name: str, environment: Environment | None = None) -> list[Check]:
+    """Whether a provider works here and holds what it promises, for `evogit doctor` and `evogit sandbox check`."""
     try:
-        sandbox = provider(name)
-        began = time.perf_counter()
-        with _open(sandbox) as session:
-            opened = time.perf_counter() - began
-            return [("sandbox", True, f"{sandbox.name} opens a session in {1000 * opened:.0f} ms"), *_probe(session)]
+        sandbox = provider(name, environment)
     except SandboxError as error:
         return [("sandbox", False, str(error))]
-
-
-def _automatic() -> Sandbox:
     try:
-        sandbox = Bubblewrap()
-        _open(sandbox).close()
+        return [*_probe(sandbox), *_daemon(sandbox, environment or Environment())]
     except SandboxError as error:
+        return [("sandbox", False, str(error))]
+    finally:
+        sandbox.close()
+
+
+# --- the choice ---------------------------------------------------------------------------------------------------
+
+
+def _docker(wanted: Environment) -> Sandbox:
+    from evogit.sandbox.docker import Docker  # takes 0.15 s to import, which bubblewrap need not pay
+
+    return Docker(wanted)
+
+
+def _automatic(wanted: Environment) -> Sandbox:
+    """Docker, else bubblewrap; each has to show that it works."""
+    try:
+        knock(address(), QUICK)
+        return _shown(_docker(wanted))
+    except SandboxError as error:
+        docker = error
+    for key in _only_docker(wanted):
         raise SandboxError(
-            f"no sandbox works here. bubblewrap: {error}. Install it (apt-get install bubblewrap) on a kernel that "
-            "allows unprivileged user namespaces, or start Docker (systemctl start docker) and use a version of "
-            "EvoGit that supports it. EvoGit does not run code without a sandbox unless you say --sandbox none"
-        ) from error
+            f"sandbox.{key} is only to be had from Docker, which does not work here: {docker}"
+        ) from docker
+    try:
+        sandbox = _shown(Bubblewrap(wanted))
+    except SandboxError as bubblewrap:
+        raise SandboxError(
+            f"no sandbox works here. docker: {docker}. bubblewrap: {bubblewrap}. Start Docker (systemctl start "
+            "docker), or install bubblewrap (apt-get install bubblewrap) on a kernel that allows unprivileged user "
+            "namespaces. EvoGit does not run code without a sandbox unless you say --sandbox none"
+        ) from bubblewrap
+    if not isinstance(docker, UnreachableError):
+        logger.warning("using bubblewrap, since %s", docker)
     return sandbox
+
+
+def _shown(sandbox: Sandbox) -> Sandbox:
+    try:
+        _open(sandbox).close()
+    finally:
+        sandbox.close()
+    return sandbox
+
+
+def _only_docker(wanted: Environment) -> Iterator[str]:
+    """What is asked for that no other provider has."""
+    asked = {
+        "image": bool(wanted.image),
+        "setup": bool(wanted.setup),
+        "packages": any(name.startswith(DEBIAN) for name in wanted.packages),
+        "runtime": bool(wanted.runtime),
+        "gpus": bool(wanted.gpus),
+    }
+    yield from (key for key, is_asked in asked.items() if is_asked)
+
+
+# --- what it is like ----------------------------------------------------------------------------------------------
 
 
 def _open(sandbox: Sandbox) -> Session:
     return sandbox.open(pack({"probe.py": PROBE}), Limits())
 
 
-def _probe(session: Session) -> Iterator[Check]:
-    about, outside = session.call("probe:about", b"{}"), session.call("probe:outside", b"{}")
-    yield "sandboxed Python", not about.failure, about.detail or f"[user, pid, version]: {about.value.decode()}"
-    found = outside.detail or outside.value.decode()
-    isolated = found == "[]"
-    yield "isolation", isolated, "no host files, no network" if isolated else f"programs see the host: {found}"
-    yield "limits", True, "memory, CPU and processes are sampled every 10 ms (no cgroup of its own)"
+def _probe(sandbox: Sandbox) -> Iterator[Check]:
+    began = time.perf_counter()
+    _open(sandbox).close()
+    first = time.perf_counter()
+    with _open(sandbox) as session, tempfile.NamedTemporaryFile() as file:
+        second = time.perf_counter()
+        times = f"in {1000 * (first - began):.0f} ms, the next one in {1000 * (second - first):.0f} ms"
+        yield "sandbox", True, f"{sandbox.name} opens a session {times}"
+        about = session.call("probe:about", b"{}")
+        yield "sandboxed Python", not about.failure, about.detail or f"[user, pid, version]: {about.value.decode()}"
+        outside = session.call("probe:outside", json.dumps({"args": [file.name]}).encode())
+        found = outside.detail or outside.value.decode()
+        isolated = found == "[]"
+        yield "isolation", isolated, "no host files, no network" if isolated else f"programs see the host: {found}"
+        counted = sandbox.name == "docker" and session.call("probe:counted", b"{}").value == b"true"
+        how = "counted by a cgroup of its own" if counted else "sampled every 10 ms (no cgroup of its own)"
+        yield "limits", True, f"memory, CPU and processes are {how}"
+
+
+def _daemon(sandbox: Sandbox, wanted: Environment) -> Iterator[Check]:
+    if sandbox.name == "docker":
+        from evogit.sandbox.docker_daemon import describe
+
+        yield from describe(wanted)

@@ -15,7 +15,8 @@ from evogit.sandbox import values
 FRAME = struct.Struct(">II")
 HEADER = 1 << 16
 """Most bytes of a header that the supervisor may send."""
-CHUNK = 1 << 16
+CHUNK = 1 << 18
+"""Most bytes read or written at once."""
 
 
 class LostError(Exception):
@@ -27,6 +28,7 @@ class Wire:
 
     def __init__(self, into: int, out: int) -> None:
         self._into, self._out = into, out
+        self._come = bytearray()
         for fd in (into, out):
             os.set_blocking(fd, False)
 
@@ -38,13 +40,17 @@ class Wire:
             LostError: when the supervisor has ended.
         """
         text = json.dumps(header).encode()
-        rest = memoryview(FRAME.pack(len(text), len(body)) + text + body)
+        self.send_bytes(FRAME.pack(len(text), len(body)) + text + body, deadline=deadline)
+
+    def send_bytes(self, data: bytes, *, deadline: float) -> None:
+        """Send what is no frame, such as the supervisor itself; fails like `send`."""
+        rest = memoryview(data)
         while rest:
             try:
-                rest = rest[os.write(self._into, rest[: 4 * CHUNK]) :]
+                rest = rest[os.write(self._into, rest[:CHUNK]) :]
             except BlockingIOError:
                 _wait(self._into, select.POLLOUT, deadline)
-            except BrokenPipeError as error:
+            except (BrokenPipeError, ConnectionResetError) as error:
                 raise LostError("it does not take requests any more") from error
 
     def receive(self, most: int, *, deadline: float) -> tuple[dict[str, Any], bytes]:
@@ -55,26 +61,36 @@ class Wire:
             LostError: when the supervisor has ended.
             ValueError: when it is no frame, too large or has no JSON object as its header.
         """
-        header, body = FRAME.unpack(self._read(FRAME.size, deadline))
+        header, body = FRAME.unpack(self._take(FRAME.size, deadline))
         if header > HEADER or body > most:
             raise ValueError(f"expected a frame of at most {HEADER} and {most} bytes, got {header} and {body}")
-        fields = values.parse(self._read(header, deadline))
+        fields = values.parse(self._take(header, deadline))
         if not isinstance(fields, dict):
             raise ValueError(f"expected a JSON object as header, got {type(fields).__name__}")
-        return fields, self._read(body, deadline)
+        return fields, self._take(body, deadline)
 
-    def _read(self, size: int, deadline: float) -> bytes:
-        data = bytearray()
-        while len(data) < size:
+    def _take(self, size: int, deadline: float) -> bytes:
+        """The next `size` bytes; what comes with them is kept, so that a small frame is read at once."""
+        while len(self._come) < size:
+            if time.monotonic() > deadline:
+                raise TimeoutError
             try:
-                piece = os.read(self._out, min(size - len(data), 4 * CHUNK))
+                piece = os.read(self._out, CHUNK)
             except BlockingIOError:
                 _wait(self._out, select.POLLIN, deadline)
                 continue
+            except ConnectionResetError:
+                piece = b""
             if not piece:
                 raise LostError("it has ended")
-            data += piece
-        return bytes(data)
+            self._arrived(piece)
+        taken = bytes(memoryview(self._come)[:size])
+        del self._come[:size]
+        return taken
+
+    def _arrived(self, piece: bytes) -> None:
+        """Keep what was read."""
+        self._come += piece
 
 
 def _wait(fd: int, event: int, deadline: float) -> None:

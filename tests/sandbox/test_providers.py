@@ -1,23 +1,34 @@
 from __future__ import annotations
 
+import socket
 import struct
+import tempfile
+import time
 
 import pytest
 
 from evogit.content import content
 from evogit.core import SandboxError, UsageError
+from evogit.sandbox import Environment
 from evogit.sandbox.providers import provider, self_check
 from evogit.sandbox.seccomp import compile_filter
 
+NOWHERE = "unix:///nonexistent/docker.sock"
 
-def test_auto_is_bubblewrap_and_never_none(monkeypatch, tmp_path):
+
+@pytest.fixture
+def no_docker(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", NOWHERE)
+
+
+def test_auto_is_bubblewrap_without_docker_and_never_none(monkeypatch, tmp_path, no_docker):
     assert provider("auto").name == "bubblewrap"
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SandboxError, match=r"apt-get install bubblewrap.*start Docker"):
+    with pytest.raises(SandboxError, match=r"no Docker daemon answers at /nonexistent.*apt-get install bubblewrap"):
         provider("auto")
 
 
-def test_auto_does_not_take_a_bubblewrap_that_fails(monkeypatch, tmp_path):
+def test_auto_does_not_take_a_bubblewrap_that_fails(monkeypatch, tmp_path, no_docker):
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     broken.chmod(0o755)
@@ -27,9 +38,33 @@ def test_auto_does_not_take_a_bubblewrap_that_fails(monkeypatch, tmp_path):
         provider("auto")
 
 
-def test_other_names():
-    with pytest.raises(SandboxError, match="not available in this version"):
+def test_auto_does_not_wait_long_for_a_daemon_that_hangs(monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(f"{tmp_path}/docker.sock")
+        silent.listen()
+        began = time.monotonic()
+        assert provider("auto").name == "bubblewrap"
+        assert time.monotonic() - began < 4
+
+
+def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
+    with pytest.raises(SandboxError, match="expected DOCKER_HOST to name a socket of this machine"):
         provider("docker")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("image", "python:3.12"), ("setup", ("true",)), ("packages", ("apt:gcc",)), ("runtime", "runsc"), ("gpus", 1)],
+)
+@pytest.mark.parametrize("name", ["bubblewrap", "none", "auto"])
+def test_what_only_docker_has_is_refused_elsewhere(no_docker, name, key, value):
+    with pytest.raises(SandboxError, match=f"sandbox.{key} is only to be had from Docker"):
+        provider(name, Environment(**{key: value}))
+
+
+def test_other_names():
     with pytest.raises(UsageError, match="expected one of the sandboxes auto, docker, bubblewrap, none, got 'jail'"):
         provider("jail")
 
@@ -39,14 +74,15 @@ def test_none_warns(caplog):
     assert "without any isolation" in caplog.text
 
 
-def test_self_check_tells_isolation_from_none():
+def test_self_check_tells_isolation_from_none(no_docker):
     assert all(ok for _, ok, _ in self_check("bubblewrap"))
     checks = {name: (ok, sentence) for name, ok, sentence in self_check("none")}
     assert checks["isolation"][0] is False
-    assert "/var" in checks["isolation"][1]
-    assert self_check("docker") == [
-        ("sandbox", False, "the sandbox docker is not available in this version of EvoGit; use bubblewrap")
-    ]
+    assert tempfile.gettempdir() in checks["isolation"][1]
+    [(what, ok, sentence)] = self_check("docker")
+    assert (what, ok) == ("sandbox", False)
+    assert "no Docker daemon answers" in sentence
+    assert "systemctl start docker" in sentence
 
 
 @pytest.mark.parametrize(("machine", "ptrace"), [("x86_64", 101), ("aarch64", 117)])

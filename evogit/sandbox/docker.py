@@ -1,0 +1,71 @@
+"""Sandboxes made by Docker: one hardened container per worker, and in it one user per session."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+
+from evogit.content import content
+from evogit.sandbox import Environment
+from evogit.sandbox.cache import Say
+from evogit.sandbox.cores import exclusive_core
+from evogit.sandbox.docker_daemon import check_daemon, connect, patiently
+from evogit.sandbox.docker_options import container_options
+from evogit.sandbox.docker_owners import clean, labels
+from evogit.sandbox.docker_worker import DockerWorker, remove
+from evogit.sandbox.images import build_image
+from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
+from evogit.sandbox.seccomp import compile_filter
+from evogit.sandbox.supervisor import program
+
+logger = logging.getLogger(__name__)
+
+
+class Docker:
+    """The provider `docker`: warm containers that give each session a user and a folder of its own."""
+
+    name = "docker"
+
+    def __init__(self, environment: Environment | None = None, say: Say = logger.warning) -> None:
+        """Find the daemon and the image, which is built if it is not there, and remove what dead engines left.
+
+        Args:
+            environment: what programs need.
+            say: is told what takes time.
+
+        Raises:
+            SandboxError: when there is no daemon, or it cannot give what is asked for.
+        """
+        self._environment = environment or Environment()
+        self._client = connect()
+        self._left_behind: list[str] = []
+        patiently(self._check, patience=0.0)
+        self._image = build_image(self._client, self._environment, say)
+        folder = content("sandbox")
+        self._program, self._filter = program(folder), compile_filter(folder / "seccomp.json")
+        self._core = exclusive_core() if self._environment.exclusive else None
+        sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
+        self._pool = Pool(self._spawn, self._filter, sessions)
+        self.open, self.close = self._pool.open, self._pool.close
+
+    def image(self) -> str:
+        """A digest of what programs find inside: system, interpreter, libraries, supervisor."""
+        parts = [self._image.digest, self._program.hex(), self._filter.hex(), self._environment.runtime]
+        return f"docker:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"
+
+    def _check(self) -> None:
+        """Refuse a daemon that cannot do it, and remove what dead engines left there."""
+        check_daemon(self._client, self._environment)
+        clean(self._client)
+
+    def _spawn(self, start: Start) -> DockerWorker:
+        return patiently(lambda: self._start(start))
+
+    def _start(self, start: Start) -> DockerWorker:
+        while self._left_behind and remove(self._client, self._left_behind[-1]):
+            self._left_behind.pop()
+        options = container_options(
+            self._client, start, image=self._image, wanted=self._environment, labels=labels(), core=self._core
+        )
+        return DockerWorker(self._client, options, self._program, self._left_behind.append)

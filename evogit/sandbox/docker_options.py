@@ -1,0 +1,135 @@
+"""What a worker's container may do: everything that Docker is told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
+
+from evogit.sandbox import Base, Environment, Limits
+from evogit.sandbox.archive import entries_of
+from evogit.sandbox.images import Image
+from evogit.sandbox.interpreter import environment
+from evogit.sandbox.pool import Start
+from evogit.sandbox.supervisor import BOOTSTRAP
+
+BOX = "/tmp"
+"""The one writable folder, a tmpfs."""
+COMMAND = ("python3", "-I", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
+CAPABILITIES = ("SETUID", "SETGID", "KILL")
+"""What the supervisor needs to be one user after the other, and to end what they leave."""
+SLACK = 1 << 20
+"""Bytes of disk above the limit, so that a full disk shows as more than the limit."""
+FILES = 65_536
+"""Files that every session may have, as in the supervisor."""
+PAGE = 4096
+OVERHEAD = 64 << 20
+"""Bytes of memory for the supervisor."""
+PRELOADED = 256 << 20
+"""Bytes more where it imports modules beforehand; what it uses is not counted against the program."""
+TASKS = 64
+"""Processes above the limit, for the supervisor, and so that too many show as more than the limit."""
+LIKELY_VICTIM = 500
+"""Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
+
+
+def container_options(
+    client: docker.DockerClient,
+    start: Start,
+    *,
+    image: Image,
+    wanted: Environment,
+    labels: Mapping[str, str],
+    core: int | None,
+) -> dict[str, Any]:
+    """The arguments of `create_container` for one worker.
+
+    Args:
+        client: of the daemon.
+        start: what the worker is started with; the kernel's limits are wider than those in it, so that what goes
+            beyond them is seen, and told as what it is.
+        image: what it is made from; folders that it declares as volumes are read-only here.
+        wanted: the environment of the task.
+        labels: whose container it is.
+        core: the one core that it is pinned to.
+    """
+    variables = environment(Path("python3"), BOX)
+    del variables["PATH"]  # the image knows where its Python is
+    return {
+        "image": image.id,
+        "entrypoint": list(COMMAND),
+        "command": [],
+        "environment": variables,
+        "use_config_proxy": False,
+        "user": "0:0",
+        "working_dir": "/",
+        "hostname": "box",
+        "stdin_open": True,
+        "stop_signal": "SIGTERM",
+        "healthcheck": {"test": ["NONE"]},
+        "labels": dict(labels),
+        "host_config": client.api.create_host_config(
+            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, _volumes(client, image))
+        ),
+    }
+
+
+def _isolation(wanted: Environment) -> dict[str, Any]:
+    return {
+        "auto_remove": True,
+        "cap_drop": ["ALL"],
+        "cap_add": list(CAPABILITIES),
+        "security_opt": ["no-new-privileges"],
+        "network_mode": "bridge" if wanted.network else "none",
+        "ipc_mode": "none" if not wanted.runtime else "private",
+        "init": False,
+        "log_config": LogConfig(type="none"),
+        "runtime": wanted.runtime or None,
+    }
+
+
+def _resources(start: Start, wanted: Environment, core: int | None) -> dict[str, Any]:
+    memory = _memory(start.limits, start.base) + (PRELOADED if start.preload else 0)
+    return {
+        "mem_limit": memory,
+        "memswap_limit": memory,
+        "pids_limit": start.limits.processes + TASKS,
+        "nano_cpus": int(wanted.cpus * 1e9),
+        "cpuset_cpus": None if core is None else str(core),
+        "device_requests": [DeviceRequest(count=wanted.gpus, capabilities=[["gpu"]])] if wanted.gpus else None,
+        "oom_score_adj": LIKELY_VICTIM,
+        "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+    }
+
+
+def _memory(limits: Limits, base: Base | None) -> int:
+    """What is written counts too; the supervisor holds the base, and each session has a copy of it on its disk."""
+    return limits.memory + limits.memory // 4 + OVERHEAD + (len(base.archive) + _disk_of(base)[0] if base else 0)
+
+
+def _disk_of(base: Base | None) -> tuple[int, int]:
+    """Bytes and files that the base takes on a tmpfs."""
+    entries, _ = entries_of(base.archive) if base else ([], b"")
+    return sum(-(-size // PAGE) * PAGE for _, _, size, _ in entries), len(entries)
+
+
+def _places(start: Start, volumes: Iterable[str]) -> dict[str, Any]:
+    """All that is writable is the box. /dev/mqueue is writable for all users otherwise, and outlives a session."""
+    size, files = _disk_of(start.base)
+    size += start.limits.disk + SLACK
+    files += max(FILES, start.limits.disk // PAGE) + FILES
+    return {
+        "read_only": True,
+        "tmpfs": {
+            BOX: f"exec,nosuid,nodev,mode=1777,size={size},nr_inodes={files}",
+            "/dev/mqueue": "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1",
+        },
+        "mounts": [Mount(target=path, source=None, type="volume", read_only=True) for path in volumes],
+    }
+
+
+def _volumes(client: docker.DockerClient, image: Image) -> list[str]:
+    return sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())

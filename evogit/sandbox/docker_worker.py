@@ -1,0 +1,181 @@
+"""One hardened container with a supervisor as its first process, and the stream to it that the daemon carries."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import docker
+from docker.errors import APIError, NotFound
+from requests import Response
+from requests.exceptions import RequestException
+
+from evogit.core import SandboxError, SandboxLostError
+from evogit.sandbox.docker_daemon import REQUEST, AwayError, plainly
+from evogit.sandbox.wire import LostError, Wire
+
+HEAD = struct.Struct(">BxxxI")
+"""In front of each piece of output: which stream it is of, and its size."""
+STDOUT = 1
+COMPLAINT = 4000
+"""Most bytes of stderr that are kept for a message."""
+PATIENCE = 3.0
+"""Seconds for a container to be gone by itself, once its input is closed."""
+VERDICT = 15.0
+"""Seconds for the daemon to say how a container ended whose stream has ended."""
+STOPPED, KILLED = 143, 137
+"""Exit codes of a supervisor that was told to stop from outside, and of one that was killed."""
+
+
+class AttachedWire(Wire):
+    """A wire over a stream in which the daemon mixes stdout and stderr of a container."""
+
+    def __init__(self, stream: int) -> None:
+        super().__init__(stream, stream)
+        self.complaint = bytearray()
+        self._head, self._kind, self._left = bytearray(), STDOUT, 0
+
+    def _arrived(self, piece: bytes) -> None:
+        rest = memoryview(piece)
+        while rest:
+            if self._left:
+                part, rest = rest[: self._left], rest[self._left :]
+                self._left -= len(part)
+                if self._kind == STDOUT:
+                    self._come += part
+                elif len(self.complaint) < COMPLAINT:
+                    self.complaint += part[:COMPLAINT]
+            else:
+                missing = HEAD.size - len(self._head)
+                self._head += rest[:missing]
+                rest = rest[missing:]
+                if len(self._head) == HEAD.size:
+                    self._kind, self._left = HEAD.unpack(self._head)
+                    self._head.clear()
+
+
+class DockerWorker:
+    """Keeps the contract of `Jail`.
+
+    The container ends when its input ends, even if this process is killed, and Docker removes it then. A request of
+    ours waits for that from before it is started, so that the daemon tells how it ended and cannot forget to.
+    """
+
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        options: Mapping[str, Any],
+        program: bytes,
+        left_behind: Callable[[str], None],
+    ) -> None:
+        """Create and start a container.
+
+        Args:
+            client: of the daemon.
+            options: all of the container's.
+            program: what it reads first.
+            left_behind: is told the id of a container that could not be removed, as the daemon was away.
+
+        Raises:
+            SandboxError: when the daemon refuses.
+            AwayError: when it does not answer.
+        """
+        self._client, self._left_behind = client, left_behind
+        self._gone = False
+        with contextlib.ExitStack() as undo, plainly("start a container"):
+            self._id = client.api.create_container(**options)["Id"]
+            undo.callback(self._remove)
+            self._ending = undo.enter_context(self._wait())
+            self._stream = undo.enter_context(self._attach())
+            client.api.start(self._id)
+            self._attached = AttachedWire(self._stream.fileno())
+            self.wire: Wire = self._attached
+            with contextlib.suppress(LostError):  # it will be found when its first answer does not come
+                self.wire.send_bytes(program, deadline=time.monotonic() + REQUEST)
+            undo.pop_all()
+
+    def complaint(self) -> str:
+        """What it wrote to stderr so far."""
+        return self._attached.complaint.decode(errors="replace")
+
+    def autopsy(self) -> tuple[str, str]:
+        """Who ended the container.
+
+        From inside, the first process can only be ended by the kernel, for want of memory: it ignores all signals but
+        SIGTERM, and takes that one from nobody inside. So a container that was told to stop was stopped by a person
+        or by the daemon; and the daemon was restarted when it cannot tell.
+        """
+        try:
+            code = self._exit_code(VERDICT)
+        except AwayError as error:
+            raise SandboxLostError(f"the Docker daemon went away under the program: {error}") from error
+        if code == STOPPED:
+            raise SandboxLostError("the container of the program was stopped from outside")
+        if code == KILLED:
+            return "out-of-memory", "the kernel killed the sandbox for want of memory"
+        return "crashed", "the program brought its sandbox down"
+
+    def kill(self) -> None:
+        """End the container and have it removed; may be called again."""
+        if self._gone:
+            return
+        self._gone = True
+        with contextlib.suppress(OSError):
+            self._stream.shutdown(socket.SHUT_RDWR)
+        self._stream.close()
+        try:
+            ended = self._exit_code(PATIENCE) is not None
+        except AwayError:
+            ended = False
+        self._ending.close()
+        if not ended:
+            self._remove()
+
+    def _exit_code(self, patience: float) -> int | None:
+        """The exit code of the container, None while it still is there."""
+        ready = select.poll()
+        ready.register(self._ending.raw.fileno(), select.POLLIN)
+        if not ready.poll(patience * 1000):
+            return None
+        with plainly("learn how a container ended"):
+            return int(self._ending.json()["StatusCode"])
+
+    def _wait(self) -> Response:
+        """Ask the daemon to tell when the container is removed; the answer begins at once, and ends then."""
+        api = self._client.api
+        url = f"{api.base_url}/v{api.api_version}/containers/{self._id}/wait"
+        response: Response = api.post(url, params={"condition": "removed"}, stream=True, timeout=(REQUEST, None))
+        response.raise_for_status()
+        return response
+
+    def _attach(self) -> socket.socket:
+        """Our end of stdin, stdout and stderr."""
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        attached = self._client.api.attach_socket(self._id, params=streams)
+        try:
+            return socket.fromfd(attached.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+        finally:
+            attached.close()
+
+    def _remove(self) -> None:
+        if not remove(self._client, self._id):
+            self._left_behind(self._id)
+
+
+def remove(client: docker.DockerClient, container: str) -> bool:
+    """Remove a container, running or not; false when the daemon is away."""
+    try:
+        client.api.remove_container(container, force=True, v=True)
+    except NotFound:
+        return True
+    except APIError as error:
+        if error.status_code != 409:  # 409: it is being removed already
+            raise SandboxError(f"cannot remove the container {container[:12]}: {error.explanation}") from error
+    except (RequestException, OSError):
+        return False
+    return True
