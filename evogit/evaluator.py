@@ -96,7 +96,7 @@ class Evaluator:
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Identifies everything that an evaluation's result depends on (sha256, hex).
 
-        `base` is the id of the seed's files; it counts where the evaluator compares with the seed.
+        `base` is the id of the seed's files; it counts where the evaluator compares with the seed or prepares it.
         """
         task, environment = self.task, asdict(self.task.environment)
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
@@ -118,7 +118,7 @@ class Evaluator:
         """
         files = files if isinstance(files, Files) else Files(files)
         if self.needs_seed and not files.base:
-            raise UsageError("this evaluator compares with the seed; pass Files whose base is the seed")
+            raise UsageError("this evaluator compares with the seed or prepares it; pass Files whose base is the seed")
         record = _Record(on_case)
         judge = await self._idle.get()
         try:

@@ -113,8 +113,8 @@ class Judge:
 
     @property
     def needs_seed(self) -> bool:
-        """Whether the evaluator compares the candidate with the seed."""
-        return "seed" in self._wanted
+        """Whether verdicts depend on the seed: the evaluator compares with it, or prepares it for the candidates."""
+        return "seed" in self._wanted or self._prepare is not None
 
     def judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
         """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
@@ -140,7 +140,7 @@ class Judge:
         with ExitStack() as stack:
             sessions = [
                 stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload))
-                for each in ([files, Files(pack({}), (), files.base)] if self.needs_seed else [files])
+                for each in ([files, Files(pack({}), (), files.base)] if "seed" in self._wanted else [files])
             ]
             programs = [Program(session) for session in sessions]
             try:
@@ -163,7 +163,8 @@ class Judge:
         if not files.base:
             raise EvaluatorError("prepare() needs the seed's files, got a candidate without them")
         if files.base.id not in self._layers:
-            with closing(provider(self._sandbox.name, self.task.environment)) as sandbox:
+            apart = replace(self.task.environment, exclusive=False)  # nothing is measured
+            with closing(provider(self._sandbox.name, apart)) as sandbox:
                 self._layers = {files.base.id: layer(self.task, self._prepare, files.base, sandbox)}
         return replace(files, base=self._layers[files.base.id])
 
