@@ -61,7 +61,7 @@ class Evaluator:
         self.digest = task.evaluator_digest
         self.provider = provider
         self.image = ""
-        self.needs_seed = False
+        self.needs_seed = self._builds_on_seed = False
         self._idle: asyncio.LifoQueue[_Judge | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
         self._cores: list[int] = []
@@ -82,7 +82,8 @@ class Evaluator:
                 apart.enter_context(kept_free(core))
             judge, hello = await self._judge()
             self._apart = apart.pop_all()
-        self.provider, self.image, self.needs_seed = hello["provider"], hello["image"], hello["needs_seed"]
+        self.provider, self.image = hello["provider"], hello["image"]
+        self.needs_seed, self._builds_on_seed = hello["needs_seed"], hello["builds_on_seed"]
         for idle in [None] * (self._jobs - 1) + [judge]:
             self._idle.put_nowait(idle)
         return self
@@ -101,7 +102,7 @@ class Evaluator:
         task, environment = self.task, asdict(self.task.environment)
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
         way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, environment]
-        parts = [tree, base if self.needs_seed else "", *way, self.image, self.provider, split, repeat]
+        parts = [tree, base if self._builds_on_seed else "", *way, self.image, self.provider, split, repeat]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     async def evaluate(
@@ -118,7 +119,7 @@ class Evaluator:
         """
         files = files if isinstance(files, Files) else Files(files)
         if self.needs_seed and not files.base:
-            raise UsageError("this evaluator compares with the seed or prepares it; pass Files whose base is the seed")
+            raise UsageError("this evaluator compares with the seed; pass Files whose base is the seed")
         record = _Record(on_case)
         judge = await self._idle.get()
         try:

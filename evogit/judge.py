@@ -113,8 +113,13 @@ class Judge:
 
     @property
     def needs_seed(self) -> bool:
-        """Whether verdicts depend on the seed: the evaluator compares with it, or prepares it for the candidates."""
-        return "seed" in self._wanted or self._prepare is not None
+        """Whether the evaluator compares the candidate with the seed."""
+        return "seed" in self._wanted
+
+    @property
+    def builds_on_seed(self) -> bool:
+        """Whether verdicts depend on the seed in any way."""
+        return self.needs_seed or self._prepare is not None
 
     def judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
         """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
@@ -140,7 +145,7 @@ class Judge:
         with ExitStack() as stack:
             sessions = [
                 stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload))
-                for each in ([files, Files(pack({}), (), files.base)] if "seed" in self._wanted else [files])
+                for each in ([files, Files(pack({}), (), files.base)] if self.needs_seed else [files])
             ]
             programs = [Program(session) for session in sessions]
             try:
@@ -258,7 +263,8 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))
     judge = Judge(task, sandbox, send)
-    send(frame({"provider": sandbox.name, "image": sandbox.image(), "needs_seed": judge.needs_seed}))
+    seed = {"needs_seed": judge.needs_seed, "builds_on_seed": judge.builds_on_seed}
+    send(frame({"provider": sandbox.name, "image": sandbox.image(), **seed}))
     return judge
 
 

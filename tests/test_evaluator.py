@@ -207,8 +207,10 @@ async def test_a_key_stands_for_the_task_where_it_matters(
     assert (one.key("a", "train") != other.key("a", "train")) == matters
 
 
-async def test_a_key_stands_for_the_seed_where_it_is_compared_with(answers: Evaluator, able: Evaluator) -> None:
+async def test_a_key_stands_for_the_seed_where_it_counts(answers: Evaluator, able: Evaluator, tmp_path: Path) -> None:
     assert answers.key("a", "train", base="one") == answers.key("a", "train", base="other")
+    async with open_evaluator(tmp_path, ANSWERS + "\n\ndef prepare(program): pass\n") as preparing:
+        assert preparing.key("a", "train", base="one") != preparing.key("a", "train", base="other")
     assert able.key("a", "draw", base="one") != able.key("a", "draw", base="other")
     assert (await judge(able, split="smoke"))[0].key == able.key("0" * 40, "smoke", base=SEED.id)
 

@@ -44,6 +44,17 @@ def kept_free(core: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """Let what this thread starts meanwhile, such as a worker, run on one core alone."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+@contextlib.contextmanager
 def turn() -> Iterator[None]:
     """Wait until no other exclusive evaluation of this user runs on this machine, and let none begin meanwhile.
 

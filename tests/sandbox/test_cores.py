@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evogit.core import SandboxError
-from evogit.sandbox.cores import exclusive_core, kept_free, turn
+from evogit.sandbox.cores import exclusive_core, kept_free, pinned, turn
 
 needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one core")
 
@@ -50,6 +50,15 @@ def test_everybody_keeps_off_the_core_until_the_end(cores: set[int]) -> None:
     assert seen[0] == seen[1] == seen[2], "threads that were there, we ourselves, and what we start"
     assert set() < seen[0] <= cores - {core}
     assert os.sched_getaffinity(0) == cores
+
+
+@needs_two
+def test_what_is_started_meanwhile_is_pinned_also_by_who_keeps_off(cores: set[int]) -> None:
+    core = exclusive_core()
+    with kept_free(core):
+        with pinned(core), subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+            assert os.sched_getaffinity(child.pid) == {core}
+        assert core not in os.sched_getaffinity(0)
 
 
 WAITS = """
