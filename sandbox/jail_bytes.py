@@ -34,13 +34,30 @@ def write_all(fd, data):
         rest = rest[os.write(fd, rest) :]
 
 
-def receive():
-    """The next request of the host; the host closing the pipe is the end."""
+def receive(before_body=lambda header: None):
+    """The next request of the host; the host closing the pipe is the end.
+
+    The body can be overwritten: what a program is not to see must not be in our memory when one is forked.
+    """
     lengths = read_exactly(0, FRAME.size)
     if len(lengths) < FRAME.size:
         sys.exit(HOST_GONE)
-    header, body = FRAME.unpack(lengths)
-    return json.loads(read_exactly(0, header)), read_exactly(0, body)
+    header, size = FRAME.unpack(lengths)
+    header = json.loads(read_exactly(0, header))
+    before_body(header)
+    body, read = bytearray(size), 0
+    while read < size and (more := os.readv(0, [memoryview(body)[read:]])):
+        read += more
+    return header, body
+
+
+def pieces(body):
+    """What is in a body of pieces, each after its length."""
+    rest = memoryview(body)
+    while rest:
+        size = LENGTH.unpack_from(rest)[0]
+        yield rest[LENGTH.size : LENGTH.size + size]
+        rest = rest[LENGTH.size + size :]
 
 
 def send(header, body=b""):

@@ -23,6 +23,7 @@ VERSION_2 = {
     "killed": ("memory.events", "oom_kill", 1),
     "tasks": ("pids.current", "", 1),
 }
+OURS = 2  # processes: the container's first one, and that of the session
 MOST_TEXT = 1 << 14  # bytes of such a file
 
 
@@ -59,7 +60,7 @@ class CgroupMeter(Meter):
         """Read everything."""
         self.cpu = max(self.cpu, self.cpu_now())
         self.memory = max(0, self.memory_now())
-        self.tasks = self.counters["tasks"] - 1
+        self.tasks = self.counters["tasks"] - OURS
         self.killed = self.counters["killed"] > self.first_killed
         self.disk, self.inodes = self.written()
         self.taken = time.monotonic()

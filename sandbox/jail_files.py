@@ -21,7 +21,7 @@ def unpack(folder, entries, body):
             os.makedirs(f"{folder}/{parent}", exist_ok=True)  # noqa: PTH103 - pathlib is slow to import
             known.add(parent)
         if kind == "link":
-            links.append((path, content))
+            links.append((path, bytes(content)))
         elif kind != "folder":
             mode = 0o755 if kind == "executable" else 0o644
             with contextlib.suppress(FileNotFoundError):

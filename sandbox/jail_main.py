@@ -23,7 +23,7 @@ class Start:
 
     def __init__(self, header, body):
         self.limits, self.base, self.network = header["limits"], header["base"], header["network"]
-        self.filter, self.contents = body[: header["filter"]], memoryview(body)[header["filter"] :]
+        self.filter, self.contents = bytes(body[: header["filter"]]), memoryview(body)[header["filter"] :]
 
 
 def add_libraries():

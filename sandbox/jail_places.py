@@ -13,7 +13,6 @@ import struct
 import sys
 import time
 
-from jail_bytes import HOST_GONE
 from jail_cgroup import CgroupMeter, counters
 from jail_files import unpack
 from jail_meter import MOST_TEXT, Meter, read_text, used
@@ -26,10 +25,11 @@ NEW_NETWORK = 0x40000000  # of unshare(2)
 NEW_NAMESPACES = 0x20000 | 0x8000000 | 0x20000000 | NEW_NETWORK  # mount, ipc, pid
 NO_SUID, NO_DEV, NO_EXEC, READ_ONLY, REMOUNT, BIND = 2, 4, 8, 1, 32, 4096  # of mount(2)
 PRIVATE, DETACH = 1 << 18 | 1 << 14, 2
-SET_DUMPABLE, SET_SECCOMP, FILTER_MODE, SET_NO_NEW_PRIVS = 4, 22, 2, 38  # of prctl(2)
+SET_DUMPABLE, SET_SECCOMP, FILTER_MODE = 4, 22, 2  # of prctl(2)
+SET_NO_NEW_PRIVS, SET_CHILD_SUBREAPER = 38, 36
 CAPABILITIES = 0x20080522  # version 3 of capset(2)
 SET_INTERFACE_FLAGS, UP = 0x8914, 1  # of netdevice(7)
-CLOSED, LOST = 0, 1  # how a session's process ends, besides HOST_GONE
+CLOSED = 0  # exit code of a session's process
 STOPPED = 143  # exit code: somebody outside told us to end, as `docker stop` does; no program can
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -66,7 +66,24 @@ class Plain:
         os.environ.update(HOME=f"{self.box}/home", TMPDIR=f"{self.box}/tmp")
 
 
-class Users(Plain):
+class Warm(Plain):
+    """What can serve session after session, each from a process of its own.
+
+    Programs are copies of the supervisor, with all that is in its memory: it must never have served another session.
+    """
+
+    def serve(self, supervise):
+        """Start one session's process after the other; the next one waits for its host's request."""
+        while True:
+            session = os.fork()
+            if session == 0:
+                self.enter(supervise)
+                os._exit(CLOSED)
+            if code := code_of(session):
+                sys.exit(code)
+
+
+class Users(Warm):
     """A container: each session has a user id that nobody else has and a folder that nobody can guess."""
 
     def __init__(self, start, disk):
@@ -77,14 +94,14 @@ class Users(Plain):
         install_filter(start.filter)
         self.empty, self.counters = used(disk), counters()
 
-    def serve(self, supervise):
-        """Serve sessions until one leaves something behind."""
-        while True:
-            self.user = USERS[int.from_bytes(os.urandom(8), "big") % len(USERS)]
-            self.box = f"{self.disk}/{os.urandom(16).hex()}"
-            self.meter = CgroupMeter(self.counters, self.disk) if self.counters else Meter(self.disk)
-            self.link_shared_memory()
-            supervise(self)
+    def enter(self, supervise):
+        """In a child: be a new user's supervisor."""
+        libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.user = USERS[int.from_bytes(os.urandom(8), "big") % len(USERS)]
+        self.box = f"{self.disk}/{os.urandom(16).hex()}"
+        self.meter = CgroupMeter(self.counters, self.disk) if self.counters else Meter(self.disk)
+        self.link_shared_memory()
+        supervise(self)
 
     def furnish(self, changes):
         """Make the session's folders and files."""
@@ -130,7 +147,7 @@ class Users(Plain):
         return "" if not open_sockets() else "connections are left"
 
 
-class Namespaces(Plain):
+class Namespaces(Warm):
     """A user namespace of our own: each session gets new namespaces, and is gone with them."""
 
     def __init__(self, start, box):
@@ -138,27 +155,15 @@ class Namespaces(Plain):
         if start.base:
             unpack("/base", start.base, start.contents)
 
-    def serve(self, supervise):
-        """Start one session's process after the other; the next one waits for its host's request."""
-        while True:
-            middle = os.fork()
-            if middle == 0:
-                self.enter(supervise)
-            _, status = os.waitpid(middle, 0)
-            if status:
-                sys.exit(HOST_GONE if os.waitstatus_to_exitcode(status) == HOST_GONE else LOST)
-
     def enter(self, supervise):
-        """In a child: make the namespaces, whose first process serves the session. Never returns."""
+        """In a child: make the namespaces, whose first process serves the session."""
         check(libc.unshare(NEW_NAMESPACES & ~(NEW_NETWORK if self.start.network else 0)), "new namespaces")
         first = os.fork()
         if first == 0:
             self.settle()
             supervise(self)
             os._exit(CLOSED)
-        _, status = os.waitpid(first, 0)
-        code = os.waitstatus_to_exitcode(status)
-        os._exit(code if code >= 0 else LOST)
+        os._exit(code_of(first))
 
     def settle(self):
         """Furnish the new namespaces, then give up all capabilities and install the filter."""
@@ -199,6 +204,12 @@ class Namespaces(Plain):
 
 
 KINDS = {"plain": Plain, "users": Users, "namespaces": Namespaces}
+
+
+def code_of(pid):
+    """Wait for a process; its exit code, that of a shell when a signal ended it."""
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return code if code >= 0 else 128 - code
 
 
 def check(result, what):

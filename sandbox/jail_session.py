@@ -4,23 +4,17 @@ Whatever the program writes is only ever its value, its output or a file that wa
 """
 
 import errno
+import json
 import os
 import select
 import signal
 import sys
 import time
 
-from jail_bytes import HOST_GONE, LENGTH, Broken, receive, send
+from jail_bytes import HOST_GONE, LENGTH, Broken, pieces, receive, send
 from jail_files import pack, read_files, remove, unpack, write_files
 from jail_meter import descendants
-from jail_program import (
-    JAILED,
-    VALUE,
-    Capture,
-    Process,
-    answer_calls,
-    command,
-)
+from jail_program import JAILED, VALUE, Capture, Process, answer_calls, command
 from jail_tunnel import Tunnels
 from jail_words import ending, megabytes, refusal
 
@@ -58,7 +52,7 @@ class Supervisor:
             self.open(*receive())
             while True:
                 self.await_request()
-                header, body = receive()
+                header, body = receive(self.prepare)
                 if header["do"] == "close":
                     break
                 self.began, self.cpu, self.wall = time.monotonic(), header["cpu"], header["wall"]
@@ -110,24 +104,31 @@ class Supervisor:
         parts = value, self.stdout.news(), self.stderr.news()
         return {**failure, **self.usage(), "sizes": list(map(len, parts))}, b"".join(parts)
 
+    def prepare(self, header):
+        """Before the items of a `feed` are in our memory, of which a new process gets a copy: start it."""
+        if header["do"] == "feed" and not self.program and not (self.unfit or self.broken):
+            self.program = self.start(answer_calls, *self.captures)
+
     def feed(self, header, body):
         """Call a function with one item after the other; the next is shown once the last was answered."""
-        rest, values, shares, failure = memoryview(body), [], [], {}
-        until = self.began + header["total"]
-        for size in header["sizes"]:
-            self.calls, item, rest = self.calls + 1, rest[:size], rest[size:]
-            self.began, self.doing = time.monotonic(), f"in item {header['first'] + len(values)} of {header['of']}"
+        values, shares, failure = [], [], {}
+        until, (about, *items) = self.began + header["total"], pieces(body)
+        about = json.loads(bytes(about))
+        for item in items:
+            self.calls += 1
+            self.began, self.doing = time.monotonic(), f"in item {about['first'] + len(values)} of {about['of']}"
             value = b""
             try:
                 if self.began > until:
                     raise Broken("timeout", f"took {self.limits['total']:g} s in all")
-                value = self.value_of_call(False, b"%b%b]}}" % (header["call"].encode(), item))
+                value = self.value_of_call(False, b"%b%b]}}" % (about["call"].encode(), item))
             except Broken as broken:
                 failure = self.fail(broken)
             values.append(value)
             shares.append([*self.usage().values()])
             if failure:
                 break
+        body[:] = bytes(len(body))
         parts = *values, self.stdout.news(), self.stderr.news()
         answer = {"shares": shares, "sizes": list(map(len, parts)), "cpu": 0, "memory": 0, "wall": 0}
         return {**failure, **answer}, b"".join(parts)

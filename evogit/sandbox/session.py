@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ STARTUP = 60.0
 """Seconds for unpacking and preloading."""
 BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
+LENGTH = struct.Struct(">I")
+"""In front of each piece of a body of several."""
 CLOSED = Answer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
 
@@ -119,10 +122,11 @@ class SupervisedSession:
 
     def _fed(self, target: str, batch: list[bytes], first: int, of: int, wall: float | None) -> Iterator[Reply]:
         call = f'{{"target":{json.dumps(target)},"arguments":{{"args":['
+        about = json.dumps({"call": call, "first": first + 1, "of": of}).encode()
+        body = b"".join(LENGTH.pack(len(piece)) + piece for piece in (about, *batch))
         left = max(0.0, self._limits.total - self.usage.wall)
-        request = {"do": "feed", "call": call, "sizes": list(map(len, batch)), "first": first + 1, "of": of}
         longest = min(left + GRACE, len(batch) * (wall or self._limits.wall))
-        answer = self._ask({**request, "total": left}, b"".join(batch), wall=wall, longest=longest)
+        answer = self._ask({"do": "feed", "total": left}, body, wall=wall, longest=longest)
         *values, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
