@@ -86,7 +86,8 @@ class DockerWorker:
             AwayError: when it does not answer.
         """
         self._client, self._left_behind = client, left_behind
-        self._gone = False
+        self._gone, self._away = False, ""
+        self._code: int | None = None
         with contextlib.ExitStack() as undo, plainly("start a container"):
             self._id = client.api.create_container(**options)["Id"]
             undo.callback(self._remove)
@@ -110,13 +111,12 @@ class DockerWorker:
         SIGTERM, and takes that one from nobody inside. So a container that was told to stop was stopped by a person
         or by the daemon; and the daemon was restarted when it cannot tell.
         """
-        try:
-            code = self._exit_code(VERDICT)
-        except AwayError as error:
-            raise SandboxLostError(f"the Docker daemon went away under the program: {error}") from error
-        if code == STOPPED:
+        self._learn_ending(VERDICT)
+        if self._away:
+            raise SandboxLostError(f"the Docker daemon went away under the program: {self._away}")
+        if self._code == STOPPED:
             raise SandboxLostError("the container of the program was stopped from outside")
-        if code == KILLED:
+        if self._code == KILLED:
             return "out-of-memory", "the kernel killed the sandbox for want of memory"
         return "crashed", "the program brought its sandbox down"
 
@@ -128,22 +128,23 @@ class DockerWorker:
         with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)
         self._stream.close()
-        try:
-            ended = self._exit_code(PATIENCE) is not None
-        except AwayError:
-            ended = False
+        self._learn_ending(PATIENCE)
         self._ending.close()
-        if not ended:
+        if self._code is None:
             self._remove()
 
-    def _exit_code(self, patience: float) -> int | None:
-        """The exit code of the container, None while it still is there."""
+    def _learn_ending(self, patience: float) -> None:
+        """Let the daemon tell how the container ended, if it does so in time, or learn that it is away."""
+        if self._code is not None or self._away or self._ending.raw.closed:
+            return
         ready = select.poll()
         ready.register(self._ending.raw.fileno(), select.POLLIN)
-        if not ready.poll(patience * 1000):
-            return None
-        with plainly("learn how a container ended"):
-            return int(self._ending.json()["StatusCode"])
+        if ready.poll(patience * 1000):
+            try:
+                with plainly("learn how a container ended"):
+                    self._code = int(self._ending.json()["StatusCode"])
+            except AwayError as error:
+                self._away = str(error)
 
     def _wait(self) -> Response:
         """Ask the daemon to tell when the container is removed; the answer begins at once, and ends then."""
