@@ -56,7 +56,7 @@ def container_options(
         labels: whose container it is.
         core: the one core that it is pinned to.
     """
-    variables = environment(Path("python3"), BOX)
+    variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}
     del variables["PATH"]  # the image knows where its Python is
     return {
         "image": image.id,

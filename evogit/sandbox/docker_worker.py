@@ -148,20 +148,20 @@ class DockerWorker:
 
     def _wait(self) -> Response:
         """Ask the daemon to tell when the container is removed; the answer begins at once, and ends then."""
-        api = self._client.api
-        url = f"{api.base_url}/v{api.api_version}/containers/{self._id}/wait"
-        response: Response = api.post(url, params={"condition": "removed"}, stream=True, timeout=(REQUEST, None))
-        response.raise_for_status()
-        return response
+        return self._post("wait", {"condition": "removed"})
 
     def _attach(self) -> socket.socket:
-        """Our end of stdin, stdout and stderr."""
+        """Our end of stdin, stdout and stderr: the connection becomes a stream of them."""
         streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-        attached = self._client.api.attach_socket(self._id, params=streams)
-        try:
-            return socket.fromfd(attached.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
-        finally:
-            attached.close()
+        with self._post("attach", streams, {"Connection": "Upgrade", "Upgrade": "tcp"}) as response:
+            return socket.fromfd(response.raw.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def _post(self, what: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+        api = self._client.api
+        url = f"{api.base_url}/v{api.api_version}/containers/{self._id}/{what}"
+        response: Response = api.post(url, params=parameters, headers=headers, stream=True, timeout=(REQUEST, None))
+        response.raise_for_status()
+        return response
 
     def _remove(self) -> None:
         if not remove(self._client, self._id):
