@@ -185,7 +185,7 @@ class SupervisedSession:
         """One step of a tunnel, in its thread; when it tells of a broken limit, that is the end of the session."""
         answer = self._ask(request, body)
         if answer.failure:
-            self._ended = self._ended or answer
+            self._ended = self._ended or Answer(failure=answer.failure, detail=answer.detail, usage=NOTHING)
         return answer
 
     def pack(self, most: int) -> tuple[Reply, bytes]:

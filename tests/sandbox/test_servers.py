@@ -35,12 +35,12 @@ import socket, sys, time
 server = socket.create_server(("127.0.0.1", 8000))
 connection, _ = server.accept()
 connection.sendall(b"welcome")
-said = connection.recv(100)
+said, kept = connection.recv(100), []
 while True:
     if sys.argv[1] == "flood": connection.sendall(b"x" * 1000000)
     elif sys.argv[1] == "grow":
-        said += b"x" * 1000000
-        time.sleep(0.001)
+        kept.append(b"x" * 1000000)
+        time.sleep(0.0005)
     else: sys.exit()
 """
 
