@@ -6,10 +6,14 @@ import logging
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from evogit.content import content
+from evogit.sandbox import Environment
+from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import choose, environment, prepare
+from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import Pool, Start
 from evogit.sandbox.process import JailProcess
 
@@ -26,8 +30,11 @@ class Bare:
 
     name = "none"
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Environment | None = None) -> None:
         """Compile the supervisor, and warn.
+
+        Args:
+            wanted: what programs need; of what there is here, packages and a core of their own.
 
         Raises:
             SandboxError: when the interpreter does not work.
@@ -35,17 +42,24 @@ class Bare:
         logger.warning("sandbox none: candidates run without any isolation, with all rights of your account")
         self._folder = content("sandbox")
         self._python = prepare(*choose(privileged=False), self._folder)
+        self._packages = packages_folder(wanted or Environment(), self._python.version)
+        self._lease = lease(self._packages) if self._packages else None
+        self._core = exclusive_core() if wanted and wanted.exclusive else None
         self._pool = Pool(self._spawn, sessions=1)
         self.open, self.close = self._pool.open, self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find: interpreter, libraries, supervisor."""
-        return f"none:{self._python.digest[:32]}"
+        return f"none:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
 
     def _spawn(self, start: Start) -> JailProcess:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
         command = [str(self._python.path), "-s", "-S", "-B", str(self._folder / "jail_main.py"), "plain", str(box)]
-        return JailProcess(command, environment=environment(self._python.path, str(box)), cleanup=lambda: _remove(box))
+        variables = environment(self._python.path, str(box))
+        if self._packages:
+            variables["PYTHONPATH"] = str(self._packages)
+        with pinned(self._core) if self._core is not None else nullcontext():
+            return JailProcess(command, environment=variables, cleanup=lambda: _remove(box))
 
 
 def _remove(folder: Path) -> None:

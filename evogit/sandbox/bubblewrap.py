@@ -7,14 +7,16 @@ import random
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import IO
 
 from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
 from evogit.sandbox import Environment
+from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
+from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.seccomp import compile_filter
@@ -61,6 +63,9 @@ class Bubblewrap:
         self._privileged = os.geteuid() == 0
         folder = content("sandbox")
         self._python = prepare(*choose(privileged=self._privileged), folder)
+        self._packages = packages_folder(self._environment, self._python.version)
+        self._lease = lease(self._packages) if self._packages else None
+        self._core = exclusive_core() if self._environment.exclusive else None
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(
             self._spawn, compile_filter(folder / "seccomp.json"), sessions, network=self._environment.network
@@ -69,21 +74,31 @@ class Bubblewrap:
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
-        return f"bubblewrap:{self._python.digest[:32]}"
+        return f"bubblewrap:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
 
     def _spawn(self, start: Start) -> JailProcess:
         data = [*self._python.modules.values(), *ACCOUNTS.values()]
-        with ExitStack() as stack:
+        with ExitStack() as stack, pinned(self._core) if self._core is not None else nullcontext():
             fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
             return JailProcess(
-                [self._bwrap, *_arguments(self._python, start, fds, network=self._environment.network)],
+                [self._bwrap, *self._shared(), *_arguments(self._python, start, fds)],
                 environment={},
                 user=self._rng.choice(USERS) if self._privileged else None,
                 pass_fds=fds,
             )
 
+    def _shared(self) -> Iterator[str]:
+        """What sessions have of the host besides the system: Python packages, and for `prepare` perhaps its network."""
+        yield from ("--unshare-all", "--clearenv")
+        if self._environment.network:
+            yield "--share-net"
+            for path in RESOLVING:
+                yield from ("--ro-bind-try", path, path)
+        if self._packages:
+            yield from ("--ro-bind", str(self._packages), "/packages", "--setenv", "PYTHONPATH", "/packages")
 
-def _arguments(python: Interpreter, start: Start, data: list[int], *, network: bool) -> Iterator[str]:
+
+def _arguments(python: Interpreter, start: Start, data: list[int]) -> Iterator[str]:
     """Command line of bubblewrap; `data` are the descriptors of supervisor and accounts, in this order.
 
     The supervisor keeps what it needs to make namespaces, in a user namespace of its own, and gives it up in each of
@@ -92,14 +107,10 @@ def _arguments(python: Interpreter, start: Start, data: list[int], *, network: b
     closed.
     """
     fds = map(str, data)
-    yield from ("--unshare-all", "--new-session", "--as-pid-1")
-    if network:
-        yield "--share-net"
-        for path in RESOLVING:
-            yield from ("--ro-bind-try", path, path)
+    yield from ("--new-session", "--as-pid-1")
     for capability in CAPABILITIES:
         yield from ("--cap-add", capability)
-    yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box", "--clearenv")
+    yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box")
     for name, value in environment(python.path, "/box").items():
         yield from ("--setenv", name, value)
     yield from _system(python)

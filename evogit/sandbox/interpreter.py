@@ -45,6 +45,7 @@ class Interpreter:
     """A Python for sandboxes: `folders` are what it needs outside /usr, `modules` the supervisor's, compiled for it."""
 
     path: Path
+    version: tuple[int, int]
     folders: tuple[Path, ...]
     modules: dict[str, bytes]
     digest: str
@@ -94,7 +95,8 @@ def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:
     digest = hashlib.sha256(json.dumps([found["about"], texts], sort_keys=True).encode())
     digest.update(path.resolve().read_bytes())
     modules = {name: bytes.fromhex(code) for name, code in found["modules"].items()}
-    return Interpreter(path=path, folders=tuple(folders), modules=modules, digest=digest.hexdigest())
+    version = (found["version"][0], found["version"][1])
+    return Interpreter(path=path, version=version, folders=tuple(folders), modules=modules, digest=digest.hexdigest())
 
 
 def _open_to_all(path: Path) -> bool:

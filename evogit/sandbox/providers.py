@@ -67,7 +67,7 @@ def provider(name: str, environment: Environment | None = None) -> Sandbox:
             f"sandbox.{key} is only to be had from Docker, got --sandbox {name}; start Docker (systemctl start docker) "
             "and use --sandbox docker, or take it out of [sandbox] in task.toml"
         )
-    return Bubblewrap(wanted) if name == "bubblewrap" else Bare()
+    return Bubblewrap(wanted) if name == "bubblewrap" else Bare(wanted)
 
 
 def self_check(name: str, environment: Environment | None = None) -> list[Check]:
