@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import signal
 import sys
@@ -18,16 +19,14 @@ from pydantic import TypeAdapter
 
 from evogit.config import Task
 from evogit.core import (
-    ConfigError,
     Cost,
     Evaluation,
     EvaluatorError,
     Evidence,
     EvoGitError,
-    SandboxError,
     UsageError,
 )
-from evogit.judge import PREFIX, frame
+from evogit.judge_process import KINDS, PREFIX, frame
 from evogit.sandbox import Base, Files
 from evogit.sandbox.cores import exclusive_core, kept_free
 
@@ -38,6 +37,7 @@ OnCase = Callable[[str, Mapping[str, float]], None]
 """Told the name and the metrics of each case of the judged split as soon as it is known; from the first one again when
 the evaluation starts over because the sandbox was lost."""
 
+logger = logging.getLogger(__name__)
 PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 """Environment variables that judges get."""
@@ -65,6 +65,7 @@ class Evaluator:
         self._idle: asyncio.LifoQueue[_Judge | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
         self._cores: list[int] = []
+        self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
 
     async def __aenter__(self) -> Self:
@@ -134,7 +135,13 @@ class Evaluator:
         return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
 
     async def _judge(self) -> tuple[_Judge, Mapping[str, Any]]:
-        return await _Judge.start(self.task, self.provider, self._cores)
+        return await _Judge.start(self.task, self.provider, self._cores, self._tell)
+
+    def _tell(self, warning: str) -> None:
+        """Warn once of what every judge warns of."""
+        if warning not in self._told:
+            self._told.add(warning)
+            logger.warning("%s", warning)
 
     def _evaluation(self, record: _Record, key: str, split: str, repeat: int) -> Evaluation:
         verdict = record.verdict
@@ -217,20 +224,29 @@ class _JudgeDiedError(Exception):
 class _Judge:
     """One judge process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:
         assert process.stdin  # both are pipes
         assert process.stdout
-        self._process, self._prints = process, prints
+        self._process, self._prints, self._tell = process, prints, tell
         self._to, self._from = process.stdin, process.stdout
         self._held = ""
         self.busy = False
 
     @classmethod
-    async def start(cls, task: Task, provider: str, cores: list[int]) -> tuple[Self, Mapping[str, Any]]:
-        """Start one and hear what it has to say of itself; `cores` are those that it may use, and keep free."""
+    async def start(
+        cls, task: Task, provider: str, cores: list[int], tell: Callable[[str], None]
+    ) -> tuple[Self, Mapping[str, Any]]:
+        """Start one and hear what it has to say of itself.
+
+        Args:
+            task: whose evaluator it runs.
+            provider: of its sandbox.
+            cores: those that an exclusive task may use; the one for the candidate is among them.
+            tell: takes warnings.
+        """
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-u", "-m", "evogit.judge", str(os.getpid())),
+            *(sys.executable, "-P", "-u", "-m", "evogit.judge_process", str(os.getpid())),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=prints,
@@ -238,7 +254,7 @@ class _Judge:
             env=_environment(),
             start_new_session=True,
         )
-        judge = cls(process, prints)
+        judge = cls(process, prints, tell)
         description = TypeAdapter(Task).dump_python(task, mode="json")
         request = {"task": description, "digest": task.evaluator_digest, "provider": provider, "cores": cores}
         hello: list[Mapping[str, Any]] = []
@@ -267,9 +283,12 @@ class _Judge:
             await self._to.drain()
             while self.busy:
                 reply, output = await self._receive()
-                self.busy = "case" in reply or "again" in reply
+                self.busy = not reply.keys().isdisjoint({"case", "again", "warning"})
                 _raise_error(reply)
-                yield reply, output
+                if "warning" in reply:
+                    self._tell(reply["warning"])
+                else:
+                    yield reply, output
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._process.wait()
             raise _JudgeDiedError(code, self.printed()) from None
@@ -304,7 +323,7 @@ class _Judge:
 
 def _raise_error(reply: Mapping[str, Any]) -> None:
     if "error" in reply:
-        kinds = {kind.__name__: kind for kind in (ConfigError, EvaluatorError, SandboxError, UsageError)}
+        kinds = {kind.__name__: kind for kind in KINDS}
         raise kinds.get(reply["error"], EvoGitError)(reply["message"])
 
 

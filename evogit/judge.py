@@ -1,58 +1,32 @@
-"""The warm process that runs a task's trusted evaluator: `python -m evogit.judge`, one per slot of the engine.
-
-It speaks in frames over the pipes it was started with: a length-prefixed JSON header and a binary body. First comes
-the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
-back as it is yielded, then the result. An exception of the evaluator ends the process: its traceback is on stderr, and
-the engine starts another one.
-"""
+"""Judges candidates with a task's trusted evaluator: stages and gates, checked cases, one number per metric."""
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-import json
 import math
-import os
 import random
-import signal
 import statistics
-import struct
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, BinaryIO
-
-from pydantic import TypeAdapter
+from typing import Any
 
 from evogit.config import Task
-from evogit.core import Cost, EvaluatorError, EvoGitError, Metric, SandboxError, SandboxLostError
+from evogit.core import Cost, EvaluatorError, Metric, SandboxError, SandboxLostError
 from evogit.evaluator_file import load, wanted
 from evogit.layers import Prepare, layer
 from evogit.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Base, Files, Sandbox
 from evogit.sandbox.archive import pack
-from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.providers import provider
-
-PREFIX = struct.Struct(">IQ")
-"""Lengths of header and body, before each frame."""
 
 LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
 
 ATTEMPTS = 5
 """Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
-
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
-
-
-def frame(header: Mapping[str, Any], body: bytes = b"") -> bytes:
-    """One message, as it goes over the pipe in either direction."""
-    text = json.dumps(header, allow_nan=False).encode()
-    return PREFIX.pack(len(text), len(body)) + text + body
 
 
 def rng_for(task: str, split: str, repeat: int) -> random.Random:
@@ -101,10 +75,15 @@ class Verdict:
 class Judge:
     """Drives one task's evaluator over one candidate after the other."""
 
-    def __init__(self, task: Task, sandbox: Sandbox, send: Callable[[bytes], None]) -> None:
+    def __init__(self, task: Task, sandbox: Sandbox, tell: Callable[[Mapping[str, Any]], None]) -> None:
+        """Load the evaluator; `tell` takes each case as it is known, and that all begins again.
+
+        Raises:
+            ConfigError: when the evaluator is not what this version expects.
+        """
         self.task = task
         self._sandbox = sandbox
-        self._send = send
+        self._tell = tell
         module = load(task)
         self._evaluate: Callable[..., object] = module.evaluate
         self._prepare: Prepare | None = getattr(module, "prepare", None)
@@ -132,7 +111,7 @@ class Judge:
                 return self._judge(split, repeat, files)
             except SandboxLostError as error:
                 loss = error
-                self._send(frame({"again": str(error)}))
+                self._tell({"again": str(error)})
         raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
 
     def _judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
@@ -198,7 +177,7 @@ class Judge:
                 raise EvaluatorError(f'two cases are called "{case.name}"; give each its own name')
             names.add(case.name)
             title = case.name if shown else f"{split}: {case.name}"
-            self._send(frame({"case": title, "metrics": metrics if shown else None, "feedback": case.feedback}))
+            self._tell({"case": title, "metrics": metrics if shown else None, "feedback": case.feedback})
             yield metrics
         if not names:
             raise EvaluatorError(f'expected at least one Case for split "{split}", got none; yield one from evaluate()')
@@ -228,95 +207,3 @@ def _number(case: str, name: str, value: object) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
         raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {value!r:.80}')
     return float(value)
-
-
-# --- the process ------------------------------------------------------------------------------------------------
-
-
-def main() -> None:
-    """Serve the engine whose process id is the first argument, until it closes our stdin or dies."""
-    _die_with(int(sys.argv[1]))
-    requests, replies = _claim_pipes()
-
-    def send(message: bytes) -> None:
-        replies.write(message)
-        replies.flush()
-
-    with ExitStack() as stack:
-        try:
-            judge = _greet(requests, send, stack)
-        except EvoGitError as error:
-            send(_failure(error))
-        else:
-            _serve(judge, requests, send)
-
-
-def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Judge:
-    header, _ = _receive(requests) or ({}, b"")
-    task = TypeAdapter(Task).validate_python(header["task"])
-    if task.evaluator_digest != header["digest"]:
-        raise EvaluatorError(f"{task.evaluator.parent} changed since the run started; stop it and start it again")
-    if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
-        os.sched_setaffinity(0, header["cores"])
-    sandbox = provider(header["provider"], replace(task.environment, network=False))
-    stack.callback(sandbox.close)
-    if task.environment.exclusive:
-        stack.enter_context(kept_free(exclusive_core()))
-    judge = Judge(task, sandbox, send)
-    seed = {"needs_seed": judge.needs_seed, "builds_on_seed": judge.builds_on_seed}
-    send(frame({"provider": sandbox.name, "image": sandbox.image(), **seed}))
-    return judge
-
-
-def _serve(judge: Judge, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
-    base: Base | None = None
-    while message := _receive(requests):
-        request, body = message
-        if "base" in request:
-            base = Base(request["base"], body)
-        else:
-            files = Files(body, tuple(request["removed"]), base if request["based"] else None)
-            send(_answer(judge, request["split"], request["repeat"], files))
-
-
-def _answer(judge: Judge, split: str, repeat: int, files: Files) -> bytes:
-    try:
-        with turn() if judge.task.environment.exclusive else nullcontext():
-            verdict, stdout, stderr = judge.judge(split, repeat, files)
-    except SandboxError as error:
-        return _failure(error)
-    return frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr)
-
-
-def _failure(error: EvoGitError) -> bytes:
-    return frame({"error": type(error).__name__, "message": str(error)})
-
-
-def _receive(pipe: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    prefix = pipe.read(PREFIX.size)
-    if len(prefix) < PREFIX.size:
-        return None
-    header, body = PREFIX.unpack(prefix)
-    return json.loads(pipe.read(header)), pipe.read(body)
-
-
-def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Keep stdin and stdout for the engine alone: what the evaluator prints goes to stderr."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return requests, replies
-
-
-def _die_with(engine: int) -> None:
-    """Be killed with the engine, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != engine:
-        sys.exit(0)
-
-
-if __name__ == "__main__":
-    main()

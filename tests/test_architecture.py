@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"core", "content"},
     {"config", "repository", "sandbox", "llm", "phylogeny", "history", "schema", "source"},
-    {"program", "evaluator_file", "judge", "layers", "evaluator", "agents", "selection"},
+    {"program", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"breeding", "budget", "projections", "settings", "start", "turns", "verdicts"},
     {"run", "review"},
     {"cli", "web"},
@@ -37,7 +37,8 @@ SIDEWAYS = {
     ("judge", "layers"),
     ("judge", "program"),
     ("layers", "program"),
-    ("evaluator", "judge"),
+    ("judge_process", "judge"),
+    ("evaluator", "judge_process"),
     ("evaluator", "program"),
     ("start", "verdicts"),
     ("verdicts", "turns"),

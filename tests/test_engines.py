@@ -23,6 +23,7 @@ from evogit.core import (
     NotFoundError,
     Proposed,
     RefusedError,
+    SandboxError,
     Status,
 )
 from evogit.history import History
@@ -320,6 +321,35 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
     await engine(path, task, Notes(), evaluations=6, executor=moody).evolve()
     assert history_of(path).counts.evaluated == 6
     assert moody.asked.count("train") == 12
+
+
+async def test_a_sandbox_that_fails_stops_the_run_and_what_is_pending_is_judged_by_the_next_one(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path = tiny(), tmp_path / "r"
+
+    class Failing(Scores):
+        async def evaluate(self, *arguments: Any, **options: Any) -> tuple[Evaluation, Evidence]:
+            result = await super().evaluate(*arguments, **options)
+            if len(self.asked) >= 5:
+                raise SandboxError("the daemon is away")
+            return result
+
+    with pytest.raises(SandboxError, match="the daemon is away"):
+        await engine(path, task, Notes(), Notes(), evaluations=12, executor=Failing(task)).evolve()
+    history = history_of(path)
+    assert history.stopped
+    assert (history.stopped.reason, history.stopped.detail) == ("error", "the daemon is away")
+    left = set(history.pending)
+    assert left
+    await engine(path, task, Notes(), Notes(), evaluations=12).evolve()
+    entries: list[Entry] = []
+    Repository.open(path).journal("r", entries.append)
+    judged = [(e.event.candidate, e.event.evaluation.split) for e in entries if isinstance(e.event, Evaluated)]
+    assert len(judged) == len(set(judged))
+    assert left <= {candidate for candidate, _ in judged}
+    history = history_of(path)
+    assert (history.counts.evaluated, history.pending) == (12, {})
 
 
 async def test_candidates_travel_as_changes_to_the_seed(tmp_path: Path, tiny: MakeTask) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -12,7 +11,7 @@ import pytest
 
 from evogit.config import Task
 from evogit.core import SandboxError, SandboxLostError
-from evogit.judge import ATTEMPTS, PREFIX, Judge, Verdict
+from evogit.judge import ATTEMPTS, Judge, Verdict
 from evogit.sandbox import Files, Limits, Reply, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
@@ -95,14 +94,9 @@ def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callab
 
     def judge(losses: int, evaluate: str = EVALUATE) -> tuple[Verdict, list[dict[str, Any]]]:
         frames: list[dict[str, Any]] = []
-
-        def take(message: bytes) -> None:
-            size, _ = PREFIX.unpack_from(message)
-            frames.append(json.loads(message[PREFIX.size :][:size]))
-
         with closing(Fragile(Bubblewrap(), losses)) as sandbox:
             task, files = tiny(f"lost{losses}", evaluate=evaluate), Files(pack({"program.py": COUNTS}))
-            verdict, _, _ = Judge(task, sandbox, take).judge("train", 0, files)
+            verdict, _, _ = Judge(task, sandbox, lambda header: frames.append(dict(header))).judge("train", 0, files)
         return verdict, frames
 
     return judge

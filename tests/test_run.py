@@ -4,6 +4,7 @@ import asyncio
 import math
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from evogit.core import (
     EvoGitError,
     FailedProposal,
     RefusedError,
+    SandboxError,
     Stopped,
     UsageError,
 )
@@ -188,6 +190,25 @@ def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path
     assert history.counts.evaluated == 0
     assert history.stopped is not None
     assert history.stopped.reason == "error"
+
+
+def test_a_sandbox_that_is_not_there_leaves_nothing_behind(
+    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    with pytest.raises(SandboxError, match="Docker.*nobody.sock"):
+        evolve(tmp_path / "r", tiny(), sandbox="docker", evaluations=3)
+    assert Repository.open(tmp_path / "r").runs() == []
+    _, history = evolve(tmp_path / "r", tiny("again"), sandbox="bubblewrap", evaluations=3)
+    assert history.counts.evaluated == 3
+
+
+def test_measured_times_are_not_deterministic(tmp_path: Path, tiny: MakeTask) -> None:
+    task = tiny()
+    timed = replace(task, environment=replace(task.environment, exclusive=True))
+    with pytest.raises(UsageError, match="--deterministic cannot go with exclusive = true"):
+        evolve(tmp_path / "r", timed, deterministic=True, evaluations=3)
+    assert Repository.open(tmp_path / "r").runs() == []
 
 
 def test_a_seed_that_fails_is_said_at_once(tmp_path: Path, tiny: MakeTask) -> None:
