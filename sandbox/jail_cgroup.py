@@ -4,7 +4,7 @@ import contextlib
 import os
 import time
 
-from jail_meter import Meter
+from jail_meter import Meter, socket_memory
 
 ROOT = "/sys/fs/cgroup"
 VERSION_1 = {
@@ -44,8 +44,8 @@ class Counters:
 class CgroupMeter(Meter):
     """Reads the counters, less what they were when the session began and what the supervisor itself uses."""
 
-    def __init__(self, counters, disk):
-        super().__init__(disk)
+    def __init__(self, counters, *disks):
+        super().__init__(*disks)
         self.counters = counters
         self.first_cpu, self.first_memory, self.first_killed = 0.0, 0, counters["killed"]
         self.begin()
@@ -71,9 +71,13 @@ class CgroupMeter(Meter):
         return self.counters["cpu"] - ours - self.first_cpu
 
     def memory_now(self):
-        """Bytes, without what the kernel keeps of files and can give back, but with those that are in memory."""
+        """Bytes, without what the kernel keeps of files and can give back, but with those that are in memory.
+
+        Version 1 does not count what waits in sockets.
+        """
         counters = self.counters
-        return counters["memory"] - max(0, counters["cache"] - counters["shared"]) - self.first_memory
+        sockets = socket_memory() if counters.names is VERSION_1 else 0
+        return counters["memory"] - max(0, counters["cache"] - counters["shared"]) + sockets - self.first_memory
 
 
 def counters():

@@ -88,18 +88,18 @@ class Users(Warm):
 
     def __init__(self, start, disk):
         super().__init__(start, "")
-        self.disk = disk
+        self.disks = disk, *filter(os.path.ismount, ("/dev/shm",))  # gVisor makes one that all users may write to
         signal.signal(signal.SIGTERM, lambda *_: os._exit(STOPPED))
         os.setgroups([])
         install_filter(start.filter)
-        self.empty, self.counters = used(disk), counters()
+        self.empty, self.counters = [*map(used, self.disks)], counters()
 
     def enter(self, supervise):
         """In a child: be a new user's supervisor."""
         libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.user = USERS[int.from_bytes(os.urandom(8), "big") % len(USERS)]
-        self.box = f"{self.disk}/{os.urandom(16).hex()}"
-        self.meter = CgroupMeter(self.counters, self.disk) if self.counters else Meter(self.disk)
+        self.box = f"{self.disks[0]}/{os.urandom(16).hex()}"
+        self.meter = CgroupMeter(self.counters, *self.disks) if self.counters else Meter(*self.disks)
         self.link_shared_memory()
         supervise(self)
 
@@ -139,10 +139,11 @@ class Users(Warm):
         """Remove what the session wrote; why the worker is unfit for another one, empty when it is fit."""
         try:
             with self.acting():
-                sweep(self.disk, self.user, time.monotonic() + LONGEST_SWEEP)
+                for disk in self.disks:
+                    sweep(disk, self.user, time.monotonic() + LONGEST_SWEEP)
         except OSError as error:
             return f"what it wrote cannot be removed: {error}"
-        if used(self.disk) != self.empty or os.listdir(self.disk):  # noqa: PTH208
+        if [*map(used, self.disks)] != self.empty or any(map(os.listdir, self.disks)):
             return "something that it wrote is left"
         return "" if not open_sockets() else "connections are left"
 

@@ -18,7 +18,7 @@ from evogit.sandbox.supervisor import BOOTSTRAP
 
 BOX = "/tmp"
 """The one writable folder, a tmpfs."""
-COMMAND = ("python3", "-I", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
+COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
 CAPABILITIES = ("SETUID", "SETGID", "KILL")
 """What the supervisor needs to be one user after the other, and to end what they leave."""
 SLACK = 1 << 20
