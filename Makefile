@@ -9,8 +9,8 @@ help: ## Show this list
 demo: .venv/evogit.done ## Evolve circle_packing for a minute, offline, in ./evogit-demo
 	.venv/bin/evogit demo
 
-test: check ## Run the checks, then every test, the slow ones too
-	.venv/bin/pytest -m ""
+test: .venv/dev.done ## Run the checks, then every test, those of Docker too; starts a daemon where none answers
+	scripts/with-docker scripts/test
 
 check: .venv/dev.done ## Lint, formatting, types and the architecture
 	.venv/bin/ruff check

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from evogit.config import Task, load_task
+from evogit.core import SandboxError
 
 PROGRAM = """\
 A = 1.0
@@ -62,6 +65,26 @@ def write_task(folder: Path, *, evaluate: str = EVALUATE, program: str = PROGRAM
     (folder / "seed" / "program.py").write_text(program)
     (folder / "evaluator" / "evaluate.py").write_text(evaluate)
     return folder
+
+
+@cache
+def no_docker() -> str:
+    """Why no Docker daemon can be used here; empty when one can."""
+    from evogit.sandbox.docker_daemon import connect
+
+    try:
+        connect().close()
+    except SandboxError as error:
+        return str(error)
+    return ""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail tests that need a Docker daemon where there is none; only who cannot start one may skip them."""
+    if item.get_closest_marker("docker") and no_docker():
+        if os.geteuid() == 0:
+            pytest.fail(f"{no_docker()}; scripts/with-docker starts one for a command", pytrace=False)
+        pytest.skip(no_docker())
 
 
 @pytest.fixture

@@ -46,6 +46,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     },
     "Check": {
         "doctor": Listed("doctor", "whether all is in place", "evogit doctor"),
+        "sandbox": Listed("sandbox", "make, try, clean sandboxes", "evogit sandbox check"),
     },
 }
 

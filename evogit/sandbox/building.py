@@ -8,15 +8,16 @@ import tarfile
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
 import docker
-from docker.errors import APIError, ContainerError, NotFound
+from docker.errors import APIError, ContainerError
 
 from evogit.core import SandboxError
 from evogit.sandbox.cache import Say
+from evogit.sandbox.docker_owners import labels
 from evogit.sandbox.packages import SHOWN, Platform
 
 OLDEST = (3, 11)
@@ -57,16 +58,14 @@ def probe(client: docker.DockerClient, source: Any, name: str) -> tuple[Platform
 
 
 @contextmanager
-def half_made(client: docker.DockerClient, source: Any, name: str, site: str, commands: Sequence[str]) -> Iterator[Any]:
-    """A container of the image `source`, ready to be finished; removed at the end.
+def half_made(client: docker.DockerClient, source: Any, site: str, commands: Sequence[str]) -> Iterator[Any]:
+    """A container of the image `source`, ready to be finished; it has a network only where commands are.
 
-    One of that name that a killed build left behind is removed first. It has a network only where commands are.
+    It is removed at the end; when we are killed, like workers by the next engine or `evogit sandbox clean`.
     """
-    with suppress(NotFound):
-        client.containers.get(name).remove(force=True)
     container = client.containers.create(
         source.id,
-        name=name,
+        labels=labels(),
         entrypoint=["python3", "-I", "-c", FINISH, json.dumps([site, list(commands)])],
         command=[],
         network_mode="host" if commands else "none",

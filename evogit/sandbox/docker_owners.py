@@ -14,7 +14,7 @@ from evogit.sandbox.docker_daemon import plainly
 from evogit.sandbox.docker_worker import remove
 
 MARK = "evogit.worker"
-"""The label of all our containers, in every version of EvoGit."""
+"""The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
 MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
 """Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
 
@@ -33,7 +33,7 @@ def clean(client: docker.DockerClient) -> list[str]:
         AwayError: when it does not answer.
     """
     with plainly("remove containers of dead engines"):
-        found = client.api.containers(all=True, filters={"label": MARK})
+        found = client.api.containers(all=True, filters={"label": f"{MARK}=1"})
     machine = _machine()
     orphans = [container["Id"] for container in found if _is_orphan(container["Labels"], machine)]
     return [container for container in orphans if remove(client, container)]

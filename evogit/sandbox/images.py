@@ -15,13 +15,13 @@ from typing import Any
 
 import docker
 from docker.errors import APIError, BuildError, DockerException, ImageNotFound
-from requests.exceptions import RequestException
 
 from evogit.content import content
 from evogit.core import SandboxError
 from evogit.sandbox import Environment, debian
 from evogit.sandbox.building import FINISH, content_digest, finish, half_made, layer, probe
 from evogit.sandbox.cache import Say, locked
+from evogit.sandbox.docker_owners import MARK
 from evogit.sandbox.packages import DEBIAN, packages_folder
 
 IMAGES, BASES = "evogit/sandbox", "evogit/base"
@@ -158,13 +158,13 @@ def _build(client: docker.DockerClient, environment: Environment, source: Any, n
         return _described(client.images.get(name), name, environment)
     folder = packages_folder(environment, platform.version, platform=platform, say=say)
     commands = [*_apt_commands(environment), *environment.setup]
-    with half_made(client, source, f"evogit-build-{tag}", site, commands) as container:
+    with half_made(client, source, site, commands) as container:
         if folder:
             with layer(folder, site) as archive:
                 container.put_archive("/", archive)
         finish(container, say)
-        label = f"LABEL {LABEL}={content_digest(container)}"
-        made = container.commit(repository, tag, changes=[label, "ENTRYPOINT []", 'CMD ["python3"]'])
+        changes = [f"LABEL {LABEL}={content_digest(container)} {MARK}=image", "ENTRYPOINT []", 'CMD ["python3"]']
+        made = container.commit(repository, tag, changes=changes)
     return _described(made, name, environment)
 
 
@@ -227,8 +227,8 @@ def _dockerfile() -> bytes:
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Tell what is wrong with the daemon in the words of EvoGit."""
+    """Tell what is wrong with the daemon, or with the folder for locks, as an error of the sandbox."""
     try:
         yield
-    except (DockerException, RequestException) as error:
-        raise SandboxError(f"Docker failed: {error}") from error
+    except (DockerException, OSError) as error:
+        raise SandboxError(f"cannot look after the images of sandboxes: {error}") from error

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -83,14 +83,19 @@ def packages_folder(
     wanted, platform = requirements(environment), platform or host(python)
     if not wanted:
         return None
-    recipe = hashlib.sha256(repr((wanted, platform)).encode()).hexdigest()
+    recipe = f"{_recipe(wanted)}-{hashlib.sha256(repr(platform).encode()).hexdigest()[:16]}"
     link = cache_folder() / "packages" / "recipes" / recipe
-    if not link.is_dir():
-        with locked(f"packages-{recipe}", say):
-            if not link.is_dir():
-                say(f"installing {', '.join(wanted)} for Python {'.'.join(map(str, platform.version))}")
-                _install(wanted, platform, link)
-    return link.resolve()
+    try:
+        if not link.is_dir():
+            with locked(f"packages-{recipe}", say):
+                if not link.is_dir():
+                    say(f"installing {', '.join(wanted)} for Python {'.'.join(map(str, platform.version))}")
+                    _install(wanted, platform, link)
+        return link.resolve()
+    except OSError as error:
+        raise SandboxError(
+            f"cannot keep sandbox.packages in {cache_folder()}: {error}; name a folder of yours with XDG_CACHE_HOME"
+        ) from error
 
 
 def lease(folder: Path) -> IO[bytes]:
@@ -100,22 +105,40 @@ def lease(folder: Path) -> IO[bytes]:
     return file
 
 
-def remove_folders(keep: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """Remove folders that nobody uses and that are not in `keep`; what was removed, with its size in bytes."""
-    packages = cache_folder() / "packages"
-    for folder in sorted(path for path in packages.glob("*") if len(path.name) == 64 and path not in keep):
-        with folder.with_suffix(".lease").open("wb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            shutil.rmtree(folder)
-            folder.with_suffix(".lease").unlink()
-            yield folder, size
+def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
+    """Remove folders that none of the environments needs and nobody uses: name and size in bytes of each one removed.
+
+    Raises:
+        SandboxError: when an environment asks for what is no package.
+    """
+    packages, needed = cache_folder() / "packages", {_recipe(requirements(environment)) for environment in keep}
+    kept = set()
     for link in (packages / "recipes").glob("*"):
-        if not link.is_dir():
+        if link.name.partition("-")[0] in needed:
+            kept.add(link.resolve().name)
+        else:
             link.unlink()
+    for folder in sorted(path for path in packages.glob("*") if path.is_dir() and len(path.name) == 64):
+        if folder.name not in kept and (size := _remove(folder)) is not None:
+            yield folder.name, size
+
+
+def _remove(folder: Path) -> int | None:
+    """Remove a folder unless somebody has a lease on it; its size in bytes."""
+    lock = folder.with_suffix(".lease")
+    with lock.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+        shutil.rmtree(folder)
+        lock.unlink()
+    return size
+
+
+def _recipe(wanted: Sequence[str]) -> str:
+    return hashlib.sha256(repr(wanted).encode()).hexdigest()[:32]
 
 
 def digest_of(folder: Path) -> str:
