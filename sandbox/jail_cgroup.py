@@ -58,12 +58,14 @@ class CgroupMeter(Meter):
 
     def sample(self, memory_limit=0):
         """Read everything."""
+        began = time.monotonic()
         self.cpu = max(self.cpu, self.cpu_now())
         self.memory = max(0, self.memory_now())
         self.tasks = self.counters["tasks"] - OURS
         self.killed = self.counters["killed"] > self.first_killed
         self.disk, self.inodes = self.written()
         self.taken = time.monotonic()
+        self.cost = self.taken - began
 
     def cpu_now(self):
         """Seconds used by all but us. Reading our own clock first brings the group's up to date."""

@@ -129,13 +129,17 @@ def largest(pid, fields, file, names):
 
 
 def socket_memory():
-    """What the sockets of the sandbox can hold in the kernel, and what TCP holds above that, in bytes."""
-    counts = read_text("/proc/net/sockstat").split()
-    if not counts or counts[2] == "0":
+    """What the sockets of the sandbox can hold in the kernel, and what TCP holds above that, in bytes.
+
+    A table of connections takes the kernel milliseconds, so it is only read where there are any.
+    """
+    lines = [line.split() for name in ("sockstat", "sockstat6") for line in read_text(f"/proc/net/{name}").splitlines()]
+    if not lines or lines[0][2] == "0":
         return 0
-    lines = "".join(read_text(f"/proc/net/{table}", MOST_TEXT) for table in ("tcp", "tcp6")).split("\n")
-    queues = [line.split()[4].split(":") for line in lines if ":" in line]
-    return int(counts[2]) * SOCKET + sum(int(sent, 16) + int(received, 16) for sent, received in queues)
+    tables = [line[0][:-1].lower() for line in lines if line[0] in ("TCP:", "TCP6:") and line[2] != "0"]
+    rows = "".join(read_text(f"/proc/net/{table}", MOST_TEXT) for table in tables).split("\n")
+    queues = [row.split()[4].split(":") for row in rows if ":" in row]
+    return int(lines[0][2]) * SOCKET + sum(int(sent, 16) + int(received, 16) for sent, received in queues)
 
 
 def kilobytes(path, names):
