@@ -1,10 +1,12 @@
 """What the program uses: CPU, memory, disk and tasks of all its processes, read from /proc."""
 
+import contextlib
 import ctypes
 import os
+import signal
 import time
 
-from jail_bytes import CHUNK, read_exactly
+from jail_bytes import CHUNK, JAILED, read_exactly
 
 SECOND = os.sysconf("SC_CLK_TCK")  # in ticks
 MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
@@ -99,18 +101,33 @@ def used(disk):
 
 
 def descendants():
-    """Pid -> fields of /proc/PID/stat from the state on, of all processes below this one, orphans included."""
+    """Pid -> fields of /proc/PID/stat from the state on, of all processes below this one, orphans included.
+
+    In a jail these are all others: gVisor gives orphans to the first process, which need not be this one.
+    """
     known, children = {}, {}
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib is slow to import
         if line := read_text(f"/proc/{name}/stat"):
             known[int(name)] = fields = line[line.rindex(")") + 2 :].split()
             children.setdefault(int(fields[1]), []).append(int(name))
+    if JAILED:
+        return {pid: fields for pid, fields in known.items() if pid not in (1, os.getpid())}
     found, todo = {}, [os.getpid()]
     while todo:
         below = children.pop(todo.pop(), [])
         found.update((pid, known[pid]) for pid in below)
         todo += below
     return found
+
+
+def kill_others():
+    """Kill every process of the session, zombies too; whether there was one."""
+    found = 0
+    for pid in (-1,) if JAILED else descendants():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            found += 1
+    return found > 0
 
 
 def cpu_of(pid, fields):

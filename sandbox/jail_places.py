@@ -208,8 +208,11 @@ KINDS = {"plain": Plain, "users": Users, "namespaces": Namespaces}
 
 
 def code_of(pid):
-    """Wait for a process; its exit code, that of a shell when a signal ended it."""
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    """Wait for a process, and for orphans that come to us; its exit code, that of a shell when a signal ended it."""
+    ended = status = 0
+    while ended != pid:
+        ended, status = os.wait()
+    code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 

@@ -11,9 +11,8 @@ import select
 import signal
 import sys
 
-from jail_bytes import CHUNK, LENGTH, Broken, read_exactly, write_all
+from jail_bytes import CHUNK, JAILED, LENGTH, Broken, read_exactly, write_all
 
-JAILED = os.getpid() == 1
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 OPEN_FILES = 256  # of each process
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
@@ -148,6 +147,7 @@ def become_program(body, folder, limits, pipes, become):
     """In the new process: give up what is the supervisor's, `become` somebody else, be the program. Never returns."""
     try:
         (into, _), (_, reply), (_, out), (_, err) = pipes
+        os.setsid()
         os.fchdir(folder)
         for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
             os.dup2(source, target)

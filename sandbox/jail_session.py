@@ -7,14 +7,13 @@ import errno
 import json
 import os
 import select
-import signal
 import sys
 import time
 
 from jail_bytes import HOST_GONE, LENGTH, Broken, pieces, receive, send
 from jail_files import pack, read_files, remove, unpack, write_files
-from jail_meter import descendants
-from jail_program import JAILED, VALUE, Capture, Process, answer_calls, command
+from jail_meter import kill_others
+from jail_program import VALUE, Capture, Process, answer_calls, command
 from jail_tunnel import Tunnels
 from jail_words import ending, megabytes, refusal
 
@@ -337,11 +336,8 @@ class Supervisor:
         """Kill every process of the session and wait until none is left."""
         for process in self.processes.values():
             process.drain()
-        while self.reap():
-            for pid in (-1,) if JAILED else descendants():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        while kill_others():
+            self.reap()
             time.sleep(0.0005)
+        self.reap()
         self.meter.sample()
