@@ -10,7 +10,7 @@ from evogit.content import content
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say
 from evogit.sandbox.cores import exclusive_core
-from evogit.sandbox.docker_daemon import check_daemon, connect, patiently
+from evogit.sandbox.docker_daemon import check_daemon, connect, patiently, plainly
 from evogit.sandbox.docker_options import container_options
 from evogit.sandbox.docker_owners import clean, labels
 from evogit.sandbox.docker_worker import DockerWorker, remove
@@ -63,9 +63,10 @@ class Docker:
         return patiently(lambda: self._start(start))
 
     def _start(self, start: Start) -> DockerWorker:
-        while self._left_behind and remove(self._client, self._left_behind[-1]):
-            self._left_behind.pop()
-        options = container_options(
-            self._client, start, image=self._image, wanted=self._environment, labels=labels(), core=self._core
-        )
-        return DockerWorker(self._client, options, self._program, self._left_behind.append)
+        with plainly("start a container"):
+            while self._left_behind and remove(self._client, self._left_behind[-1]):
+                self._left_behind.pop()
+            options = container_options(
+                self._client, start, image=self._image, wanted=self._environment, labels=labels(), core=self._core
+            )
+            return DockerWorker(self._client, options, self._program, self._left_behind.append)

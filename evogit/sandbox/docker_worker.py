@@ -82,13 +82,12 @@ class DockerWorker:
             left_behind: is told the id of a container that could not be removed, as the daemon was away.
 
         Raises:
-            SandboxError: when the daemon refuses.
-            AwayError: when it does not answer.
+            RequestException: when the daemon refuses, or does not answer.
         """
         self._client, self._left_behind = client, left_behind
         self._gone, self._away = False, ""
         self._code: int | None = None
-        with contextlib.ExitStack() as undo, plainly("start a container"):
+        with contextlib.ExitStack() as undo:
             self._id = client.api.create_container(**options)["Id"]
             undo.callback(self._remove)
             self._ending = undo.enter_context(self._wait())
