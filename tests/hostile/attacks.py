@@ -25,7 +25,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def identity():
-    return {"namespace": os.readlink("/proc/self/ns/pid"), "box": os.path.dirname(os.getcwd())}
+    return {"namespace": os.readlink("/proc/self/ns/pid"), "box": os.path.dirname(os.getcwd()), "user": os.getuid()}
 
 
 def honest(a, b):
@@ -160,7 +160,12 @@ def read_evaluators(host):
 
 
 def look_at_host_folders(host):
-    return [path for path in ("/var", "/run", "/sys", "/etc/shadow") if os.path.exists(path)]
+    return [name for name in ("folder", "tasks") if os.path.exists(host[name])]
+
+
+def find_docker(host):
+    places = "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", host["docker"]
+    return [place for place in places if os.path.exists(place)]
 
 
 def read_engine_environment(host):
@@ -186,18 +191,19 @@ def change_the_supervisor(host):
 
 
 def kill_the_supervisor(host):
+    parent = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGSTOP, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL):
-        attempt(os.kill, os.getppid(), number)
+        for process in (1, parent):
+            attempt(os.kill, process, number)
     time.sleep(0.2)
-    return "alive" if os.getppid() == 1 and os.path.exists("/proc/1/stat") else "gone"
+    return "alive" if os.getppid() == parent and os.path.exists("/proc/1/stat") else "gone"
 
 
 def open_the_supervisor(host):
-    parent = os.getppid()
-    paths = ("mem", "fd", "fd/1", "environ", "maps", "cwd/x", "root", "ns/net", "syscall")
-    return {attempt(lambda path=path: os.close(os.open(f"/proc/{parent}/{path}", os.O_RDONLY))) for path in paths} == {
-        "refused"
-    }
+    paths = ("mem", "fd/0", "fd/1", "environ", "maps", "cwd", "root", "ns/net", "syscall", "auxv", "stack")
+    places = [f"/proc/{process}/{path}" for process in {1, os.getppid()} for path in paths]
+    opened = [place for place in places if attempt(lambda place=place: os.open(place, os.O_RDONLY)) != "refused"]
+    return sorted({place.partition("/")[2].split("/", 2)[2] for place in opened})
 
 
 def trace_the_supervisor(host):
@@ -338,6 +344,26 @@ def fill_connections(host):
     sockets_until(lambda: (socket.create_connection(server.getsockname()), server.accept()[0]))
 
 
+def fill_datagrams(host):
+    def pair():
+        ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        ends[1].bind(("127.0.0.1", 0))
+        ends[0].connect(ends[1].getsockname())
+        for _ in range(200):
+            ends[0].send(b"x" * 50_000)
+        return ends
+
+    for _ in range(4):
+        if os.fork() == 0:
+            kept, more = [], pair()
+            while more != "refused":
+                kept += more
+                more = attempt(pair)
+            time.sleep(2)
+            os._exit(0)
+    time.sleep(2)
+
+
 def hidden_kernel_memory(host):
     """Each of these made gigabytes in the kernel that no limit saw."""
     with socket.socket() as one:
@@ -374,7 +400,15 @@ def hidden_shared_memory(host):
 
 
 def mapped_device(host):
-    return attempt(lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096).close())
+    """Pages of such a mapping are shared, and nobody's."""
+    try:
+        block = mmap.mmap(os.open("/dev/zero", os.O_RDWR), 200_000_000)
+    except OSError:
+        return "refused"
+    for place in range(0, 200_000_000, 4096):
+        block[place] = 1
+    time.sleep(1)
+    return "kept"
 
 
 def memory_files(host):

@@ -2,23 +2,43 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evogit.content import content
-from evogit.sandbox import Sandbox
+from evogit.sandbox import Environment, Sandbox
 from evogit.sandbox.providers import provider
+
+JAILS = [
+    "bubblewrap",
+    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
+]
+"""Everything that promises isolation; `runsc` is Docker with that runtime, gVisor."""
 
 
 @pytest.fixture(scope="session")
-def providers() -> Iterator[dict[str, Sandbox]]:
-    found = {name: provider(name) for name in ("bubblewrap", "none")}
-    yield found
+def providers() -> Iterator[Callable[[str], Sandbox]]:
+    """Gives the provider of a name, warm workers and all; `runsc` is Docker with that runtime, gVisor."""
+    found: dict[str, Sandbox] = {}
+
+    def get(name: str) -> Sandbox:
+        if name not in found:
+            gvisor = name == "runsc"
+            found[name] = provider("docker" if gvisor else name, Environment(runtime="runsc" if gvisor else ""))
+        return found[name]
+
+    yield get
     for sandbox in found.values():
         sandbox.close()
+
+
+@pytest.fixture(scope="session", params=JAILS)
+def sandbox(request: pytest.FixtureRequest, providers: Callable[[str], Sandbox]) -> Sandbox:
+    return providers(request.param)
 
 
 @pytest.fixture
@@ -35,6 +55,7 @@ def host(tmp_path: Path) -> Iterator[dict[str, Any]]:
             "secret": str(secret),
             "folder": str(tmp_path),
             "tasks": str(content("tasks")),
+            "docker": os.environ.get("DOCKER_HOST", "").removeprefix("unix://"),
             "pid": os.getpid(),
             "port": server.getsockname()[1],
             "abstract": abstract,
