@@ -46,7 +46,7 @@ class Docker:
         self._program, self._filter = program(folder), compile_filter(folder / "seccomp.json")
         self._core = exclusive_core() if self._environment.exclusive else None
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
-        self._pool = Pool(self._spawn, self._filter, sessions)
+        self._pool = Pool(self._spawn, self._filter, sessions, network=self._environment.network)
         self.open, self.close = self._pool.open, self._pool.close
 
     def image(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
+from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from evogit.sandbox import Base, Environment, Limits
 from evogit.sandbox.archive import entries_of
@@ -23,6 +23,8 @@ CAPABILITIES = ("SETUID", "SETGID", "KILL")
 """What the supervisor needs to be one user after the other, and to end what they leave."""
 SLACK = 1 << 20
 """Bytes of disk above the limit, so that a full disk shows as more than the limit."""
+NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
+"""A tmpfs that stays empty."""
 FILES = 65_536
 """Files that every session may have, as in the supervisor."""
 PAGE = 4096
@@ -51,7 +53,7 @@ def container_options(
         client: of the daemon.
         start: what the worker is started with; the kernel's limits are wider than those in it, so that what goes
             beyond them is seen, and told as what it is.
-        image: what it is made from; folders that it declares as volumes are read-only here.
+        image: what it is made from; folders that it declares as volumes are empty and read-only.
         wanted: the environment of the task.
         labels: whose container it is.
         core: the one core that it is pinned to.
@@ -117,7 +119,7 @@ def _disk_of(base: Base | None) -> tuple[int, int]:
 
 
 def _places(start: Start, volumes: Iterable[str]) -> dict[str, Any]:
-    """All that is writable is the box. /dev/mqueue is writable for all users otherwise, and outlives a session."""
+    """All that is writable is the box: message queues and volumes would outlive a session."""
     size, files = _disk_of(start.base)
     size += start.limits.disk + SLACK
     files += max(FILES, start.limits.disk // PAGE) + FILES
@@ -125,9 +127,8 @@ def _places(start: Start, volumes: Iterable[str]) -> dict[str, Any]:
         "read_only": True,
         "tmpfs": {
             BOX: f"exec,nosuid,nodev,mode=1777,size={size},nr_inodes={files}",
-            "/dev/mqueue": "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1",
+            **dict.fromkeys(("/dev/mqueue", *volumes), NOTHING),
         },
-        "mounts": [Mount(target=path, source=None, type="volume", read_only=True) for path in volumes],
     }
 
 

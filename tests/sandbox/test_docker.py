@@ -1,0 +1,323 @@
+"""What Docker's containers hold beyond the contract, which test_conformance.py has."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import docker
+import pytest
+
+from evogit.core import SandboxError, SandboxLostError
+from evogit.sandbox import Base, Environment, Files, Limits, Session
+from evogit.sandbox.archive import pack
+from evogit.sandbox.docker import Docker
+from evogit.sandbox.docker_daemon import connect
+from evogit.sandbox.docker_owners import BORN, MACHINE, MARK, PROCESS, labels
+from evogit.sandbox.providers import provider, self_check
+
+pytestmark = pytest.mark.docker
+
+HELLO = pack({"m.py": b"def hello(): return 'hello'"})
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Docker]:
+    found = Docker()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[docker.DockerClient]:
+    found = connect()
+    yield found
+    found.close()
+
+
+def ask(session: Session, function: str, *args: Any) -> Any:
+    reply = session.call(f"m:{function}", json.dumps({"args": args}).encode())
+    assert not reply.failure, reply.detail
+    return json.loads(reply.value)
+
+
+def containers(client: docker.DockerClient, pid: int) -> list[str]:
+    """Those that a process of ours made."""
+    return [found.id for found in client.containers.list(all=True, filters={"label": f"{PROCESS}={pid}"})]
+
+
+def mine(client: docker.DockerClient) -> set[str]:
+    return set(containers(client, os.getpid()))
+
+
+def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.02)
+    return condition()
+
+
+# --- what a program finds -----------------------------------------------------------------------------------------
+
+
+def test_a_program_can_write_to_the_box_and_nowhere_else(sandbox):
+    source = """
+import os
+def writable():
+    for top, folders, files in os.walk("/"):
+        folders[:] = [name for name in folders if not os.path.islink(f"{top}/{name}") and f"{top}{name}" != "/proc"]
+        paths = [top] + [f"{top}/{name}" for name in files]
+        yield from (path for path in paths if os.path.lexists(path) and os.access(path, os.W_OK))
+def found():
+    return [path for path in writable() if not path.startswith(("/tmp", "/dev/pts/ptmx"))
+            and not (os.path.dirname(path) == "/dev" and not os.path.isfile(path))]
+"""
+    with sandbox.open(pack({"m.py": source.encode()}), Limits()) as session:
+        assert ask(session, "found") == []
+
+
+def test_a_program_has_no_rights_and_two_filters(sandbox):
+    source = "def status(): return dict(line.split(':', 1) for line in open('/proc/self/status'))"
+    with sandbox.open(pack({"m.py": source.encode()}), Limits()) as session:
+        status = {name: value.strip() for name, value in ask(session, "status").items()}
+    assert [int(status[f"Cap{name}"], 16) for name in ("Inh", "Prm", "Eff", "Amb")] == [0, 0, 0, 0]
+    assert status["NoNewPrivs"] == "1"
+    assert status["Seccomp"] == "2"
+    assert status["Groups"] == ""
+    assert len(set(status["Uid"].split())) == 1
+    assert 1 << 24 <= int(status["Uid"].split()[0]) < 1 << 30
+
+
+def test_nothing_of_the_users_docker_configuration_comes_in(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text('{"proxies": {"default": {"httpProxy": "http://user:secret@proxy:1"}}}')
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    sandbox = Docker()
+    with sandbox.open(pack({"m.py": b"import os\ndef names(): return sorted(os.environ)"}), Limits()) as session:
+        assert not [name for name in ask(session, "names") if "proxy" in name.lower()]
+    sandbox.close()
+
+
+def test_an_image_s_volume_is_no_place_to_write(client, tmp_path):
+    (tmp_path / "Dockerfile").write_text(f"FROM {Docker()._image.name}\nRUN mkdir -m 777 /data\nVOLUME /data\n")
+    client.images.build(path=str(tmp_path), tag="evogit-test:volume", network_mode="none", rm=True)
+    sandbox = Docker(Environment(image="evogit-test:volume"))
+    try:
+        source = "import os\ndef found(): return os.path.isdir('/data'), os.access('/data', os.W_OK)"
+        with sandbox.open(pack({"m.py": source.encode()}), Limits()) as session:
+            assert ask(session, "found") == [True, False]
+    finally:
+        sandbox.close()
+        client.images.remove("evogit-test:volume")
+
+
+@pytest.mark.slow
+def test_large_things_cross_at_a_steady_pace(sandbox):
+    """Neither the daemon's small pieces nor our own buffers make twice as much take four times as long."""
+    times = []
+    with sandbox.open(pack({"m.py": b"def echo(text): return text"}), Limits(reply=1 << 27, memory=1 << 30)) as session:
+        for size in (8 << 20, 8 << 20, 32 << 20):
+            began = time.perf_counter()
+            assert len(ask(session, "echo", "x" * size)) == size
+            times.append(time.perf_counter() - began)
+    assert times[2] < 4 * 2.5 * times[1]
+
+
+# --- warm and fresh -----------------------------------------------------------------------------------------------
+
+
+def test_sessions_share_a_container_until_it_is_told_to_be_fresh(client):
+    seen: dict[str, list[set[str]]] = {}
+    others = mine(client)
+    for isolation in ("warm", "fresh"):
+        sandbox = Docker(Environment(isolation=isolation))
+        for _ in range(2):
+            with sandbox.open(HELLO, Limits()) as session:
+                assert ask(session, "hello") == "hello"
+                seen.setdefault(isolation, []).append(mine(client) - others)
+        sandbox.close()
+    assert seen["warm"][0] == seen["warm"][1]
+    assert not seen["fresh"][0] & seen["fresh"][1]
+    assert [len(found) for found in (*seen["warm"], *seen["fresh"])] == [1, 1, 1, 1]
+
+
+def test_a_base_is_there_and_the_next_session_sees_it_unchanged(sandbox):
+    source = b"def read(): return open('data').read()\ndef spoil(): open('data', 'w').write('spoilt')"
+    base = Base("test", pack({"data": b"of the base", "m.py": source}))
+    for _ in range(2):
+        with sandbox.open(Files(pack({"other.py": b""}), (), base), Limits()) as session:
+            assert ask(session, "read") == "of the base"
+            ask(session, "spoil")
+
+
+def test_close_leaves_no_container(client):
+    others, sandbox = mine(client), Docker()
+    sandbox.open(HELLO, Limits()).close()
+    assert mine(client) != others
+    sandbox.close()
+    assert mine(client) == others
+
+
+# --- who is to blame ----------------------------------------------------------------------------------------------
+
+ATTACKS = {
+    "signals": "for pid in (1, -1): [attempt(os.kill, pid, number) for number in range(1, 65)]",
+    "many small hogs": "while len(hog) < 40: hog.append(bytearray(8 << 20)) if os.fork() else hog.clear()",
+    "one unwilling hog": """
+    open('/proc/self/oom_score_adj', 'w').write('500')
+    while True: hog.append(bytearray(1 << 22))""",
+    "forks": "while True: attempt(os.fork)",
+    "disk": "while True: open(f'/tmp/{os.urandom(8).hex()}', 'wb').write(bytes(1 << 20))",
+    "inodes": "while True: open(f'/tmp/{os.urandom(8).hex()}', 'wb')",
+    "streams": "[attempt(os.write, attempt(os.open, f'/proc/1/fd/{fd}', os.O_WRONLY), b'x') for fd in range(64)]",
+    "output": "while True: attempt(os.write, 1, bytes(1 << 16)), attempt(os.write, 2, bytes(1 << 16))",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_program_can_have_itself_tried_again(sandbox, attack):
+    """Whatever it does, the sandbox counts as brought down by it, or is not brought down: never as lost."""
+    source = f"""
+import os
+hog = []
+def attempt(action, *args):
+    try: return action(*args)
+    except (OSError, TypeError, RecursionError): pass
+def f():
+    {ATTACKS[attack]}
+"""
+    limits = Limits(wall=3, memory=128 << 20, disk=32 << 20)
+    with sandbox.open(pack({"m.py": source.encode()}), limits) as session:
+        session.call("m:f", b"{}")
+        session.run(["true"])
+    with sandbox.open(HELLO, limits) as session:
+        assert ask(session, "hello") == "hello"
+
+
+def test_a_container_that_the_kernel_kills_is_out_of_memory(sandbox, client):
+    with sandbox.open(HELLO, Limits(wall=5)) as session:
+        ask(session, "hello")
+        for container in mine(client):
+            client.api.kill(container, "KILL")
+        reply = session.call("m:hello", b"{}")
+    assert reply.failure == "out-of-memory"
+
+
+def test_a_container_that_somebody_stops_is_lost(sandbox, client):
+    session = sandbox.open(HELLO, Limits())
+    ask(session, "hello")
+    for container in mine(client):
+        client.api.stop(container)
+    with pytest.raises(SandboxLostError, match="stopped from outside"):
+        session.call("m:hello", b"{}")
+    session.close()
+    with sandbox.open(HELLO, Limits()) as session:
+        assert ask(session, "hello") == "hello"
+
+
+# --- what is left -------------------------------------------------------------------------------------------------
+
+ENGINE = """
+import sys
+from evogit.sandbox import Limits
+from evogit.sandbox.archive import pack
+from evogit.sandbox.docker import Docker
+session = Docker().open(pack({"m.py": b"def f():\\n    while True: pass"}), Limits(wall=600, cpu=600))
+print("open", flush=True)
+session.call("m:f", b"{}")
+"""
+
+
+def test_a_killed_engine_leaves_no_container(client):
+    engine = subprocess.Popen([sys.executable, "-c", ENGINE], stdout=subprocess.PIPE)
+    assert engine.stdout
+    with engine, engine.stdout:
+        assert engine.stdout.readline() == b"open\n"
+        time.sleep(0.3)
+        assert len(containers(client, engine.pid)) == 1
+        engine.send_signal(signal.SIGKILL)
+    assert soon(lambda: not containers(client, engine.pid))
+
+
+def test_only_containers_of_dead_processes_are_removed(sandbox, client):
+    alive = {**labels(), "evogit.test": "1"}
+    dead = {**alive, BORN: "1"}
+    rebooted = {**alive, MACHINE: "another-boot pid:[1]"}
+    elsewhere = {**alive, MACHINE: alive[MACHINE].split()[0] + " pid:[1]", BORN: "1"}
+    made = [
+        client.api.create_container(sandbox._image.id, ["true"], labels=each)["Id"]
+        for each in (alive, dead, rebooted, elsewhere)
+    ]
+    try:
+        provider("docker").close()
+        left = [found.id for found in client.containers.list(all=True, filters={"label": [MARK, "evogit.test"]})]
+        assert set(left) == {made[0], made[3]}
+    finally:
+        for container in set(left):
+            client.api.remove_container(container, force=True)
+
+
+# --- what it is asked for -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        (Environment(gpus=1), "sandbox.gpus needs Docker's support for GPUs"),
+        (Environment(cpus=4096), "sandbox.cpus asks for more cores than this machine has"),
+    ],
+)
+def test_what_the_daemon_cannot_give_is_named(environment, sentence, client):
+    others, sandbox = mine(client), Docker(environment)
+    with pytest.raises(SandboxError, match=sentence):
+        sandbox.open(HELLO, Limits())
+    assert mine(client) == others
+
+
+def test_a_runtime_that_is_not_there_is_named():
+    with pytest.raises(SandboxError, match=r"sandbox.runtime = nosuch is not registered.*runc"):
+        Docker(Environment(runtime="nosuch"))  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_exclusive_sessions_have_one_core(client):
+    sandbox = Docker(Environment(exclusive=True))
+    source = b"import os\ndef cores(): return sorted(os.sched_getaffinity(0))"
+    with sandbox.open(pack({"m.py": source}), Limits()) as session:
+        assert ask(session, "cores") == [max(os.sched_getaffinity(0))]
+    sandbox.close()
+
+
+def test_cores_are_shared_by_all_processes(sandbox):
+    source = """
+import multiprocessing, time
+def spin(until):
+    while time.monotonic() < until: pass
+def f():
+    workers = [multiprocessing.Process(target=spin, args=(time.monotonic() + 0.8,)) for _ in range(4)]
+    for worker in workers: worker.start()
+    for worker in workers: worker.join()
+"""
+    with sandbox.open(pack({"m.py": source.encode()}), Limits()) as session:
+        reply = session.call("m:f", b"{}")
+    assert not reply.failure, reply.detail
+    assert reply.usage.cpu < 1.3 * reply.usage.wall
+
+
+def test_auto_prefers_docker():
+    sandbox = provider("auto")
+    assert sandbox.name == "docker"
+    sandbox.close()
+
+
+def test_self_check_says_how_it_counts():
+    rows = {what: (well, said) for what, well, said in self_check("docker")}
+    assert all(well for well, _ in rows.values()), rows
+    assert "counted by a cgroup" in rows["limits"][1] or "sampled" in rows["limits"][1]
+    assert rows["Docker"][1].startswith("Engine ")
