@@ -15,7 +15,14 @@ Open = Callable[..., Session]
 Ask = Callable[..., Any]
 
 
-@pytest.fixture(scope="session", params=["bubblewrap", pytest.param("none", marks=pytest.mark.slow)])
+PROVIDERS = [
+    "bubblewrap",
+    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("none", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="session", params=PROVIDERS)
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     found = provider(request.param)
     yield found
