@@ -3,7 +3,7 @@
 A function returns what it got hold of, or "refused".
 """
 
-# ruff: noqa: BLE001, PTH102, PTH104, PTH109, PTH110, PTH115, PTH120, PTH123, PTH208, PTH211, SIM115
+# ruff: noqa: BLE001, PTH102, PTH104, PTH109, PTH110, PTH115, PTH116, PTH120, PTH123, PTH208, PTH211, SIM115
 
 import ctypes
 import errno
@@ -142,6 +142,18 @@ def reply_pickle(host):
             return pickle.dumps({"score": 1})
 
     patched_json(Text())
+
+
+def reply_equal_to_everything(host):
+    class Winner(float):
+        __eq__ = __ge__ = __le__ = lambda self, other: True
+        __repr__ = __str__ = lambda self: "1e308"
+
+    return [Winner(1), {"score": Winner(2)}]
+
+
+def reply_an_object(host):
+    return type("Winner", (), {"__eq__": lambda self, other: True})()
 
 
 def escape_codes(host):
@@ -556,6 +568,41 @@ def kernel_doors(host):
 
 def other_tables(host):
     return [system_call(435, 0, 0), system_call(0x40000000 | 39), system_call(451, 0), system_call(9999)]
+
+
+def resolve_a_name(host):
+    try:
+        return socket.getaddrinfo("example.org", 80)[0][4][0]
+    except OSError:
+        return "refused"
+
+
+def use_setuid_programs(host):
+    """Whose rights those programs give us that belong to root."""
+    for name in ("su", "mount", "passwd", "newgrp", "chsh", "sudo"):
+        path = f"/usr/bin/{name}"
+        if os.path.exists(path) and os.stat(path).st_mode & 0o4000 and os.fork() == 0:
+            os.execv(path, [name, "-c", "id -u > gained"])
+    time.sleep(0.2)
+    own = "CapEff:\t0000000000000000" in open("/proc/self/status").read()
+    return [os.path.exists("gained") and open("gained").read().strip() == "0", own]
+
+
+def hide_a_file(host):
+    open("hidden-from-neighbours", "w").write("x")
+    return os.getcwd()
+
+
+def find_neighbours(place):
+    """Another candidate's file, by its path and by looking everywhere."""
+    found = [place] if place != os.getcwd() and os.path.exists(place + "/hidden-from-neighbours") else []
+    for top, below, names in os.walk("/"):
+        below[:] = [name for name in below if f"{top}/{name}" not in ("//proc", "//sys", "//usr")]
+        found += [top for name in names if name == "hidden-from-neighbours"]
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        path = f"/proc/{process}/cwd/hidden-from-neighbours"
+        found += [path] if os.path.exists(path) else []
+    return found
 
 
 def become_root(host):

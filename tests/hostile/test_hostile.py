@@ -157,6 +157,10 @@ REFUSED = {
     ),
     "other_tables": (["ENOSYS"] * 4, None),
     "become_root": (["refused", True, True], None),
+    "use_setuid_programs": ([False, True], None),
+    "resolve_a_name": ("refused", None),
+    "reply_equal_to_everything": ([1.0, {"score": 2.0}], None),
+    "reply_an_object": ("invalid", "invalid"),
 }
 SUCCEEDS = [name for name, (_, gain) in REFUSED.items() if gain is not None] + ["connect_home", "connect_abstract"]
 
@@ -219,6 +223,14 @@ def test_escape_codes_do_not_reach_the_terminal(session, host):
     detail = call(session, "escape_codes", host).detail
     assert "evil" in detail
     assert all(character.isprintable() or character == "\n" for character in detail)
+
+
+@pytest.mark.parametrize("name", JAILS)
+def test_candidates_at_the_same_time_do_not_find_each_other(providers, host, name):
+    sandbox = providers(name)
+    with sandbox.open(FILES, TIGHT) as one, sandbox.open(FILES, TIGHT) as other:
+        place = gain(call(one, "hide_a_file", host))
+        assert gain(call(other, "find_neighbours", place)) == []
 
 
 @BOTH

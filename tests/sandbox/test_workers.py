@@ -136,13 +136,13 @@ def test_sessions_of_one_worker_keep_nothing(sandbox):
 def test_other_limits_and_preloads_get_other_workers(sandbox):
     files = pack({"m.py": b"import sys, time\nhad = 'decimal' in sys.modules\ndef nap(s): time.sleep(s); return had"})
     for limits, preload, failure in (
-        (Limits(wall=0.3), (), "timeout"),
+        (Limits(wall=0.1), (), "timeout"),
         (Limits(wall=5), (), ""),
         (Limits(wall=5), ("decimal",), ""),
-        (Limits(wall=0.3), (), "timeout"),
+        (Limits(wall=0.1), (), "timeout"),
     ):
         with sandbox.open(files, limits, preload) as session:
-            reply = session.call("m:nap", b'{"args": [0.6]}')
+            reply = session.call("m:nap", b'{"args": [0.3]}')
             assert reply.failure == failure
             assert reply.value in (b"", json.dumps("decimal" in preload).encode())
 
