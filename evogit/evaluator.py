@@ -244,6 +244,22 @@ class _Judge:
             cores: those that an exclusive task may use; the one for the candidate is among them.
             tell: takes warnings.
         """
+        spawning = asyncio.ensure_future(cls._spawn(tell))
+        description = TypeAdapter(Task).dump_python(task, mode="json")
+        request = {"task": description, "digest": task.evaluator_digest, "provider": provider, "cores": cores}
+        hello: list[Mapping[str, Any]] = []
+        try:
+            judge = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
+            hello = [header async for header, _ in judge.ask(request)]
+        except _JudgeDiedError as death:
+            raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
+        finally:
+            if not hello:
+                await (await spawning).kill()
+        return judge, hello[0]
+
+    @classmethod
+    async def _spawn(cls, tell: Callable[[str], None]) -> Self:
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-u", "-m", "evogit.judge_process", str(os.getpid())),
@@ -254,18 +270,7 @@ class _Judge:
             env=_environment(),
             start_new_session=True,
         )
-        judge = cls(process, prints, tell)
-        description = TypeAdapter(Task).dump_python(task, mode="json")
-        request = {"task": description, "digest": task.evaluator_digest, "provider": provider, "cores": cores}
-        hello: list[Mapping[str, Any]] = []
-        try:
-            hello = [header async for header, _ in judge.ask(request)]
-        except _JudgeDiedError as death:
-            raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
-        finally:
-            if not hello:
-                await judge.kill()
-        return judge, hello[0]
+        return cls(process, prints, tell)
 
     async def ask(
         self, header: Mapping[str, Any], body: bytes = b"", base: Base | None = None

@@ -529,6 +529,23 @@ async def test_cancelling_ends_the_evaluation_and_frees_the_slot(tmp_path: Path)
         assert (await judge(evaluator, split="holdout"))[0].ok
 
 
+async def test_a_judge_can_be_given_up_at_any_moment_of_its_start(tmp_path: Path) -> None:
+    before = descendants(os.getpid())
+
+    async def enter() -> None:
+        async with open_evaluator(tmp_path, MEETING):
+            pass
+
+    for moment in range(12):
+        task = asyncio.create_task(enter())
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled(), moment
+    assert are_gone(descendants(os.getpid()) - before)
+
+
 ENGINE = """\
 import asyncio, sys
 from pathlib import Path
