@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ EXCEPTIONS = {
     ("inode_bomb", "runsc"): "timeout",
 }
 """What a provider does otherwise than the rest: docs/security.md says why that is no harm, or what to do about it."""
+ROOT = Path(__file__).parents[2]
 FILES = pack({"attacks.py": Path(__file__).with_name("attacks.py").read_bytes()})
 TIGHT = Limits(wall=2.0, cpu=2.0, memory=120 << 20, processes=20, disk=30 << 20, output=100_000, reply=8 << 20)
 
@@ -124,6 +126,14 @@ def test_bomb_is_contained(request, session, host, attack, failure, detail):
 def test_loop_is_killed(session, host, attack):
     reply = call(session, attack, host, wall=0.15)
     assert (reply.failure, reply.detail) == ("timeout", "killed after 0.15 s of wall clock in call 2")
+
+
+@pytest.mark.parametrize(("wall", "cpu", "reason"), [(0.3, 60, "0.3 s of wall clock"), (60, 0.3, "0.3 s of CPU")])
+def test_busy_children_do_not_hold_the_engine(session, host, wall, cpu, reason):
+    began = time.monotonic()
+    reply = call(session, "busy_children", host, wall=wall, cpu=cpu)
+    assert (reply.failure, reply.detail) == ("timeout", f"killed after {reason} in call 2")
+    assert time.monotonic() - began < 5
 
 
 REFUSED = {
@@ -332,3 +342,14 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def test_the_documentation_names_every_exception_and_only_tests_that_exist():
+    text = (ROOT / "docs/security.md").read_text()
+    assert [attack for attack, _ in EXCEPTIONS if f"`{attack}`" not in text] == []
+    tests = "".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
+    programs = "".join(file.read_text() for file in Path(__file__).parent.glob("*.py"))
+    assert [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in tests] == []
+    assert [name for name in re.findall(r"`(tests/[\w/]+\.py)`", text) if not (ROOT / name).is_file()] == []
+    attacks = re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", text)
+    assert [name for name in attacks if name not in tests and f"def {name}(" not in programs] == []
