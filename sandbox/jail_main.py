@@ -11,7 +11,7 @@ import signal
 import sys
 
 from jail_bytes import receive, send
-from jail_places import KINDS
+from jail_places import KINDS, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl
 from jail_session import Supervisor
 
@@ -34,18 +34,13 @@ def add_libraries():
         sys.path += filter(os.path.isdir, paths)
 
 
-def volunteer():
-    """Be the first that a machine without memory ends, and with us the jail: better than the engine, or a neighbour."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - pathlib is slow to import
-        file.write("1000")
-
-
 def main():
     """Serve until the host goes away, and leave no process behind."""
     kind, folder = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process of a jail does not get from inside
     if kind == "namespaces":
-        volunteer()
+        with contextlib.suppress(OSError):
+            volunteer()
     prctl(SET_DUMPABLE, 0)
     prctl(SET_CHILD_SUBREAPER, 1)
     send({"protocol": PROTOCOL})

@@ -130,6 +130,14 @@ def kill_others():
     return found > 0
 
 
+def await_end():
+    """Wait until a process has ended that we have killed."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:  # others are not ours to wait for
+        time.sleep(0.0005)
+
+
 def cpu_of(pid, fields):
     """Seconds of CPU of a process, by its CPU clock (in nanoseconds), and of those it has waited for (in ticks)."""
     try:

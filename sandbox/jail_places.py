@@ -21,14 +21,13 @@ FOLDERS = ("work", "tmp", "shm", "home")
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 USERS = range(1 << 24, 1 << 30)  # above those of people, services and the usual id ranges of containers
 LONGEST_SWEEP = 5.0  # seconds
-NEW_NETWORK = 0x40000000  # of unshare(2)
-NEW_NAMESPACES = 0x20000 | 0x8000000 | 0x20000000 | NEW_NETWORK  # mount, ipc, pid
+NEW_NAMESPACES, NEW_PROCESSES, NEW_NETWORK = 0x20000 | 0x8000000, 0x20000000, 0x40000000  # of unshare(2): mount, ipc
 NO_SUID, NO_DEV, NO_EXEC, READ_ONLY, REMOUNT, BIND = 2, 4, 8, 1, 32, 4096  # of mount(2)
 PRIVATE, DETACH = 1 << 18 | 1 << 14, 2
 SET_DUMPABLE, SET_SECCOMP, FILTER_MODE = 4, 22, 2  # of prctl(2)
 SET_NO_NEW_PRIVS, SET_CHILD_SUBREAPER = 38, 36
 CAPABILITIES = 0x20080522  # version 3 of capset(2)
-SET_INTERFACE_FLAGS, UP = 0x8914, 1  # of netdevice(7)
+SET_INTERFACE_FLAGS, UP, INTERNET, DATAGRAM = 0x8914, 1, 2, 2  # of netdevice(7) and socket(2)
 CLOSED = 0  # exit code of a session's process
 STOPPED = 143  # exit code: somebody outside told us to end, as `docker stop` does; no program can
 libc = ctypes.CDLL(None, use_errno=True)
@@ -75,12 +74,16 @@ class Warm(Plain):
     def serve(self, supervise):
         """Start one session's process after the other; the next one waits for its host's request."""
         while True:
-            session = os.fork()
+            session = self.fork()
             if session == 0:
                 self.enter(supervise)
                 os._exit(CLOSED)
             if code := code_of(session):
                 sys.exit(code)
+
+    def fork(self):
+        """Start a session's process; in that one, the answer is 0."""
+        return os.fork()
 
 
 class Users(Warm):
@@ -130,8 +133,7 @@ class Users(Warm):
         """Give up every right, for good."""
         super().become()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
-            file.write("1000")
+        volunteer()
         os.setresgid(self.user, self.user, self.user)
         os.setresuid(self.user, self.user, self.user)
 
@@ -153,18 +155,23 @@ class Namespaces(Warm):
 
     def __init__(self, start, box):
         super().__init__(start, box)
+        self.processes = os.open("/proc/self/ns/pid", os.O_RDONLY)
         if start.base:
             unpack("/base", start.base, start.contents)
 
+    def fork(self):
+        """Start a session's process, as the first one of a new namespace."""
+        check(libc.unshare(NEW_PROCESSES), "a new namespace")
+        session = os.fork()
+        if session:
+            check(libc.setns(self.processes, 0), "our own namespace")
+        return session
+
     def enter(self, supervise):
-        """In a child: make the namespaces, whose first process serves the session."""
-        check(libc.unshare(NEW_NAMESPACES & ~(NEW_NETWORK if self.start.network else 0)), "new namespaces")
-        first = os.fork()
-        if first == 0:
-            self.settle()
-            supervise(self)
-            os._exit(CLOSED)
-        os._exit(code_of(first))
+        """In a child: make the other namespaces, and serve the session."""
+        check(libc.unshare(NEW_NAMESPACES if self.start.network else NEW_NAMESPACES | NEW_NETWORK), "new namespaces")
+        self.settle()
+        supervise(self)
 
     def settle(self):
         """Furnish the new namespaces, then give up all capabilities and install the filter."""
@@ -207,6 +214,13 @@ class Namespaces(Warm):
 KINDS = {"plain": Plain, "users": Users, "namespaces": Namespaces}
 
 
+def volunteer():
+    """Be the first that a machine without memory ends, and with us the jail: better than the engine, or a neighbour."""
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    os.write(fd, b"1000")
+    os.close(fd)
+
+
 def code_of(pid):
     """Wait for a process, and for orphans that come to us; its exit code, that of a shell when a signal ended it."""
     ended = status = 0
@@ -228,12 +242,11 @@ def mount(source, target, kind, flags, options=""):
 
 
 def raise_loopback():
-    """Switch on the loopback interface of a new network namespace."""
-    import fcntl
-    import socket
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", UP))
+    """Switch on the loopback interface of a new network namespace, without what takes milliseconds to import."""
+    any_socket = libc.socket(INTERNET, DATAGRAM, 0)
+    check(any_socket < 0, "a socket")
+    check(libc.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", UP)), "switch on loopback")
+    os.close(any_socket)
 
 
 def drop_capabilities():
@@ -275,6 +288,9 @@ def sweep(disk, user, deadline):
                 continue
             if not stat.S_ISDIR(about.st_mode):
                 os.unlink(entry.path)  # noqa: PTH108
+                continue
+            with contextlib.suppress(OSError):
+                os.rmdir(entry.path)  # noqa: PTH106 - most are empty
                 continue
             if about.st_mode & 0o700 != 0o700:
                 os.chmod(entry.path, 0o700)  # noqa: PTH101

@@ -17,6 +17,7 @@ SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a ful
 OPEN_FILES = 256  # of each process
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
 VALUE, RAISED, NO_MEMORY, NO_DISK, NO_JSON = b"vrmdj"
+libc = ctypes.CDLL(None)
 
 
 class Capture:
@@ -251,4 +252,4 @@ def story_of(error):
 
 def prctl(option, value):
     """Set an attribute of this process that Python has no function for."""
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    libc.prctl(option, value, 0, 0, 0)

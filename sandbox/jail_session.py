@@ -12,7 +12,7 @@ import time
 
 from jail_bytes import HOST_GONE, LENGTH, Broken, pieces, receive, send
 from jail_files import pack, read_files, remove, unpack, write_files
-from jail_meter import kill_others
+from jail_meter import await_end, kill_others
 from jail_program import VALUE, Capture, Process, answer_calls, command
 from jail_tunnel import Tunnels
 from jail_words import ending, megabytes, refusal
@@ -337,7 +337,7 @@ class Supervisor:
         for process in self.processes.values():
             process.drain()
         while kill_others():
+            await_end()
             self.reap()
-            time.sleep(0.0005)
         self.reap()
         self.meter.sample()
