@@ -40,6 +40,8 @@ from evogit.sandbox.providers import provider
 JOBS = 2
 OTHERS = ("docker run", "bare subprocess")
 """Ways without EvoGit, to which the others are compared."""
+MEMORY = Path("/dev/shm")
+"""Where those have their files, since sandboxes have theirs in memory too."""
 
 
 class Way(Protocol):
@@ -53,7 +55,7 @@ class Way(Protocol):
 
 
 class Command:
-    """A process for each candidate, on files that are written to the disk and removed after it."""
+    """A process for each candidate, on files that are written before and removed after it."""
 
     def __init__(self, name: str, kind: Kind, command: Sequence[str], variables: Mapping[str, str]) -> None:
         self.name, self._kind, self._command, self._variables = name, kind, command, variables
@@ -63,7 +65,7 @@ class Command:
         await asyncio.to_thread(self._evaluate, number)
 
     def _evaluate(self, number: int) -> None:
-        folder = Path(tempfile.mkdtemp())
+        folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
         for path, content in (*self._kind.tree.items(), ("program.py", self._kind.program(number))):
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
@@ -80,7 +82,7 @@ class Command:
 async def ways(kind: Kind, folder: Path, stack: AsyncExitStack) -> list[Way]:
     """All ways to judge candidates of a kind."""
     environment = Environment(packages=kind.packages)
-    python, _ = choose(privileged=False)
+    python, _ = choose(privileged=True)
     site = packages_folder(environment, sys.version_info[:2])
     variables = {"OPENBLAS_NUM_THREADS": "1"} | ({"PYTHONPATH": str(site)} if site else {})
     image = build_image(connect(), environment, print).id
