@@ -10,9 +10,10 @@ from evogit.content import content
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say
 from evogit.sandbox.cores import exclusive_core
-from evogit.sandbox.docker_daemon import check_daemon, connect, patiently, plainly
+from evogit.sandbox.docker_daemon import ANSWER, PATIENCE, check_daemon, connect, patiently, plainly
 from evogit.sandbox.docker_options import container_options
 from evogit.sandbox.docker_owners import clean, labels
+from evogit.sandbox.docker_socket import address, knock
 from evogit.sandbox.docker_worker import DockerWorker, remove
 from evogit.sandbox.images import build_image
 from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
@@ -27,20 +28,23 @@ class Docker:
 
     name = "docker"
 
-    def __init__(self, environment: Environment | None = None, say: Say = logger.warning) -> None:
+    def __init__(
+        self, environment: Environment | None = None, say: Say = logger.warning, patience: float = PATIENCE
+    ) -> None:
         """Find the daemon and the image, which is built if it is not there, and remove what dead engines left.
 
         Args:
             environment: what programs need.
             say: is told what takes time.
+            patience: seconds that the daemon may be away between two sessions, as when it is restarted.
 
         Raises:
             SandboxError: when there is no daemon, or it cannot give what is asked for.
         """
-        self._environment = environment or Environment()
+        self._environment, self._patience = environment or Environment(), patience
         self._client = connect()
         self._left_behind: list[str] = []
-        patiently(self._check, patience=0.0)
+        patiently(self._check, 0.0)
         self._image = build_image(self._client, self._environment, say)
         folder = content("sandbox")
         self._program, self._filter = program(folder), compile_filter(folder / "seccomp.json")
@@ -60,10 +64,11 @@ class Docker:
         clean(self._client)
 
     def _spawn(self, start: Start) -> DockerWorker:
-        return patiently(lambda: self._start(start))
+        return patiently(lambda: self._start(start), self._patience)
 
     def _start(self, start: Start) -> DockerWorker:
         with plainly("start a container"):
+            knock(address(), ANSWER)
             while self._left_behind and remove(self._client, self._left_behind[-1]):
                 self._left_behind.pop()
             options = container_options(

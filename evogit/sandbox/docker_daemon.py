@@ -13,7 +13,7 @@ from requests.exceptions import HTTPError, RequestException
 
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
-from evogit.sandbox.docker_socket import address, knock
+from evogit.sandbox.docker_socket import UnreachableError, address, knock
 
 T = TypeVar("T")
 
@@ -88,11 +88,11 @@ def plainly(doing: str) -> Iterator[None]:
         said = str(getattr(error, "explanation", None) or error)
         meaning = next((meaning for words, meaning in REFUSALS.items() if words in said.lower()), "")
         raise SandboxError(f"cannot {doing}: {meaning + '. Docker says: ' if meaning else ''}{said}") from error
-    except (DockerException, RequestException, OSError) as error:
+    except (DockerException, RequestException, UnreachableError, OSError) as error:
         raise AwayError(f"cannot {doing}: {error}") from error
 
 
-def patiently(act: Callable[[], T], patience: float = PATIENCE) -> T:
+def patiently(act: Callable[[], T], patience: float) -> T:
     """Do something with the daemon; when it is away, again, until it is there or `patience` seconds are over.
 
     Raises:

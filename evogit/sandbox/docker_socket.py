@@ -10,7 +10,7 @@ from evogit.core import SandboxError
 
 
 class UnreachableError(SandboxError):
-    """No daemon listens."""
+    """No daemon listens, or none that answers."""
 
 
 def address() -> str:
@@ -40,8 +40,8 @@ def knock(path: str, answer: float) -> None:
     """Have a daemon say something, for which it has `answer` seconds.
 
     Raises:
-        UnreachableError: when none listens.
-        SandboxError: when we may not use it, or it hangs. Each message says what to do.
+        UnreachableError: when none listens, or it hangs.
+        SandboxError: when we may not use it. Each message says what to do.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(answer)
@@ -55,7 +55,7 @@ def knock(path: str, answer: float) -> None:
                 f"{os.environ.get('USER', 'YOU')}`, then log in again), or use bubblewrap"
             ) from None
         except TimeoutError:
-            raise SandboxError(
+            raise UnreachableError(
                 f"the Docker daemon at {path} did not answer in {answer:g} s; restart it (systemctl restart docker)"
             ) from None
         except OSError as error:

@@ -17,6 +17,7 @@ from requests.exceptions import RequestException
 
 from evogit.core import SandboxError, SandboxLostError
 from evogit.sandbox.docker_daemon import REQUEST, AwayError, plainly
+from evogit.sandbox.docker_socket import UnreachableError, address, knock
 from evogit.sandbox.wire import LostError, Wire
 
 HEAD = struct.Struct(">BxxxI")
@@ -170,12 +171,13 @@ class DockerWorker:
 def remove(client: docker.DockerClient, container: str) -> bool:
     """Remove a container, running or not; false when the daemon is away."""
     try:
+        knock(address(), REQUEST)
         client.api.remove_container(container, force=True, v=True)
     except NotFound:
         return True
     except APIError as error:
         if error.status_code != 409:  # 409: it is being removed already
             raise SandboxError(f"cannot remove the container {container[:12]}: {error.explanation}") from error
-    except (RequestException, OSError):
+    except (RequestException, UnreachableError):
         return False
     return True

@@ -1,0 +1,269 @@
+"""Faults of the Docker daemon: each is told in one sentence, and none is taken for the program's."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import shutil
+import signal
+import socket
+import socketserver
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from evogit.core import SandboxError, SandboxLostError
+from evogit.sandbox import Environment, Limits
+from evogit.sandbox.archive import pack
+from evogit.sandbox.docker import Docker
+from evogit.sandbox.docker_daemon import connect
+from evogit.sandbox.docker_socket import UnreachableError, knock
+
+HELLO = pack({"m.py": b"import time\ndef hello(pause=0): time.sleep(pause); return 'hello'"})
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else or to start a daemon")
+
+
+@contextlib.contextmanager
+def listening(path: Path) -> Iterator[None]:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        yield
+
+
+@contextlib.contextmanager
+def somebody_else() -> Iterator[None]:
+    groups, group = os.getgroups(), os.getegid()
+    os.setgroups([])
+    os.setegid(65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
+
+
+# --- a daemon that is no use --------------------------------------------------------------------------------------
+
+
+def test_a_daemon_that_does_not_run_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
+    for _ in range(2):
+        with pytest.raises(SandboxError, match=r"no Docker daemon answers at .*d.sock .*start it \(systemctl start"):
+            Docker()
+        with listening(tmp_path / "d.sock") if not (tmp_path / "d.sock").exists() else contextlib.nullcontext():
+            pass  # leaves the socket's file behind, as a killed daemon does
+
+
+@needs_root
+def test_a_user_who_may_not_use_it_is_told_how_to(monkeypatch):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/d.sock")
+        with listening(Path(folder, "d.sock")):
+            Path(folder, "d.sock").chmod(0o660)
+            with (
+                somebody_else(),
+                pytest.raises(SandboxError, match=r"may not use the Docker daemon.*usermod -aG docker"),
+            ):
+                Docker()
+
+
+class OldDaemon(http.server.BaseHTTPRequestHandler):
+    """Answers as Docker Engine 18.06 did."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"ApiVersion": "1.38", "MinAPIVersion": "1.12", "Version": "18.06.3-ce"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def address_string(self) -> str:
+        return "client"
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_a_daemon_that_is_too_old_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
+    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "d.sock"), OldDaemon) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            with pytest.raises(SandboxError, match=r"API 1.40 \(19.03\) or newer .*got 1.38; update it"):
+                Docker()
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- a daemon of our own, to be mistreated ------------------------------------------------------------------------
+
+
+class OwnDaemon:
+    """A Docker daemon that sees nothing of others: its mounts and its network go with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.socket = folder, folder / "d.sock"
+        self._log = (folder / "log").open("ab")
+
+    def start(self) -> None:
+        options = f"--data-root {self.folder}/data --exec-root {self.folder}/exec --host unix://{self.socket}"
+        options += f" --pidfile {self.folder}/pid --bridge none --iptables=false --ip-forward=false --ip-masq=false"
+        for file in ("pid", "exec/containerd/containerd.pid"):  # of one that was killed, perhaps a zombie still
+            (self.folder / file).unlink(missing_ok=True)
+        command = ["unshare", "--mount", "--net", "dockerd", *options.split()]
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, start_new_session=True)
+        until = time.monotonic() + 30
+        while not self._answers():
+            assert time.monotonic() < until, (self.folder / "log").read_text()[-2000:]
+            assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            knock(str(self.socket), 2.0)
+        except UnreachableError:
+            return False
+        return True
+
+    def end(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+        self._process.wait()
+        until = time.monotonic() + 10
+        while self._find("containerd --config") and time.monotonic() < until:
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End it, with whatever is left of its containers."""
+        if self._process.poll() is None:
+            self.end(signal.SIGTERM)
+        self._log.close()
+        while left := self._find(""):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder)
+
+    def _find(self, words: str) -> list[int]:
+        """Its processes whose command line begins with these words."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if words in line and f"{self.folder}/exec" in line:
+                    found.append(int(entry.parent.name))
+        return found
+
+    @contextlib.contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """Give its containers a disk on which there is no room."""
+        inside = ["nsenter", "--mount", f"--target={self._process.pid}"]
+        containers = f"{self.folder}/data/containers"
+        subprocess.run([*inside, "mount", "-t", "tmpfs", "-o", "size=4k", "none", containers], check=True)
+        yield
+        subprocess.run([*inside, "umount", containers], check=True)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[OwnDaemon]:
+    """Has the image of the machine's daemon."""
+    image = Docker()._image
+    daemon = OwnDaemon(Path(tempfile.mkdtemp(prefix="evogit-test-")))
+    try:
+        daemon.start()
+        shared = connect()
+        archive = shared.images.get(image.name).save(named=image.name)
+        docker.DockerClient(base_url=f"unix://{daemon.socket}").images.load(b"".join(archive))
+        shared.close()
+        yield daemon
+    finally:
+        daemon.close()
+
+
+@pytest.fixture
+def sandbox(own: OwnDaemon, monkeypatch: pytest.MonkeyPatch) -> Iterator[Docker]:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{own.socket}")
+    found = Docker(patience=20.0)
+    yield found
+    found.close()
+    client = connect()
+    assert client.containers.list(all=True) == []
+    client.close()
+
+
+@needs_root
+@pytest.mark.docker
+@pytest.mark.slow
+class TestOwnDaemon:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+    @pytest.mark.parametrize("busy", [True, False], ids=["in a call", "between calls"])
+    def test_a_daemon_that_goes_away_takes_no_blame_to_the_program(self, own, sandbox, number, busy):
+        with sandbox.open(HELLO, Limits(wall=30)) as session:
+            session.call("m:hello", b"{}")
+            ending = threading.Timer(0.3, own.end, [number])
+            ending.start()
+            if not busy:
+                ending.join()
+            began = time.monotonic()
+            with pytest.raises(SandboxLostError):
+                session.call("m:hello", b'{"args": [25]}')
+            assert time.monotonic() - began < 20
+            ending.join()
+        starting = threading.Timer(1.0, own.start)
+        starting.start()
+        with sandbox.open(HELLO, Limits()) as session:  # waits for it
+            assert session.call("m:hello", b"{}").value == b'"hello"'
+        starting.join()
+
+    def test_a_daemon_that_stays_away_is_told_after_a_while(self, own, monkeypatch):
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{own.socket}")
+        sandbox = Docker(patience=1.0)
+        own.end(signal.SIGTERM)
+        began = time.monotonic()
+        with pytest.raises(SandboxError, match="the Docker daemon has been away for 1 s .*start it again, then go on"):
+            sandbox.open(HELLO, Limits())
+        assert time.monotonic() - began < 5
+        own.start()
+
+    def test_a_worker_that_waited_over_a_restart_is_replaced(self, own, sandbox):
+        sandbox.open(HELLO, Limits()).close()
+        own.end(signal.SIGKILL)
+        own.start()
+        with sandbox.open(HELLO, Limits()) as session:
+            assert session.call("m:hello", b"{}").value == b'"hello"'
+
+    def test_a_full_disk_is_told_and_nothing_is_left(self, own, sandbox):
+        with own.full_disk(), pytest.raises(SandboxError, match="the disk of the Docker daemon is full; make room"):
+            sandbox.open(HELLO, Limits())
+        with sandbox.open(HELLO, Limits()) as session:
+            assert session.call("m:hello", b"{}").value == b'"hello"'
+
+    def test_an_image_that_is_missing_is_told(self, sandbox):
+        with pytest.raises(SandboxError, match="there is no image nosuch/image:1"):
+            Docker(Environment(image="nosuch/image:1"))
+
+    def test_an_image_that_is_removed_meanwhile_is_told(self, own, sandbox):
+        client = connect()
+        name = sandbox._image.name
+        archive = b"".join(client.images.get(name).save(named=name))
+        client.images.remove(name, force=True)
+        try:
+            with pytest.raises(SandboxError, match="its image is gone; `evogit sandbox build` makes it again"):
+                sandbox.open(HELLO, Limits())
+        finally:
+            client.images.load(archive)
+            client.close()
