@@ -12,7 +12,7 @@ import sys
 
 from jail_bytes import receive, send
 from jail_places import KINDS, volunteer
-from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl
+from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
 
 PROTOCOL = 2
@@ -41,6 +41,7 @@ def main():
     if kind == "namespaces":
         with contextlib.suppress(OSError):
             volunteer()
+    wake_no_crash_handler()
     prctl(SET_DUMPABLE, 0)
     prctl(SET_CHILD_SUBREAPER, 1)
     send({"protocol": PROTOCOL})

@@ -169,12 +169,23 @@ def restrict(limits):
         resource.RLIMIT_DATA: limits["memory"] + limits["memory"] // 4 + (64 << 20),
         resource.RLIMIT_FSIZE: limits["disk"] + SLACK,
         resource.RLIMIT_NOFILE: OPEN_FILES,
-        resource.RLIMIT_CORE: 0,
     }
     if JAILED:  # outside it would count all processes of the user
         kinds[resource.RLIMIT_NPROC] = limits["processes"] + 16
     for kind, most in kinds.items():
-        resource.setrlimit(kind, (most, most))
+        limit(kind, most)
+
+
+def limit(kind, most):
+    """Set a limit of the kernel, as far as we may, for this process and those that it starts."""
+    allowed = resource.getrlimit(kind)[1]
+    most = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+    resource.setrlimit(kind, (most, most))
+
+
+def wake_no_crash_handler():
+    """With a core dump of 0 bytes allowed, a handler that the host may have is still fed with all memory."""
+    limit(resource.RLIMIT_CORE, 1)
 
 
 def command(argv):

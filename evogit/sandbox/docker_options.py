@@ -103,7 +103,7 @@ def _resources(start: Start, wanted: Environment, core: int | None) -> dict[str,
         "cpuset_cpus": None if core is None else str(core),
         "device_requests": [DeviceRequest(count=wanted.gpus, capabilities=[["gpu"]])] if wanted.gpus else None,
         "oom_score_adj": LIKELY_VICTIM,
-        "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+        "ulimits": [Ulimit(name="core", soft=1, hard=1)],
     }
 
 

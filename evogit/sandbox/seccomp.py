@@ -26,6 +26,8 @@ X32 = 0x40000000
 
 Instruction = tuple[int, int, int, int]
 PASS: Instruction = (RETURN, 0, 0, ALLOW)
+GO_ON: Instruction = (LOAD, 0, 0, NUMBER)
+"""To the next rule, which looks at the number of the call again."""
 
 
 def compile_filter(profile: Path, machine: str | None = None) -> bytes:
@@ -56,7 +58,7 @@ def _program(rules: dict[str, Any], machine: int) -> Iterator[Instruction]:
     for rule in rules["refused_flags"].values():
         yield from _only(rule["number"][machine], [*_flags(rule)])
     for rule in rules["refused_values"].values():
-        yield from _only(rule["number"][machine], [*_values(rule, listed=_error(errno.EPERM), other=PASS)])
+        yield from _only(rule["number"][machine], [*_values(rule, listed=_error(errno.EPERM), other=GO_ON)])
     for rule in rules["allowed_values"].values():
         yield from _only(rule["number"][machine], [*_values(rule, listed=PASS, other=_error(errno.EPERM))])
     yield PASS
@@ -75,7 +77,7 @@ def _refuse(calls: dict[str, list[int | None]], machine: int, error: int) -> Ite
 
 
 def _only(number: int, body: list[Instruction]) -> Iterator[Instruction]:
-    """Run the body, which always returns, for one system call."""
+    """Run the body for one system call; it returns, or ends with the number loaded again."""
     yield (IF_EQUAL, 0, len(body), number)
     yield from body
 

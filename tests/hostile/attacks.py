@@ -235,6 +235,12 @@ def outlive_the_supervisor(host):
     return [open(path).read().strip(), attempt(lambda: os.open(path, os.O_WRONLY))]
 
 
+def wake_the_crash_handler(host):
+    """With a limit of 1 byte for core dumps the kernel gives them to nobody; with 0 to a program of the host."""
+    nothing = struct.pack("QQ", 0, 0)
+    return [system_call(160, 4, nothing), system_call(302, 0, 4, nothing, 0)]
+
+
 def signal_the_engine(host):
     return attempt(os.kill, host["pid"], 0) is None
 

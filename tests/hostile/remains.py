@@ -79,7 +79,7 @@ def surroundings():
         "work": sorted(os.listdir()),
         "home": [os.listdir(os.environ[name]) for name in ("HOME", "TMPDIR")],
         "tables": [rows(table) for table in TABLES],
-        "limits": [resource.getrlimit(kind) for kind in range(16)],
+        "limits": [attempt(resource.getrlimit, kind) for kind in range(16)],
         "ours": status("self"),
         "theirs": [status(os.getppid()), attempt(status, "1")],
         "priority": [os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), read("/proc/1/oom_score_adj")],
