@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import time
@@ -25,13 +26,11 @@ class Meter:
     def __init__(self, *disks):
         self.disks = disks
         self.own_disk = os.path.ismount(disks[0])
-        self.resident = ("RssAnon", "VmSwap", "VmPTE", *(() if self.own_disk else ("RssShmem",)))
-        if "RssAnon" not in read_text("/proc/self/status"):  # gVisor: with what processes share since a fork
-            self.resident = ("VmRSS",)
         self.killed = False
         self.first_disk = self.first_inodes = 0
         self.memory = self.tasks = self.disk = self.inodes = 0
-        self.cpu = self.reaped = self.lost = self.taken = self.cost = 0.0
+        self.cpu = self.reaped = self.lost = self.cost = 0.0
+        self.taken = time.monotonic()
         self.counted_once = self.lowest = 0
         self.count_again = 0.0
 
@@ -57,7 +56,7 @@ class Meter:
             self.count_again = 0.0
 
     def _total(self, processes, memory):
-        elsewhere = self.disk + socket_memory() if self.own_disk else 0
+        elsewhere = self.disk + socket_memory(read_text) if self.own_disk else 0
         return sum(memory(pid, fields) for pid, fields in processes.items()) + elsewhere
 
     def _shared_counted_once(self, processes, resident, limit):
@@ -68,6 +67,13 @@ class Meter:
             ended = time.monotonic()
             self.count_again = ended + 10 * (ended - began)
         return self.counted_once + resident - self.lowest
+
+    @functools.cached_property
+    def resident(self):
+        """The fields of a process's status that are memory of its own."""
+        if "RssAnon" not in read_text("/proc/self/status"):  # gVisor: with what processes share since a fork
+            return ("VmRSS",)
+        return ("RssAnon", "VmSwap", "VmPTE", *(() if self.own_disk else ("RssShmem",)))
 
     def _resident(self, pid, fields):
         """Private memory of a process; memory shared through files of the sandbox's own disk is counted there."""
@@ -153,12 +159,12 @@ def largest(pid, fields, file, names):
     return max((kilobytes(f"/proc/{pid}/task/{thread}/{file}", names) for thread in threads), default=0)
 
 
-def socket_memory():
+def socket_memory(read):
     """What the sockets of the sandbox can hold in the kernel, and what TCP holds above that, in bytes.
 
     A table of connections takes the kernel milliseconds, so it is only read where there are any.
     """
-    lines = [line.split() for name in ("sockstat", "sockstat6") for line in read_text(f"/proc/net/{name}").splitlines()]
+    lines = [line.split() for name in ("sockstat", "sockstat6") for line in read(f"/proc/net/{name}").splitlines()]
     if not lines or lines[0][2] == "0":
         return 0
     tables = [line[0][:-1].lower() for line in lines if line[0] in ("TCP:", "TCP6:") and line[2] != "0"]
