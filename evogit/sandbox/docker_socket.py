@@ -10,7 +10,11 @@ from evogit.core import SandboxError
 
 
 class UnreachableError(SandboxError):
-    """No daemon listens, or none that answers."""
+    """No daemon answers."""
+
+
+class AbsentError(UnreachableError):
+    """No daemon listens."""
 
 
 def address() -> str:
@@ -40,7 +44,8 @@ def knock(path: str, answer: float) -> None:
     """Have a daemon say something, for which it has `answer` seconds.
 
     Raises:
-        UnreachableError: when none listens, or it hangs.
+        AbsentError: when none listens.
+        UnreachableError: when it hangs.
         SandboxError: when we may not use it. Each message says what to do.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
@@ -59,7 +64,7 @@ def knock(path: str, answer: float) -> None:
                 f"the Docker daemon at {path} did not answer in {answer:g} s; restart it (systemctl restart docker)"
             ) from None
         except OSError as error:
-            raise UnreachableError(
+            raise AbsentError(
                 f"no Docker daemon answers at {path} ({error.strerror or error}); start it (systemctl start docker), "
                 "or name its socket with DOCKER_HOST"
             ) from None

@@ -7,14 +7,13 @@ import logging
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from evogit.core import SandboxError, UsageError
 from evogit.sandbox import Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bare import Bare
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.docker_socket import address, knock
+from evogit.sandbox.docker_socket import AbsentError, address, knock
 from evogit.sandbox.packages import DEBIAN
 
 logger = logging.getLogger(__name__)
@@ -113,8 +112,7 @@ def _automatic(wanted: Environment) -> Sandbox:
             "docker), or install bubblewrap (apt-get install bubblewrap) on a kernel that allows unprivileged user "
             "namespaces. EvoGit does not run code without a sandbox unless you say --sandbox none"
         ) from bubblewrap
-    if Path(address()).exists():
-        logger.warning("using bubblewrap, since %s", docker)
+    logger.log(logging.INFO if isinstance(docker, AbsentError) else logging.WARNING, "using bubblewrap, as %s", docker)
     return sandbox
 
 

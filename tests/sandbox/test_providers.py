@@ -38,6 +38,7 @@ def test_auto_does_not_take_a_bubblewrap_that_fails(monkeypatch, tmp_path, no_do
         provider("auto")
 
 
+@pytest.mark.slow
 def test_auto_does_not_wait_long_for_a_daemon_that_hangs(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     with socket.socket(socket.AF_UNIX) as silent:
@@ -48,10 +49,12 @@ def test_auto_does_not_wait_long_for_a_daemon_that_hangs(monkeypatch, tmp_path):
         assert time.monotonic() - began < 4
 
 
-def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch):
+def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch, caplog):
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
     with pytest.raises(SandboxError, match="expected DOCKER_HOST to name a socket of this machine"):
         provider("docker")
+    assert provider("auto").name == "bubblewrap"
+    assert "using bubblewrap, as expected DOCKER_HOST" in caplog.text
 
 
 @pytest.mark.parametrize(
