@@ -11,6 +11,7 @@ import signal
 import socket
 import socketserver
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -267,3 +268,33 @@ class TestOwnDaemon:
         finally:
             client.images.load(archive)
             client.close()
+
+    def test_a_run_goes_on_and_ends_with_all_evaluations(self, own, sandbox, tmp_path):
+        evogit = [str(Path(sys.executable).with_name("evogit"))]
+        here = ["-C", str(tmp_path / "run")]
+        options = "bin_packing --split lite --evaluations 200 --agents 4 -j 2 --sandbox docker --seed 1"
+        engine = subprocess.Popen([*evogit, "run", *options.split(), *here], stderr=subprocess.PIPE, text=True)
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            wait_for_progress([*evogit, *here, "status", "--json"], engine)
+            own.end(number)
+            time.sleep(1.0)
+            own.start()
+        said = engine.communicate(timeout=120)[1]
+        assert engine.returncode == 0, said
+        status = json.loads(subprocess.check_output([*evogit, *here, "status", "--json"]))
+        assert status["evaluated"] == 200
+        log = subprocess.check_output([*evogit, *here, "log", "--json", "-n", "300"]).splitlines()
+        assert {json.loads(line)["status"] for line in log} <= {"ok", "invalid", "crashed"}
+
+
+def wait_for_progress(status: list[str], engine: subprocess.Popen[str]) -> None:
+    """Until 30 more candidates were judged."""
+
+    def judged() -> int:
+        assert engine.poll() is None, engine.communicate()[1]
+        told = subprocess.run(status, capture_output=True, check=False)
+        return json.loads(told.stdout)["evaluated"] if told.returncode == 0 else 0
+
+    aim = judged() + 30
+    while judged() < aim:
+        time.sleep(0.2)
