@@ -86,6 +86,7 @@ def _isolation(wanted: Environment) -> dict[str, Any]:
         "cap_add": list(CAPABILITIES),
         "security_opt": ["no-new-privileges"],
         "network_mode": "bridge" if wanted.network else "none",
+        "sysctls": {"net.ipv4.tcp_max_tw_buckets": "0"},  # or a connection of a session would outlive it by a minute
         "ipc_mode": "none" if not wanted.runtime else "private",
         "init": False,
         "log_config": LogConfig(type="none"),

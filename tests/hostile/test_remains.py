@@ -56,12 +56,19 @@ def test_the_next_candidate_finds_the_world_as_it_was(sandbox, clean, remains):
         assert ask(session, "honest", 2, 3) == 5
 
 
-def test_files_and_processes_cost_no_worker(request, sandbox, clean):
+def test_files_processes_and_connections_cost_no_worker(request, sandbox, clean):
     """What can be removed is removed: a worker is not so easily lost."""
     if "runsc" in request.node.callspec.id:
         pytest.skip("gVisor gives a container no number that stays the same")
     workers = set()
-    for remains in ("honest", "plant_everywhere", "dig_deep", "forbid_everything", "strange_files", "leave_daemons"):
+    for remains in (
+        "plant_everywhere",
+        "dig_deep",
+        "forbid_everything",
+        "strange_files",
+        "leave_daemons",
+        "leave_sockets",
+    ):
         with sandbox.open(FILES, TIGHT) as session:
             workers.add(ask(session, "worker"))
             call(session, remains)
