@@ -354,7 +354,8 @@ def fill_sockets(host):
         if os.fork() == 0:
             sockets_until(socket.socketpair)
             os._exit(0)
-    time.sleep(2)
+    for _ in range(4):
+        os.wait()
 
 
 def fill_connections(host):
@@ -379,7 +380,8 @@ def fill_datagrams(host):
                 more = attempt(pair)
             time.sleep(2)
             os._exit(0)
-    time.sleep(2)
+    for _ in range(4):
+        os.wait()
 
 
 def hidden_kernel_memory(host):
