@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import tarfile
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
 import docker
-from docker.errors import APIError, ContainerError
+from docker.errors import APIError
 
 from evogit.core import SandboxError
 from evogit.sandbox.cache import Say
@@ -45,32 +45,39 @@ for command in commands:
 
 
 def probe(client: docker.DockerClient, source: Any, name: str) -> tuple[Platform, str]:
-    """What wheels must fit the image's Python, and the folder that they belong into."""
-    options = {"network_mode": "none", "entrypoint": ["python3", "-I", "-c", PROBE], "remove": True, "user": "0"}
+    """What wheels must fit the image's Python, and the folder that they belong into.
+
+    Raises:
+        SandboxError: when it has no Python, or too old a one.
+    """
     expected = f"expected Python 3.11 or newer as python3 in the image {name}"
     try:
-        version, machine, libc, site = json.loads(client.containers.run(source.id, [], **options))
-    except (ContainerError, APIError, ValueError) as error:
-        raise SandboxError(f"{expected}, got: {error}") from error
+        with half_made(client, source, ["python3", "-I", "-c", PROBE]) as container:
+            version, machine, libc, site = json.loads("".join(_output(container)))
+    except (APIError, ValueError) as error:
+        raise SandboxError(f"{expected}, got: {error}; choose another image in [sandbox]") from error
     if tuple(version) < OLDEST:
         raise SandboxError(f"{expected}, got {'.'.join(map(str, version))}; choose another image in [sandbox]")
     return Platform(version=tuple(version), machine=machine, libc=libc), site
 
 
-@contextmanager
-def half_made(client: docker.DockerClient, source: Any, site: str, commands: Sequence[str]) -> Iterator[Any]:
-    """A container of the image `source`, ready to be finished; it has a network only where commands are.
+@contextlib.contextmanager
+def half_made(
+    client: docker.DockerClient, source: Any, command: Sequence[str], *, network: bool = False
+) -> Iterator[Any]:
+    """A container of the image `source` that has not been started.
 
     It is removed at the end; when we are killed, like workers by the next engine or `evogit sandbox clean`.
     """
     container = client.containers.create(
         source.id,
         labels=labels(),
-        entrypoint=["python3", "-I", "-c", FINISH, json.dumps([site, list(commands)])],
+        entrypoint=list(command),
         command=[],
-        network_mode="host" if commands else "none",
+        network_mode="host" if network else "none",
         user="0",
         working_dir="/",
+        log_config={"type": "json-file", "config": {"max-size": "10m"}},
     )
     try:
         yield container
@@ -79,11 +86,13 @@ def half_made(client: docker.DockerClient, source: Any, site: str, commands: Seq
 
 
 def finish(container: Any, say: Say) -> None:
-    """Compile, and run the commands; their output is only told when one fails."""
-    output = container.attach(stdout=True, stderr=True, stream=True, logs=False)
-    container.start()
+    """Compile, and run the commands; their output is only told when one fails.
+
+    Raises:
+        SandboxError: with the last lines of the command that failed.
+    """
     command, last = "compiling", deque[str](maxlen=SHOWN)
-    for line in _lines(output):
+    for line in _output(container):
         last.append(line)
         if line.startswith("+ "):
             command = line[2:]
@@ -93,16 +102,18 @@ def finish(container: Any, say: Say) -> None:
         raise SandboxError(f"making the image failed at {command!r} ([sandbox] setup, packages):\n" + "\n".join(last))
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+def _output(container: Any) -> Iterator[str]:
+    """Start it, and give what it prints line by line, until it ends."""
     rest = b""
-    for piece in pieces:
+    container.start()
+    for piece in container.logs(stream=True, follow=True):
         *lines, rest = (rest + piece).split(b"\n")
         yield from (line.decode(errors="replace") for line in lines)
     if rest:
         yield rest.decode(errors="replace")
 
 
-@contextmanager
+@contextlib.contextmanager
 def layer(folder: Path, site: str) -> Iterator[IO[bytes]]:
     """A tar archive that puts the content of a folder into the image's folder for packages."""
 
@@ -122,14 +133,15 @@ def layer(folder: Path, site: str) -> Iterator[IO[bytes]]:
 
 def content_digest(container: Any) -> str:
     """SHA-256 over names, kinds, owners, modes and contents of all files but those that differ from build to build."""
-    entries, exported = [], cast(Any, _Reader(container.export()))
-    with tarfile.open(fileobj=exported, mode="r|") as tar:
+    entries, exported = [], container.export()
+    with tarfile.open(fileobj=cast(Any, _Reader(exported)), mode="r|") as tar:
         for member in tar:
             path = member.name.removeprefix("./")
             if _stays(path):
                 about = (path, member.type.decode(), member.mode, member.uid, member.gid, member.linkname)
                 file = cast(Any, tar.extractfile(member) if member.isreg() else None)
                 entries.append(repr((about, hashlib.file_digest(file, "sha256").hexdigest() if file else "")))
+    deque(exported, maxlen=0)  # the connection is free again once all is read
     return hashlib.sha256("\n".join(sorted(entries)).encode()).hexdigest()
 
 

@@ -158,7 +158,8 @@ def _build(client: docker.DockerClient, environment: Environment, source: Any, n
         return _described(client.images.get(name), name, environment)
     folder = packages_folder(environment, platform.version, platform=platform, say=say)
     commands = [*_apt_commands(environment), *environment.setup]
-    with half_made(client, source, site, commands) as container:
+    command = ["python3", "-I", "-c", FINISH, json.dumps([site, commands])]
+    with half_made(client, source, command, network=bool(commands)) as container:
         if folder:
             with layer(folder, site) as archive:
                 container.put_archive("/", archive)

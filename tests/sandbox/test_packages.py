@@ -1,0 +1,138 @@
+"""Packages for sandboxes: real pip, wheels made by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from evogit.core import SandboxError
+from evogit.sandbox import Environment
+from evogit.sandbox.cache import cache_folder, locked
+from evogit.sandbox.packages import Platform, digest_of, lease, packages_folder, remove_folders
+
+from .wheels import only_from, write_wheel
+
+HERE = sys.version_info[:2]
+TINY = Environment(packages=("tiny_wheel", "apt:gcc"))
+DEBIAN = Platform(version=(3, 11), machine="x86_64", libc="glibc 2.36")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache and an index of our own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_wheel(tmp_path / "wheels", "tiny_wheel", "ANSWER = 42\n")
+    only_from(tmp_path / "wheels", monkeypatch)
+    return tmp_path / "cache" / "evogit"
+
+
+def test_no_packages_need_no_folder(cache: Path) -> None:
+    assert packages_folder(Environment(packages=("apt:gcc",)), HERE) is None
+    assert not cache.exists()
+
+
+def test_a_folder_is_made_once_and_named_by_its_content(cache: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    folder = packages_folder(TINY, HERE, say=said.append)
+    assert folder
+    assert len(said) == 1
+    assert "installing tiny_wheel" in said[0]
+    (tmp_path / "wheels" / "tiny_wheel-1.0-py3-none-any.whl").unlink()
+    assert packages_folder(TINY, HERE, say=said.append) == folder
+    assert len(said) == 1
+    assert folder.parent == cache / "packages"
+    assert folder.name == digest_of(folder)
+    assert not (folder / "bin").exists()  # its first line would be this machine's Python
+    assert all(path.stat().st_mode & 0o004 and path.stat().st_mtime == 0 for path in (folder, *folder.rglob("*")))
+    command = [sys.executable, "-I", "-c", "import sys; sys.path.append(sys.argv[1]); import tiny_wheel as t; print(t)"]
+    assert str(folder) in subprocess.run([*command, folder], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.slow
+def test_equal_packages_have_equal_digests_and_others_have_not(monkeypatch, tmp_path: Path) -> None:
+    folders = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+        folders.append(packages_folder(TINY, HERE))
+    write_wheel(tmp_path / "wheels", "tiny_wheel", "ANSWER = 43\n")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "three"))
+    folders.append(packages_folder(TINY, HERE))
+    one, two, three = (folder.name for folder in folders if folder)
+    assert one == two != three
+
+
+@pytest.mark.slow
+def test_wheels_must_fit_the_image_not_this_machine(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "elsewhere", "", platform="manylinux_2_17_aarch64")
+    environment = Environment(packages=("elsewhere",))
+    arm = Platform(version=(3, 12), machine="aarch64", libc="glibc 2.28")
+    assert packages_folder(environment, (3, 12), platform=arm)
+    for platform in (DEBIAN, Platform(version=(3, 12), machine="aarch64", libc="musl")):
+        with pytest.raises(SandboxError, match=r"pip does not get sandbox.packages \(elsewhere\) as wheels"):
+            packages_folder(environment, (3, 12), platform=platform)
+
+
+def test_nothing_is_built_here(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with tarfile.open(tmp_path / "wheels" / "sourced-1.0.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "setup.py", "sourced-1.0/setup.py")
+    with pytest.raises(SandboxError, match="No matching distribution found for sourced"):
+        packages_folder(Environment(packages=("sourced",)), HERE)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["./here", "--index-url=x", "a @ git+https://b/c", "a/b", "", "-r x"])
+def test_only_names_are_packages(name: str) -> None:
+    with pytest.raises(SandboxError, match="expected sandbox.packages to name packages"):
+        packages_folder(Environment(packages=(name,)), HERE)
+
+
+def test_clean_leaves_what_is_needed_or_in_use(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "other", "")
+    other = Environment(packages=("other",))
+    folder = packages_folder(TINY, HERE)
+    assert folder
+    with lease(folder):
+        assert list(remove_folders([])) == []
+    again = packages_folder(TINY, HERE)
+    assert again == folder
+    assert list(remove_folders([Environment(), other, TINY])) == []
+    [(name, size)] = remove_folders([other])
+    assert name == folder.name
+    assert size > 0
+    assert not folder.exists()
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(SandboxError, match=r"cannot keep sandbox.packages in .*XDG_CACHE_HOME"):
+        packages_folder(TINY, HERE)
+
+
+def test_the_second_process_waits_and_says_so() -> None:
+    said, entered = threading.Event(), threading.Event()
+
+    def second() -> None:
+        with locked("x", lambda _: said.set()):
+            entered.set()
+
+    thread = threading.Thread(target=second)
+    with locked("x", pytest.fail):
+        thread.start()
+        assert said.wait(10)
+        assert not entered.wait(0.05)
+    thread.join()
+    assert entered.is_set()
+
+
+def test_the_cache_of_root_is_not_in_its_home(monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the specification says to ignore
+    at_home = cache_folder().is_relative_to(Path.home())
+    assert at_home == (os.geteuid() != 0)
