@@ -141,7 +141,8 @@ def find_while_fed(item):
 
 
 def random_numbers():
-    return [random.random(), random.getrandbits(64), os.urandom(8).hex()]
+    shared = sys.modules["random"]  # the generator that a worker's sessions could share
+    return [shared.random(), shared.getrandbits(64), os.urandom(8).hex()]
 
 
 # --- files ---
@@ -368,7 +369,7 @@ def change_the_pipes():
 
 
 def change_what_is_imported():
-    random.seed(1)
+    sys.modules["random"].seed(1)
     json.dumps = builtins.len = lambda *args, **kwargs: "planted"
     builtins.planted = sys.modules["planted"] = sys
     sys.path.insert(0, "/tmp")
