@@ -1,6 +1,6 @@
 """How well two identical programs are told to be equally fast while other work keeps every core busy.
 
-Run: `python benchmarks/exclusive.py [--comparisons 100] [--lives 5] [--repeats 3] [--load 2] [--provider bubblewrap]
+Run: `python benchmarks/exclusive.py [--comparisons 100] [--lives 11] [--repeats 3] [--load 2] [--provider bubblewrap]
 [--json FILE]`. Each comparison is one evaluation of a task that times a candidate against the seed, call by call in
 turns, and both are the same program: in so many lives (processes) of both, with so many repeats in each. With and
 without `exclusive = true` in turns, so that a busy machine is busy for both. What should come out is 0 %; the table
@@ -137,7 +137,7 @@ def main() -> None:
     """Measure, print a table and a line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--comparisons", type=int, default=100)
-    parser.add_argument("--lives", type=int, default=5)
+    parser.add_argument("--lives", type=int, default=11)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--load", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--provider", default="bubblewrap")
