@@ -72,7 +72,7 @@ def build(terminal: Terminal, task: str | None, sandbox: str) -> None:
 def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
     """Try what every sandbox here promises, with programs that break the rules; exit code 1 when something fails.
 
-    With TASK, as its [sandbox] asks for. `auto` tries Docker and bubblewrap, of which one has to work.
+    With TASK, as its [sandbox] asks for. `auto` tries Docker and bubblewrap, of which one has to be there.
     """
     environment = _environment(task)
     found = list(_findings(sandbox, environment, lambda said: terminal.note(f"trying {said} ...", "dim")))
@@ -168,8 +168,9 @@ def _findings(name: str, environment: Environment, say: Callable[[str], None]) -
         found[each] = list(_tried(each, environment))
     works = [each for each in found if all(well for _, well, _ in found[each])]
     for each, checks in found.items():
-        bad: Level = "warn" if works else "fail"
-        yield from (Finding(each, "ok" if well else bad, what, said) for what, well, said in checks)
+        for what, well, said in checks:
+            bad: Level = "warn" if works and what == "sandbox" else "fail"  # one that does not open harms nobody
+            yield Finding(each, "ok" if well else bad, what, said)
     if "docker" in works:
         yield from _docker_findings(environment, say)
     yield _core(environment)
