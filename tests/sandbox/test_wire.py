@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from evogit.sandbox.session import checked, clean
+from evogit.sandbox.answers import checked, clean
+from evogit.sandbox.docker_worker import COMPLAINT, HEAD, AttachedWire
 from evogit.sandbox.wire import FRAME, LostError, Wire
 
 USED = {"wall": 1, "cpu": 1.5, "memory": 7}
@@ -101,3 +105,57 @@ def test_answer_is_taken_apart():
 def test_clean_text_is_short_and_harmless():
     assert clean("a\nb\x1b[31m\u202e") == "a\nb\ufffd[31m\ufffd"
     assert len(clean("x" * 10**6)) == 4000
+
+
+# --- the stream of a container ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def attached() -> Iterator[tuple[AttachedWire, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield AttachedWire(ours.fileno()), theirs
+
+
+def mixed(*pieces: tuple[int, bytes]) -> bytes:
+    """As the daemon sends output: 1 is stdout, 2 is stderr."""
+    return b"".join(HEAD.pack(stream, len(data)) + data for stream, data in pieces)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 1000])
+def test_frames_come_through_however_the_daemon_cuts_them(attached, size):
+    wire, theirs = attached
+    frame = FRAME.pack(9, 5) + b'{"a": 10}' + b"hello"
+    stream = mixed((1, frame[:3]), (2, b"oh "), (1, b""), (1, frame[3:12]), (2, b"dear"), (1, frame[12:] + frame))
+    threading.Thread(target=lambda: [theirs.send(stream[at : at + size]) for at in range(0, len(stream), size)]).start()
+    for _ in range(2):
+        assert wire.receive(5, deadline=time.monotonic() + 5) == ({"a": 10}, b"hello")
+    assert wire.complaint == b"oh dear"
+
+
+def test_a_container_that_only_complains_is_heard_no_longer_than_until_the_deadline(attached):
+    wire, theirs = attached
+    theirs.settimeout(0.5)
+
+    def flood() -> None:
+        with contextlib.suppress(OSError):  # until nobody reads any more
+            while True:
+                theirs.sendall(mixed((2, bytes(60_000))))
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        wire.receive(5, deadline=began + 0.2)
+    assert time.monotonic() - began < 2
+    assert len(wire.complaint) <= 2 * COMPLAINT
+    thread.join()
+
+
+def test_a_container_that_is_gone_is_told_when_it_is_read_from_and_written_to(attached):
+    wire, theirs = attached
+    theirs.close()
+    with pytest.raises(LostError):
+        wire.receive(5, deadline=soon())
+    with pytest.raises(LostError):
+        wire.send({}, bytes(1 << 20), deadline=soon())
