@@ -343,7 +343,7 @@ def sockets_until(make):
         try:
             kept += make()
         except OSError:
-            time.sleep(1)
+            time.sleep(0.5)
             return
         for one in kept[-2:]:
             fill(one)
@@ -378,7 +378,7 @@ def fill_datagrams(host):
             while more != "refused":
                 kept += more
                 more = attempt(pair)
-            time.sleep(2)
+            time.sleep(0.5)
             os._exit(0)
     for _ in range(4):
         os.wait()
@@ -504,7 +504,7 @@ def burn(seconds):
 
 
 def busy_children(host):
-    for _ in range(15):
+    for _ in range(4):
         if os.fork() == 0:
             break
     while True:
