@@ -20,6 +20,7 @@ from evogit.sandbox.archive import pack
 from evogit.sandbox.docker import Docker
 from evogit.sandbox.docker_daemon import connect
 from evogit.sandbox.docker_owners import BORN, MACHINE, MARK, PROCESS, labels
+from evogit.sandbox.docker_worker import remove
 from evogit.sandbox.providers import provider, self_check
 
 pytestmark = pytest.mark.docker
@@ -49,7 +50,8 @@ def ask(session: Session, function: str, *args: Any) -> Any:
 
 def containers(client: docker.DockerClient, pid: int) -> list[str]:
     """Those that a process of ours made."""
-    return [found.id for found in client.containers.list(all=True, filters={"label": f"{PROCESS}={pid}"})]
+    found = client.containers.list(all=True, filters={"label": f"{PROCESS}={pid}"}, ignore_removed=True)
+    return [container.id for container in found]
 
 
 def mine(client: docker.DockerClient) -> set[str]:
@@ -254,13 +256,17 @@ def test_only_containers_of_dead_processes_are_removed(sandbox, client):
         client.api.create_container(sandbox._image.id, ["true"], labels=each)["Id"]
         for each in (alive, dead, rebooted, elsewhere)
     ]
+
+    def left() -> set[str]:
+        found = client.containers.list(all=True, filters={"label": [MARK, "evogit.test"]}, ignore_removed=True)
+        return {container.id for container in found}
+
     try:
         provider("docker").close()
-        left = [found.id for found in client.containers.list(all=True, filters={"label": [MARK, "evogit.test"]})]
-        assert set(left) == {made[0], made[3]}
+        assert soon(lambda: left() == {made[0], made[3]})
     finally:
-        for container in set(left):
-            client.api.remove_container(container, force=True)
+        for container in made:
+            remove(client, container)
 
 
 # --- what it is asked for -----------------------------------------------------------------------------------------
