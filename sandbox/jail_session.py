@@ -76,7 +76,6 @@ class Supervisor:
                 full = getattr(error, "errno", 0) == errno.ENOSPC
                 self.unfit = Broken("disk-limit" if full else "crashed", f"its files cannot be unpacked: {error}")
             self.folder = os.open(f"{self.place.box}/work", os.O_RDONLY | os.O_DIRECTORY)
-        send(*self.plain_answer({}))
 
     def close(self):
         """End the session; the host is told whether another one may follow here."""

@@ -118,9 +118,12 @@ def _automatic(wanted: Environment) -> Sandbox:
 
 def _shown(sandbox: Sandbox) -> Sandbox:
     try:
-        _open(sandbox).close()
+        with _open(sandbox) as session:
+            reply = session.call("probe:about", b"{}")
     finally:
         sandbox.close()
+    if reply.failure:
+        raise SandboxError(f"{sandbox.name} starts, but no program runs in it: {reply.detail}")
     return sandbox
 
 
@@ -145,13 +148,14 @@ def _open(sandbox: Sandbox) -> Session:
 
 def _probe(sandbox: Sandbox) -> Iterator[Check]:
     began = time.perf_counter()
-    _open(sandbox).close()
+    with _open(sandbox) as session:
+        session.call("probe:about", b"{}")
     first = time.perf_counter()
     with _open(sandbox) as session, tempfile.NamedTemporaryFile() as file:
+        about = session.call("probe:about", b"{}")
         second = time.perf_counter()
         times = f"in {1000 * (first - began):.0f} ms, the next one in {1000 * (second - first):.0f} ms"
-        yield "sandbox", True, f"{sandbox.name} opens a session {times}"
-        about = session.call("probe:about", b"{}")
+        yield "sandbox", True, f"{sandbox.name} opens a session and gets a reply {times}"
         yield "sandboxed Python", not about.failure, about.detail or f"[user, pid, version]: {about.value.decode()}"
         outside = session.call("probe:outside", json.dumps({"args": [file.name]}).encode())
         found = outside.detail or outside.value.decode()

@@ -21,7 +21,7 @@ from evogit.sandbox.wire import LostError, Wire
 GRACE = 5.0
 """Seconds that the supervisor has, beyond a request's own limit, before it counts as hung."""
 STARTUP = 60.0
-"""Seconds for unpacking and preloading."""
+"""Seconds for unpacking and preloading; the first request of a session waits for it."""
 BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
 LENGTH = struct.Struct(">I")
@@ -74,7 +74,8 @@ class SupervisedSession:
         self._lost = False
         self._lock = threading.Lock()
         self.usage = NOTHING
-        self._exchange(*files, time.monotonic() + STARTUP, 0)
+        self._patience = STARTUP
+        self._exchange(*files, time.monotonic() + STARTUP, None)
 
     def call(
         self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
@@ -234,7 +235,8 @@ class SupervisedSession:
             began = time.monotonic()
             most = max(most, limits.reply) + 2 * (limits.output + MARKER)
             message = {**request, "wall": wall, "cpu": cpu or limits.cpu}
-            answer = self._exchange(message, body, began + (longest or wall) + GRACE, most)
+            answer = self._exchange(message, body, began + (longest or wall) + self._patience, most)
+            self._patience = GRACE
             used = self.usage
             self.usage = Usage(
                 wall=used.wall + time.monotonic() - began,
@@ -243,9 +245,12 @@ class SupervisedSession:
             )
             return answer
 
-    def _exchange(self, message: dict[str, Any], body: bytes, deadline: float, most: int) -> Answer:
+    def _exchange(self, message: dict[str, Any], body: bytes, deadline: float, most: int | None) -> Answer:
+        """Send a message and take its answer; `most` is None where there is none, as to `open`."""
         try:
             self._jail.wire.send(message, body, deadline=deadline)
+            if most is None:
+                return Answer(usage=NOTHING)
             return checked(*self._jail.wire.receive(most, deadline=deadline))
         except TimeoutError:
             failure, sentence = "timeout", "the sandbox stopped answering and was killed"
