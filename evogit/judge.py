@@ -121,9 +121,10 @@ class Judge:
         except EvaluatorError as error:
             verdict.fail("evaluator-error", str(error), str(error))
             return verdict, b"", b""
+        seed = rng_for(self.task.name, split, repeat).getrandbits(32)
         with ExitStack() as stack:
             sessions = [
-                stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload))
+                stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload, seed=seed))
                 for each in ([files, Files(pack({}), (), files.base)] if self.needs_seed else [files])
             ]
             programs = [Program(session) for session in sessions]

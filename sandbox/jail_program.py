@@ -6,6 +6,7 @@ import errno
 import importlib
 import json
 import os
+import random
 import resource
 import select
 import signal
@@ -204,8 +205,11 @@ def command(argv):
     return body
 
 
-def answer_calls(into, reply):
+def answer_calls(into, reply, seed):
     """The body of a process that imports the candidate's code and answers calls until its pipe ends."""
+    random.seed(seed)
+    if numpy_random := sys.modules.get("numpy.random"):
+        numpy_random.seed(seed)
     sys.modules["__main__"] = type(sys)("__main__")
     sys.path.insert(0, os.getcwd())  # noqa: PTH109 - pathlib is slow to import
     sys.argv = [""]

@@ -64,6 +64,7 @@ class Supervisor:
 
     def open(self, header, body):
         """Furnish the session's place with the candidate's files."""
+        self.seed = header["seed"]
 
         def changes(work):
             remove(work, header["removed"])
@@ -105,7 +106,7 @@ class Supervisor:
     def prepare(self, header):
         """Before the items of a `feed` are in our memory, of which a new process gets a copy: start it."""
         if header["do"] == "feed" and not self.program and not (self.unfit or self.broken):
-            self.program = self.start(answer_calls, *self.captures)
+            self.program = self.start_answering()
 
     def feed(self, header, body):
         """Call a function with one item after the other; the next is shown once the last was answered."""
@@ -136,7 +137,7 @@ class Supervisor:
         self.check_broken()
         if fresh:
             self.kill_all()
-        program = self.program = self.program or self.start(answer_calls, *self.captures)
+        program = self.program = self.program or self.start_answering()
         program.drain()
         if program.answer.data:
             raise Broken("invalid", f"wrote to the reply channel before it was asked {self.doing}")
@@ -247,6 +248,10 @@ class Supervisor:
         cpu, memory = self.meter.cpu - self.paid, self.peak
         self.paid, self.peak = self.meter.cpu, 0
         return {"cpu": cpu, "memory": memory, "wall": time.monotonic() - self.began}
+
+    def start_answering(self):
+        """Fork the process that answers calls."""
+        return self.start(lambda into, reply: answer_calls(into, reply, self.seed), *self.captures)
 
     # --- processes and limits -------------------------------------------------------------------------------------
 

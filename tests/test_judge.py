@@ -54,8 +54,8 @@ class Fragile:
     def image(self) -> str:
         return ""
 
-    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
-        session = self._sandbox.open(files, limits, preload)
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
+        session = self._sandbox.open(files, limits, preload, seed=seed)
         if self._losses:
             self._losses -= 1
             losing = Losing(session)

@@ -186,8 +186,11 @@ class Sandbox(Protocol):
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
         ...
 
-    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> Session:
-        """Start a session on `files` (bytes: a whole tar archive); `preload` names modules imported beforehand.
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
+        """Start a session on `files` (bytes: a whole tar archive).
+
+        `preload` names modules imported beforehand. `seed` starts `random` anew in each process that answers calls,
+        and `numpy.random` where numpy was preloaded.
 
         Raises:
             SandboxError: when the provider itself cannot do it.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evogit.core import SandboxError
+from evogit.core import SandboxError, SandboxLostError
 from evogit.sandbox import Base, Files, Limits
 from evogit.sandbox.answers import clean
 from evogit.sandbox.archive import entries_of
@@ -50,7 +50,9 @@ class Pool:
         self._spawn, self._seccomp, self._sessions, self._network = spawn, seccomp, sessions, network
         self._idle: list[_Worker] = []
 
-    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = ()) -> SupervisedSession:
+    def open(
+        self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0
+    ) -> SupervisedSession:
         """Start a session on an idle worker that fits, or on a new one.
 
         Raises:
@@ -60,7 +62,7 @@ class Pool:
         entries, contents = entries_of(wanted.changed)
         start = Start(limits, tuple(preload), wanted.base)
         worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network)
-        request = {"do": "open", "removed": list(wanted.removed), "files": entries}
+        request = {"do": "open", "removed": list(wanted.removed), "files": entries, "seed": seed}
         return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
 
     def close(self) -> None:
@@ -115,9 +117,9 @@ class _Worker:
             jail.wire.receive(0, deadline=deadline)
         except (LostError, TimeoutError, ValueError) as error:
             said = self.complaint()
-            if isinstance(error, LostError):
-                jail.autopsy()
-            raise SandboxError(f"the sandbox did not start: {said}") from error
+            if isinstance(error, LostError) and not said:  # no program has run there that could have done it
+                raise SandboxLostError("the sandbox was ended from outside while it started") from error
+            raise SandboxError(f"the sandbox did not start: {said or f'no answer in {STARTUP:g} s'}") from error
         except BaseException:
             jail.kill()
             raise
@@ -139,7 +141,7 @@ class _Worker:
         return self._closing and answer.get("closed") is True and answer.get("unfit") == ""
 
     def complaint(self) -> str:
-        """What it had to say when it did not start; ends it."""
+        """What it had to say when it did not start, if anything; ends it."""
         said = clean(self.jail.complaint()).strip()
         self.jail.kill()
-        return said or f"no answer in {STARTUP:g} s"
+        return said

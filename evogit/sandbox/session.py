@@ -72,6 +72,7 @@ class SupervisedSession:
         self._stdout, self._stderr = bytearray(), bytearray()
         self._ended: Answer | None = None
         self._lost = False
+        self._loss: SandboxLostError | None = None
         self._lock = threading.Lock()
         self.usage = NOTHING
         self._patience = STARTUP
@@ -195,7 +196,13 @@ class SupervisedSession:
         return _reply(answer), archive_of(answer.entries, answer.parts[0]) if not answer.failure else b""
 
     def output(self) -> tuple[bytes, bytes]:
-        """Stdout and stderr of the session's call processes so far, capped, with the cut marked."""
+        """Stdout and stderr of the session's call processes so far, capped, with the cut marked.
+
+        Raises:
+            SandboxLostError: when the sandbox was lost, even if whoever asked for something then hid it.
+        """
+        if self._loss:
+            raise self._loss
         return bytes(self._stdout), bytes(self._stderr)
 
     def close(self) -> None:
@@ -228,6 +235,8 @@ class SupervisedSession:
         """
         wall, limits = wall or self._limits.wall, self._limits
         with self._lock:
+            if self._loss:
+                raise self._loss
             if self._ended:
                 return self._ended
             if self.usage.wall > limits.total:
@@ -266,8 +275,8 @@ class SupervisedSession:
     def _blamed(self) -> tuple[str, str]:
         try:
             return self._jail.autopsy()
-        except SandboxLostError:
-            self._lost, self._ended = True, CLOSED
+        except SandboxLostError as error:
+            self._lost, self._ended, self._loss = True, CLOSED, error
             self._jail.kill()
             raise
 

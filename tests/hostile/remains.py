@@ -141,8 +141,9 @@ def find_while_fed(item):
 
 
 def random_numbers():
-    shared = sys.modules["random"]  # the generator that a worker's sessions could share
-    return [shared.random(), shared.getrandbits(64), os.urandom(8).hex()]
+    import random
+
+    return [random.random(), random.getrandbits(64), os.urandom(8).hex()]
 
 
 # --- files ---
