@@ -63,6 +63,7 @@ async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[s
 
         for point, until in (("after a tenth", evaluations // 10), ("at the end", evaluations)):
             await asyncio.gather(*(lane(until) for _ in range(JOBS)))
+            await asyncio.sleep(1)  # the last sessions are cleared away meanwhile
             points[point] = census(home)
     points["afterwards"] = settled(home, points["before"])
     return points
