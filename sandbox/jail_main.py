@@ -34,6 +34,17 @@ def add_libraries():
         sys.path += filter(os.path.isdir, paths)
 
 
+def preload(names):
+    """Import modules for all programs, which are copies of this process: of its threads they would only have one."""
+    for name in names:
+        importlib.import_module(name)
+        threads = len(os.listdir("/proc/self/task")) - 1  # noqa: PTH208 - pathlib is slow to import
+        if threads:
+            sys.exit(
+                f"importing {name} starts threads ({threads}): it cannot be done beforehand; take it out of preload"
+            )
+
+
 def main():
     """Serve until the host goes away, and leave no process behind."""
     kind, folder = sys.argv[1:]
@@ -47,8 +58,7 @@ def main():
     send({"protocol": PROTOCOL})
     header, body = receive()
     add_libraries()
-    for name in header["preload"]:
-        importlib.import_module(name)
+    preload(header["preload"])
     place = KINDS[kind](Start(header, body), folder)
     del header, body
     send({"started": True})

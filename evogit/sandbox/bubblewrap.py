@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -64,7 +65,8 @@ class Bubblewrap:
         folder = content("sandbox")
         self._python = prepare(*choose(privileged=self._privileged), folder)
         self._packages = packages_folder(self._environment, self._python.version)
-        self._lease = lease(self._packages) if self._packages else None
+        if self._packages:  # kept as long as we are, since a provider can be used again once it was closed
+            weakref.finalize(self, lease(self._packages).close)
         self._core = exclusive_core() if self._environment.exclusive else None
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(
