@@ -270,7 +270,7 @@ def test_help_groups_the_commands_and_every_one_has_an_example(cli: Cli) -> None
     for section in ("Begin:", "Look:", "Decide:", "Check:"):
         assert section in shown
     names = re.findall(r"^  ([a-z]+) +\S.* evogit", shown, re.MULTILINE)
-    assert len(names) == 17
+    assert len(names) == 18
     assert all(f"Example: evogit {name}" in cli(name, "--help").out for name in names)
 
 
