@@ -14,6 +14,9 @@ Entry = tuple[str, str, int, int]
 """Path, kind (file, executable, link, folder), size in bytes of the content (that of a link is its target), and when
 it was last changed in seconds since 1970; 0 stands for now."""
 
+PAGE = 4096
+"""Bytes that a tmpfs gives out at once."""
+
 
 def pack(files: Mapping[str, bytes]) -> bytes:
     """A tar archive of plain files, path -> content."""
@@ -32,7 +35,7 @@ def archive_of(entries: Sequence[Entry], contents: bytes) -> bytes:
     Raises:
         SandboxError: when a path would leave the folder.
     """
-    check_paths([path for path, kind, *_ in entries if kind != "folder"])
+    _check_entries(entries)
     archive, position = io.BytesIO(), 0
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path, kind, size, changed in entries:
@@ -66,8 +69,14 @@ def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:
         raise SandboxError(
             f"expected a tar archive of the candidate's files, got one that is broken: {error}"
         ) from error
-    check_paths([path for path, kind, *_ in entries if kind != "folder"])
+    _check_entries(entries)
     return entries, b"".join(contents)
+
+
+def disk_of(archive: bytes) -> tuple[int, int]:
+    """Bytes and files that an archive's content takes on a tmpfs, folders and what is kept of each file left out."""
+    entries, _ = entries_of(archive)
+    return sum(-(-size // PAGE) * PAGE for _, _, size, _ in entries), len(entries)
 
 
 def check_paths(paths: Sequence[str]) -> None:
@@ -80,11 +89,24 @@ def check_paths(paths: Sequence[str]) -> None:
     if len(leaves) < len(paths):
         raise SandboxError("expected every file once, got two with the same path")
     for path in paths:
-        pure = PurePosixPath(path)
-        if pure.is_absolute() or str(pure) != path or {"..", "."} & {*pure.parts} or "\0" in path:
-            raise SandboxError(f"expected paths relative to the candidate's folder, got {path!r}")
+        pure = _inside(path)
         if any(str(parent) in leaves for parent in pure.parents):
             raise SandboxError(f"expected a folder above {path!r}, got a file or link")
+
+
+def _inside(path: str) -> PurePosixPath:
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or str(pure) != path or {"..", "."} & {*pure.parts} or "\0" in path:
+        raise SandboxError(f"expected paths relative to the candidate's folder, got {path!r}")
+    return pure
+
+
+def _check_entries(entries: Sequence[Entry]) -> None:
+    """Folders may be above others."""
+    check_paths([path for path, kind, *_ in entries if kind != "folder"])
+    for path, kind, *_ in entries:
+        if kind == "folder":
+            _inside(path)
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, str, bytes, int]]:

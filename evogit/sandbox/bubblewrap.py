@@ -15,6 +15,7 @@ from typing import IO
 from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
 from evogit.sandbox import Environment
+from evogit.sandbox.archive import disk_of
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
@@ -120,7 +121,7 @@ def _arguments(python: Interpreter, start: Start, data: list[int]) -> Iterator[s
         yield from ("--ro-bind-data", next(fds), path)
     yield from ("--proc", "/proc", "--dir", "/box", "--dir", "/upper", "--symlink", "box/tmp", "/tmp")
     if start.base:
-        yield from ("--perms", "0755", "--size", str(2 * len(start.base.archive) + SLACK), "--tmpfs", "/base")
+        yield from ("--perms", "0755", "--size", str(disk_of(start.base.archive)[0] + SLACK), "--tmpfs", "/base")
     yield from ("--remount-ro", "/", "--chdir", "/box", "--")
     yield from (str(python.path), "-s", "-S", "-B", "/supervisor/jail_main.pyc", "namespaces", "/box")
 

@@ -10,7 +10,7 @@ import docker
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from evogit.sandbox import Base, Environment, Limits
-from evogit.sandbox.archive import entries_of
+from evogit.sandbox.archive import PAGE, disk_of
 from evogit.sandbox.images import Image
 from evogit.sandbox.interpreter import environment
 from evogit.sandbox.pool import Start
@@ -27,7 +27,6 @@ NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
 """A tmpfs that stays empty."""
 FILES = 65_536
 """Files that every session may have, as in the supervisor."""
-PAGE = 4096
 OVERHEAD = 64 << 20
 """Bytes of memory for the supervisor."""
 PRELOADED = 256 << 20
@@ -110,18 +109,12 @@ def _resources(start: Start, wanted: Environment, core: int | None) -> dict[str,
 
 def _memory(limits: Limits, base: Base | None) -> int:
     """What is written counts too; the supervisor holds the base, and each session has a copy of it on its disk."""
-    return limits.memory + limits.memory // 4 + OVERHEAD + (len(base.archive) + _disk_of(base)[0] if base else 0)
-
-
-def _disk_of(base: Base | None) -> tuple[int, int]:
-    """Bytes and files that the base takes on a tmpfs."""
-    entries, _ = entries_of(base.archive) if base else ([], b"")
-    return sum(-(-size // PAGE) * PAGE for _, _, size, _ in entries), len(entries)
+    return limits.memory + limits.memory // 4 + OVERHEAD + (len(base.archive) + disk_of(base.archive)[0] if base else 0)
 
 
 def _places(start: Start, volumes: Iterable[str]) -> dict[str, Any]:
     """All that is writable is the box: message queues and volumes would outlive a session."""
-    size, files = _disk_of(start.base)
+    size, files = disk_of(start.base.archive) if start.base else (0, 0)
     size += start.limits.disk + SLACK
     files += max(FILES, start.limits.disk // PAGE) + FILES
     return {

@@ -323,3 +323,10 @@ def bother(sandbox: Sandbox, files: bytes, limits: Limits, hog: str) -> None:
     while time.monotonic() < until:
         with sandbox.open(files, limits) as session:
             session.call(f"m:{hog}", b"{}", wall=1.0)
+
+
+def test_a_base_of_many_small_files_fits(sandbox: Sandbox) -> None:
+    base = Base("small", pack({f"folder{n % 10}/{n}": b"x" for n in range(2000)}))
+    files = Files(pack({"m.py": b"import os\ndef count(): return len(os.listdir('folder3'))\n"}), (), base)
+    with sandbox.open(files, Limits()) as session:
+        assert session.call("m:count", b"{}").value == b"200"
