@@ -159,7 +159,7 @@ class DockerWorker:
     def _post(self, what: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
         api = self._client.api
         url = f"{api.base_url}/v{api.api_version}/containers/{self._id}/{what}"
-        response: Response = api.post(url, params=parameters, headers=headers, stream=True, timeout=(REQUEST, None))
+        response: Response = api.post(url, params=parameters, headers=headers, stream=True, timeout=REQUEST)
         response.raise_for_status()
         return response
 
