@@ -43,12 +43,22 @@ class Tunnels:
 
     def receive(self, number):
         """What has come from the server since the last time."""
-        data, self.incoming[number] = bytes(self.incoming.get(number, b"")), bytearray()
+        data = bytes(self.incoming.get(number, b""))
+        if data:
+            self.incoming[number] = bytearray()
         return data
 
     def ended(self, number):
         """Whether the server has closed the connection and everything was received."""
         return number not in self.sockets or (number in self.done and not self.incoming[number])
+
+    def forget(self, number):
+        """Close a connection that has ended: an open socket counts as memory of the session."""
+        if connection := self.sockets.pop(number, None):
+            connection.close()
+            del self.outgoing[number], self.incoming[number]
+            self.last.discard(number)
+            self.done.discard(number)
 
     def interests(self):
         """File descriptor -> events to poll for."""
