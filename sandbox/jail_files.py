@@ -57,7 +57,7 @@ def pack(folder, most):
         for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114
             kind, content, about = read_entry(f"{top}/{name}", most)
             if kind:
-                entries.append([at + name, kind, len(content), int(about.st_mtime)])
+                entries.append([at + name, kind, len(content), max(0, int(about.st_mtime))])
                 contents.append(content)
                 most -= len(content)
         if at and not folders and not names:

@@ -214,7 +214,8 @@ class Supervisor:
                     break
                 self.turn(min(until, self.meter.due(TICK)))
                 self.look(TICK)
-            ended = self.tunnels.ended(tunnel)
+            if ended := self.tunnels.ended(tunnel):
+                self.tunnels.forget(tunnel)
         except Broken as broken:
             failure = self.fail(broken)
         return self.plain_answer(failure, news, ended=ended)
@@ -227,7 +228,8 @@ class Supervisor:
                 entries, contents = pack(f"{self.place.box}/work", header["most"])
         except Broken as broken:
             return self.plain_answer(self.fail(broken))
-        return self.plain_answer({}, contents, entries=entries)
+        listed = json.dumps(entries).encode()
+        return {**self.usage(), "listed": True, "sizes": [len(listed), len(contents)]}, listed + contents
 
     def plain_answer(self, failure, body=b"", **fields):
         """An answer with one part."""

@@ -44,6 +44,15 @@ def evaluate(program, split):
     done = program.run(["sh", "-c", "cat answer; exec python3 -c '%s'" % ASK.replace("'", '"')])
     yield Case("seen", score=1, feedback=done.stdout + done.stderr)
 """
+MANY = """\
+from evogit import Case
+
+def prepare(program):
+    assert program.run(["sh", "-c", "for n in $(seq 3000); do echo $n > some-generated-file-$n; done"]).code == 0
+
+def evaluate(program, split):
+    yield Case("seen", score=1, feedback=program.run(["sh", "-c", "ls | wc -l"]).stdout)
+"""
 PROVIDERS = ["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)]
 
 
@@ -84,6 +93,14 @@ async def test_candidates_start_from_what_was_prepared_once(tmp_path: Path, prov
         for text in ("first", "second", "second")
     ]
     assert len({lines[0] for lines in seen}) == 1
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_what_was_prepared_may_be_many_files(tmp_path: Path, provider: str) -> None:
+    [(evaluation, feedback)] = await judged(
+        task_of(tmp_path / "task", MANY), provider, [Files(pack({"program.py": b"second\n"}), (), SEED)]
+    )
+    assert (evaluation.status, feedback.strip()) == ("ok", "3001")
 
 
 async def test_prepare_that_fails_is_the_evaluators_error(tmp_path: Path) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from evogit.sandbox import Breach, Usage
+from evogit.sandbox import Breach, Usage, values
 from evogit.sandbox.archive import Entry
 
 NOTHING = Usage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64
 """Bytes that cut output may be longer than the limit, for the marker."""
+
+KINDS = ("file", "executable", "link", "folder")
+MOST = 1 << 53
+"""Numbers above this one are none that a supervisor counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,7 @@ class Answer:
     tunnel: int | None = None
     ended: bool = False
     entries: tuple[Entry, ...] = ()
+    """Those of a packed folder, whose contents are the second part."""
 
     @property
     def usages(self) -> tuple[Usage, ...]:
@@ -64,7 +69,7 @@ def checked(header: dict[str, Any], body: bytes) -> Answer:
         shares=shares,
         tunnel=tunnel,
         ended=header.get("ended") is True,
-        entries=tuple(_entries(header.get("entries", []))),
+        entries=tuple(_entries(parts)) if header.get("listed") is True else (),
     )
 
 
@@ -75,7 +80,7 @@ def clean(text: str) -> str:
 
 def _number(header: dict[str, Any], name: str) -> float:
     number = header.get(name)
-    if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= MOST:
         raise ValueError(f"expected {name} to be a number, got {number!r}")
     return number
 
@@ -104,10 +109,20 @@ def _shares(shares: object) -> Iterator[Usage]:
         yield Usage(wall=wall, cpu=cpu, memory=int(memory))
 
 
-def _entries(entries: object) -> Iterator[Entry]:
+def _entries(parts: Sequence[bytes]) -> Iterator[Entry]:
+    """A header has no room for the list of a large folder; the sizes in it must be those of the contents."""
+    if len(parts) != 2:
+        raise ValueError(f"expected a list of files and their contents, got {len(parts)} parts")
+    entries, total = values.parse(parts[0]), 0
     if not isinstance(entries, list):
         raise ValueError(f"expected a list of files, got {str(entries)[:100]}")
     for entry in entries:
         if not isinstance(entry, list) or [type(field) for field in entry] != [str, str, int, int]:
             raise ValueError(f"expected path, kind, size and time of a file, got {str(entry)[:100]}")
-        yield tuple(entry)
+        path, kind, size, changed = entry
+        if kind not in KINDS or not (0 <= size <= MOST and 0 <= changed <= MOST):
+            raise ValueError(f"expected a file, link or folder of a size and a time, got {str(entry)[:100]}")
+        total += size
+        yield path, kind, size, changed
+    if total != len(parts[1]):
+        raise ValueError(f"expected the contents of {total} bytes of files, got {len(parts[1])}")

@@ -75,7 +75,7 @@ class SupervisedSession:
         self._loss: SandboxLostError | None = None
         self._lock = threading.Lock()
         self.usage = NOTHING
-        self._patience = STARTUP
+        self._patience, self._answered = STARTUP, 0.0
         self._exchange(*files, time.monotonic() + STARTUP, None)
 
     def call(
@@ -83,7 +83,8 @@ class SupervisedSession:
     ) -> Reply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
         body = b'{"target":%s,"arguments":%s}' % (json.dumps(target).encode(), arguments)
-        answer = self._ask({"do": "call", "fresh": fresh}, body, wall=wall, cpu=cpu)
+        request = {"do": "call", "fresh": fresh}
+        answer = self._ask(request, body, wall=wall, cpu=cpu, fits=lambda answer: len(answer.parts) == 3)
         value, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
@@ -128,7 +129,11 @@ class SupervisedSession:
         body = b"".join(LENGTH.pack(len(piece)) + piece for piece in (about, *batch))
         left = max(0.0, self._limits.total - self.usage.wall)
         longest = min(left + GRACE, len(batch) * (wall or self._limits.wall))
-        answer = self._ask({"do": "feed", "total": left}, body, wall=wall, longest=longest)
+
+        def fits(answer: Answer) -> bool:
+            return len(answer.shares) == len(batch) or (bool(answer.failure) and 0 < len(answer.shares) < len(batch))
+
+        answer = self._ask({"do": "feed", "total": left}, body, wall=wall, longest=longest, fits=fits)
         *values, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
@@ -158,7 +163,8 @@ class SupervisedSession:
         check_paths(list(out))
         sizes = [(path, len(content)) for path, content in files.items()]
         request = {"do": "run", "argv": list(argv), "files": sizes, "out": list(out)}
-        answer = self._ask(request, b"".join([*files.values(), stdin]), wall=wall)
+        body = b"".join([*files.values(), stdin])
+        answer = self._ask(request, body, wall=wall, fits=lambda answer: len(answer.parts) == 2 + len(answer.out))
         return _completed(answer, out)
 
     def start(self, argv: Sequence[str]) -> Reply:
@@ -192,8 +198,11 @@ class SupervisedSession:
 
     def pack(self, most: int) -> tuple[Reply, bytes]:
         """A tar archive of the candidate's whole folder, of `most` bytes; ends what runs in the session."""
-        answer = self._ask({"do": "pack", "most": most}, longest=STARTUP, most=most)
-        return _reply(answer), archive_of(answer.entries, answer.parts[0]) if not answer.failure else b""
+        request = {"do": "pack", "most": most}
+        answer = self._ask(
+            request, longest=STARTUP, most=most, fits=lambda answer: len(answer.parts) == 2 - bool(answer.failure)
+        )
+        return _reply(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
     def output(self) -> tuple[bytes, bytes]:
         """Stdout and stderr of the session's call processes so far, capped, with the cut marked.
@@ -227,8 +236,12 @@ class SupervisedSession:
         cpu: float | None = None,
         longest: float | None = None,
         most: int = 0,
+        fits: Callable[[Answer], bool] = lambda answer: len(answer.parts) == 1,
     ) -> Answer:
         """Send a request and take its answer, waiting `longest` (default: `wall`) and a little more.
+
+        The answer must have the parts that the request asks for. While a connection to a server is open, the time
+        between requests counts too: whoever waits for a server that is silent makes next to none.
 
         Raises:
             SandboxLostError: when the sandbox went away, and the program had no part in it.
@@ -244,23 +257,34 @@ class SupervisedSession:
             began = time.monotonic()
             most = max(most, limits.reply) + 2 * (limits.output + MARKER)
             message = {**request, "wall": wall, "cpu": cpu or limits.cpu}
-            answer = self._exchange(message, body, began + (longest or wall) + self._patience, most)
+            answer = self._exchange(message, body, began + (longest or wall) + self._patience, most, fits)
             self._patience = GRACE
-            used = self.usage
+            used, since = self.usage, self._answered if request["do"] == "exchange" else began
+            self._answered = time.monotonic()
             self.usage = Usage(
-                wall=used.wall + time.monotonic() - began,
+                wall=used.wall + self._answered - since,
                 cpu=used.cpu + sum(each.cpu for each in answer.usages),
                 memory=max(used.memory, *(each.memory for each in answer.usages)),
             )
             return answer
 
-    def _exchange(self, message: dict[str, Any], body: bytes, deadline: float, most: int | None) -> Answer:
+    def _exchange(
+        self,
+        message: dict[str, Any],
+        body: bytes,
+        deadline: float,
+        most: int | None,
+        fits: Callable[[Answer], bool] = lambda answer: True,
+    ) -> Answer:
         """Send a message and take its answer; `most` is None where there is none, as to `open`."""
         try:
             self._jail.wire.send(message, body, deadline=deadline)
             if most is None:
                 return Answer(usage=NOTHING)
-            return checked(*self._jail.wire.receive(most, deadline=deadline))
+            answer = checked(*self._jail.wire.receive(most, deadline=deadline))
+            if not fits(answer):
+                raise ValueError(f"expected other parts of an answer to {message['do']}, got {len(answer.parts)}")
+            return answer
         except TimeoutError:
             failure, sentence = "timeout", "the sandbox stopped answering and was killed"
         except ValueError as error:
@@ -287,8 +311,6 @@ def _reply(answer: Answer) -> Reply:
 
 def _completed(answer: Answer, asked: Sequence[str]) -> Completed:
     stdout, stderr, *contents = answer.parts
-    if len(contents) != len(answer.out):
-        contents = []
     code = answer.code
     if answer.failure == "crashed":  # only the end of the whole sandbox: its first process was killed
         code = -signal.SIGKILL

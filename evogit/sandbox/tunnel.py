@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from evogit.core import SandboxLostError
 from evogit.sandbox.answers import Answer
 
 POLL = 0.01
@@ -32,7 +33,7 @@ def carried(tunnel: int, ask: Ask) -> socket.socket:
 def _carry(tunnel: int, ask: Ask, ours: socket.socket) -> None:
     """Until both ends are through, in lock step; one that speaks is likely to get an answer, so it is waited for."""
     reading, ended, wait = True, False, 0.0
-    with ours, contextlib.suppress(OSError):
+    with ours, contextlib.suppress(OSError, SandboxLostError):  # of a loss, the session tells at its end
         while not ended:
             ready, _, _ = select.select([ours] if reading else [], [], [], 0 if wait else POLL)
             data = ours.recv(CHUNK) if ready else b""

@@ -41,7 +41,13 @@ while True:
     elif sys.argv[1] == "grow":
         kept.append(b"x" * 1000000)
         time.sleep(0.0005)
+    elif sys.argv[1] == "hang": time.sleep(60)
     else: sys.exit()
+"""
+HASTY = b"""\
+import socket
+server = socket.create_server(("127.0.0.1", 8000))
+while True: server.accept()[0].close()
 """
 
 
@@ -109,3 +115,27 @@ def test_a_limit_that_the_server_breaks_ends_the_session(program: Program) -> No
         with pytest.raises(CandidateFailedError, match="memory") as failed:
             program.call("m:add", [1, 1])
         assert failed.value.status == "out-of-memory"
+
+
+@pytest.mark.slow
+def test_whoever_waits_for_a_silent_server_waits_no_longer_than_a_session_may_take(sandbox: Sandbox) -> None:
+    with sandbox.open(pack({"talker.py": TALKER}), Limits(wall=5, total=1)) as session:
+        program = Program(session)
+        program.start(["python3", "talker.py", "hang"])
+        with program.connect(8000) as stream:
+            stream.settimeout(10)
+            assert stream.recv(7) == b"welcome"
+            stream.sendall(b"and now?")
+            assert stream.recv(1) == b""
+        with pytest.raises(CandidateFailedError, match="took 1 s in all"):
+            program.connect(8000)
+
+
+@pytest.mark.slow
+def test_connections_that_have_ended_are_no_memory_of_the_session(sandbox: Sandbox) -> None:
+    with sandbox.open(pack({"hasty.py": HASTY}), Limits(memory=24 << 20)) as session:
+        program = Program(session)
+        program.start(["python3", "hasty.py"])
+        for _ in range(100):  # each open socket counts as 0.2 MiB
+            with program.connect(8000) as stream:
+                assert stream.recv(1) == b""

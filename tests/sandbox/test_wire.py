@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import threading
@@ -11,8 +12,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from evogit.core import SandboxError
+from evogit.sandbox import Limits
 from evogit.sandbox.answers import checked, clean
+from evogit.sandbox.archive import archive_of
 from evogit.sandbox.docker_worker import COMPLAINT, HEAD, AttachedWire
+from evogit.sandbox.session import SupervisedSession
 from evogit.sandbox.wire import FRAME, LostError, Wire
 
 USED = {"wall": 1, "cpu": 1.5, "memory": 7}
@@ -88,11 +93,79 @@ def test_end_of_the_pipe_is_told():
         {**USED, "sizes": [1, 2], "code": True},
         {**USED, "sizes": [1, 2], "out": [3]},
         {**USED, "sizes": [1, 2], "out": 7},
+        {**USED, "sizes": [1, 2], "cpu": 10**400},
+        {**USED, "sizes": [1, 2], "memory": 1e300},
+        {**USED, "sizes": [3], "listed": True},
     ],
 )
 def test_answer_that_breaks_the_protocol_is_refused(header):
     with pytest.raises(ValueError, match="expected"):
         checked(header, b"abc")
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {},
+        [["a", "file", 2, 0]],
+        [["a", "file", -1, 0], ["b", "file", 2, 0]],
+        [["a", "socket", 1, 0]],
+        [["a", "file", 1, -1]],
+        [["a", "file", 1, 10**100]],
+        [["a", "file", 1]],
+    ],
+)
+def test_list_of_files_that_does_not_fit_its_contents_is_refused(entries):
+    text = json.dumps(entries).encode()
+    with pytest.raises(ValueError, match="expected"):
+        checked({**USED, "sizes": [len(text), 1], "listed": True}, text + b"x")
+
+
+@pytest.mark.parametrize("path", ["../a", "/a", "a/../../b"])
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_packed_paths_stay_inside(path, kind):
+    with pytest.raises(SandboxError, match="relative to the candidate's folder"):
+        archive_of([(path, kind, 0, 0)], b"")
+
+
+class Taken:
+    """A supervisor that answers what it likes."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire, self.killed = wire, False
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def complaint(self) -> str:
+        return ""
+
+    def autopsy(self) -> tuple[str, str]:
+        return "crashed", "gone"
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (lambda session: session.call("m:f", b"{}"), {"sizes": []}),
+        (lambda session: session.call("m:f", b"{}"), {"sizes": [0, 0, 0, 0]}),
+        (lambda session: list(session.stream("m:f", [b"1"]))[-1], {"sizes": [0, 0]}),
+        (lambda session: list(session.stream("m:f", [b"1"]))[-1], {"sizes": [0, 0, 0]}),
+        (lambda session: list(session.stream("m:f", [b"1"]))[-1], {"sizes": [0] * 4, "shares": [[0, 0, 0]] * 2}),
+        (lambda session: list(session.stream("m:f", [b"1"] * 2))[-1], {"sizes": [0] * 3, "shares": [[0, 0, 0]]}),
+        (lambda session: session.start(["true"]), {"sizes": []}),
+        (lambda session: session.pack(9)[0], {"sizes": [0]}),
+    ],
+)
+def test_answer_to_another_question_is_the_end_of_the_sandbox(ends, ask, answer):
+    wire, _, replies = ends
+    taken, released = Taken(wire), []
+    session = SupervisedSession(taken, Limits(), released.append, ({"do": "open"}, b""))
+    header = json.dumps({**USED, **answer}).encode()
+    os.write(replies, FRAME.pack(len(header), 0) + header)
+    assert ask(session).failure == "crashed"
+    session.close()
+    assert (taken.killed, released) == (True, [False])
 
 
 def test_answer_is_taken_apart():
