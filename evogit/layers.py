@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from evogit.program import CandidateFailedError, Program
 from evogit.sandbox import Base, Files, Limits, Sandbox
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cache import cache_folder, locked
+
+logger = logging.getLogger(__name__)
 
 LONGEST = 3600.0
 """Seconds of wall clock and of CPU for `prepare`, and for each of its commands."""
@@ -41,8 +44,9 @@ def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
     about = [base.id, task.evaluator_digest, sandbox.image(), asdict(task.limits), asdict(task.environment)]
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     file = cache_folder() / "layers" / f"{key}.tar"
-    with locked(f"layer-{key}", lambda _: None):
+    with locked(f"layer-{key}", logger.warning):
         if not file.is_file():
+            logger.warning("preparing the seed, once for all candidates (up to an hour)")
             _keep(_prepared(prepare, base, sandbox, _limits(task.limits)), file)
         return Base(key, file.read_bytes())
 

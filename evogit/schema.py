@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -90,6 +92,12 @@ def _glob(value: str) -> str:
     return value
 
 
+def _package(value: str) -> str:
+    if value.startswith("apt:") and not re.fullmatch(r"apt: *[a-z0-9][a-z0-9+.-]+([:=][\w+.:~-]+)? *", value):
+        raise ValueError(f'expected the name of a Debian package, such as "apt:gcc", got {value!r}')
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """What the metrics of a stage must fulfil before the next split is judged."""
@@ -131,6 +139,7 @@ class Gate:
 Duration = Annotated[float, BeforeValidator(seconds)]
 Size = Annotated[int, BeforeValidator(size)]
 Glob = Annotated[str, BeforeValidator(_glob)]
+Package = Annotated[str, AfterValidator(_package)]
 Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
 
@@ -240,7 +249,7 @@ class SandboxTable(_Table):
     """Modules that are imported before the candidate's code."""
     image: str = ""
     """The image that Docker starts from; default: EvoGit's own."""
-    packages: list[str] = []
+    packages: list[Package] = []
     """Python requirements and, as "apt:NAME", Debian packages that programs find."""
     setup: list[str] = []
     """Shell commands that finish the image, run once, with a network."""
@@ -315,6 +324,8 @@ def problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
         return f"{where}: unknown key; {nearest(str(loc[-1]), _known_keys(loc[:-1]))}"
     if error["type"] == "missing":
         return f"{where}: missing; it has no default"
+    if error["type"] == "list_type":
+        return f"{where}: expected a list, such as [{json.dumps(str(error['input']))}], got {error['input']!r}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{where}: {message}" if error["type"] == "value_error" else f"{where}: {message}, got {error['input']!r}"
 

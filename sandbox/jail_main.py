@@ -37,7 +37,13 @@ def add_libraries():
 def preload(names):
     """Import modules for all programs, which are copies of this process: of its threads they would only have one."""
     for name in names:
-        importlib.import_module(name)
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            sys.exit(
+                f"cannot import {name}, as sandbox.preload asks: {error}; "
+                "add its package to sandbox.packages, or take it out of preload"
+            )
         threads = len(os.listdir("/proc/self/task")) - 1  # noqa: PTH208 - pathlib is slow to import
         if threads:
             sys.exit(

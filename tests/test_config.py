@@ -115,6 +115,13 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
         ("[evaluator]", '[metrics.b]\ndirection = "minimize"\n[evaluator]', "primary = true at exactly one metric"),
         ('["answer.py"]', '["new/**", "answre.py"]', "no file of seed/ matches new/**, answre.py"),
         ('["answer.py"]', "[", "not TOML"),
+        ("[evaluator]", '[sandbox]\npackages = "numpy"\n[evaluator]', 'expected a list, such as ["numpy"], got'),
+        (
+            "[evaluator]",
+            '[sandbox]\npackages = ["apt:"]\n[evaluator]',
+            'the name of a Debian package, such as "apt:gcc"',
+        ),
+        ("[evaluator]", '[sandbox]\npackages = ["apt:-q"]\n[evaluator]', "sandbox.packages.0: expected the name of"),
         ('"tiny"', '"Tiny task"', "name: String should match pattern"),
     ],
 )

@@ -82,7 +82,7 @@ SEED = Base("seed", pack({"program.py": b"first\n"}))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_candidates_start_from_what_was_prepared_once(tmp_path: Path, provider: str) -> None:
+async def test_candidates_start_from_what_was_prepared_once(tmp_path: Path, provider: str, caplog) -> None:
     folder = task_of(tmp_path / "task", PREPARE + LOOK)
     changed = Files(pack({"program.py": b"second\n"}), (), SEED)
     first = await judged(folder, provider, [Files(pack({}), (), SEED), changed])
@@ -93,6 +93,7 @@ async def test_candidates_start_from_what_was_prepared_once(tmp_path: Path, prov
         for text in ("first", "second", "second")
     ]
     assert len({lines[0] for lines in seen}) == 1
+    assert caplog.text.count("preparing the seed") == 1
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -238,12 +238,16 @@ def _shown(found: list[Finding], width: int | None) -> Iterator[Text]:
 
 def _environments_here() -> Iterator[Environment]:
     """Of all tasks that can be read; what the others need is made again."""
+    from evogit.sandbox.packages import requirements
+
     yield Environment()
     for name in (*gallery(), ".", *(str(folder) for folder in sorted(Path().iterdir()) if folder.is_dir())):
         try:
-            yield find_task(name).environment
+            environment = find_task(name).environment
+            requirements(environment)
         except EvoGitError:
             continue
+        yield environment
 
 
 def _clean_docker(keep: list[Environment], terminal: Terminal) -> list[tuple[str, str, int]]:

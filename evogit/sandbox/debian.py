@@ -41,7 +41,8 @@ def make_archive(packages: Sequence[str], archive: Path) -> None:
         process.wait()
         raise
     if process.returncode:
-        raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(said.splitlines()[-SHOWN:]))
+        named = f"\nLook whether Debian {SUITE} has all packages named: {', '.join(packages)}" if packages else ""
+        raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(said.splitlines()[-SHOWN:]) + named)
 
 
 def _advice() -> str:

@@ -109,7 +109,8 @@ def _source(client: docker.DockerClient, name: str, say: Say) -> Any:
         return client.images.pull(name, tag=None if "@" in name or ":" in name.split("/")[-1] else "latest")
     except (ImageNotFound, APIError) as error:
         raise SandboxError(
-            f"there is no image {name} (sandbox.image) on this machine, and Docker cannot pull it: {error.explanation}"
+            f"there is no image {name} (sandbox.image) on this machine, and Docker cannot pull it: "
+            f"{error.explanation}; look at its name, or make it here with docker build -t {name}"
         ) from error
 
 
@@ -201,6 +202,10 @@ def _local(client: docker.DockerClient, name: str) -> Any | None:
     try:
         return client.images.get(name)
     except ImageNotFound:
+        return None
+    except APIError as error:
+        if error.status_code != 400:  # nothing can have such a name
+            raise
         return None
 
 

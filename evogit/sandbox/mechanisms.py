@@ -94,7 +94,8 @@ def mechanisms(sandbox: Sandbox) -> Iterator[Check]:
     for name, most, limits, breach in BREACHES:
         reply = _run(sandbox, name, limits)
         told = reply.detail.removesuffix(" in call 1") or "nothing stopped the program"
-        yield f"{name} limit", reply.failure == breach, f"of {most}: {told}"
+        held = reply.failure == breach
+        yield f"{name} limit", held, f"of {most}: " + (f"stopped a program ({told})" if held else told)
 
 
 def _privileges(rights: Any) -> Check:

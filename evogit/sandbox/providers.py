@@ -64,7 +64,7 @@ def provider(name: str, environment: Environment | None = None) -> Sandbox:
         raise UsageError(f"expected one of the sandboxes {', '.join(NAMES)}, got {name!r}")
     for key in _only_docker(wanted):
         raise SandboxError(
-            f"sandbox.{key} is only to be had from Docker, got --sandbox {name}; start Docker (systemctl start docker) "
+            f"{key} is only to be had from Docker, got --sandbox {name}; start Docker (systemctl start docker) "
             "and use --sandbox docker, or take it out of [sandbox] in task.toml"
         )
     return Bubblewrap(wanted) if name == "bubblewrap" else Bare(wanted)
@@ -101,9 +101,7 @@ def _automatic(wanted: Environment) -> Sandbox:
     except SandboxError as error:
         docker = error
     for key in _only_docker(wanted):
-        raise SandboxError(
-            f"sandbox.{key} is only to be had from Docker, which does not work here: {docker}"
-        ) from docker
+        raise SandboxError(f"{key} is only to be had from Docker, which does not work here: {docker}") from docker
     try:
         sandbox = _shown(Bubblewrap(wanted))
     except SandboxError as bubblewrap:
@@ -130,11 +128,11 @@ def _shown(sandbox: Sandbox) -> Sandbox:
 def _only_docker(wanted: Environment) -> Iterator[str]:
     """What is asked for that no other provider has."""
     asked = {
-        "image": bool(wanted.image),
-        "setup": bool(wanted.setup),
-        "packages": any(name.startswith(DEBIAN) for name in wanted.packages),
-        "runtime": bool(wanted.runtime),
-        "gpus": bool(wanted.gpus),
+        "sandbox.image": bool(wanted.image),
+        "sandbox.setup": bool(wanted.setup),
+        "an apt: package in sandbox.packages": any(name.startswith(DEBIAN) for name in wanted.packages),
+        "sandbox.runtime": bool(wanted.runtime),
+        "sandbox.gpus": bool(wanted.gpus),
     }
     yield from (key for key, is_asked in asked.items() if is_asked)
 

@@ -60,6 +60,14 @@ def test_clean_removes_packages_that_no_task_here_asks_for(cli: Cli, tmp_path: P
     assert "nothing to remove" in cli("sandbox", "clean", DOCKER_HOST=NOWHERE, XDG_CACHE_HOME=str(tmp_path)).out
 
 
+def test_clean_minds_no_task_that_makes_no_sense(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "odd")
+    task = tmp_path / "odd" / "task.toml"
+    task.write_text(task.read_text().replace("[sandbox]", '[sandbox]\npackages = ["../mine"]'))
+    done = cli("sandbox", "clean", DOCKER_HOST=NOWHERE, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert (done.code, "nothing to remove" in done.out) == (0, True)
+
+
 @pytest.mark.docker
 def test_check_tries_docker_and_tells_its_image(cli: Cli) -> None:
     done = cli("sandbox", "check", "--sandbox", "docker", "--json", **ENVIRONMENT)

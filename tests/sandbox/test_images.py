@@ -152,6 +152,8 @@ def test_an_image_without_python_is_refused(client: DockerClient, made: list[str
 def test_an_image_that_is_nowhere_is_told(client: DockerClient) -> None:
     with pytest.raises(SandboxError, match=r"no image evogit-nowhere \(sandbox.image\) on this machine"):
         build_image(client, Environment(image="evogit-nowhere"), print)
+    with pytest.raises(SandboxError, match=r"(?s)no image NoWhere::: \(sandbox.image\).*look at its name"):
+        build_image(client, Environment(image="NoWhere:::"), print)
 
 
 def test_one_process_builds_and_the_other_waits(client: DockerClient, plain: Image, made: list[str]) -> None:
@@ -189,6 +191,8 @@ def test_a_container_that_a_person_makes_from_an_image_is_not_ours(client: Docke
 def test_mmdebstrap_that_is_missing_or_fails_is_told(tmp_path: Path, monkeypatch) -> None:
     with pytest.raises(SandboxError, match=r"(?s)mmdebstrap failed.*/nowhere/archive"):
         debian.make_archive([], Path("/nowhere/archive"))
+    with pytest.raises(SandboxError, match=r"has all packages named: evogit-nowhere"):
+        debian.make_archive(["evogit-nowhere"], Path("/nowhere/archive"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxError, match="apt-get install mmdebstrap"):
         debian.make_archive([], tmp_path / "archive")

@@ -49,6 +49,14 @@ def test_numpy_is_imported_once_without_threads(name):
             assert session.call("m:pi", b"{}").value.startswith(b"3.14159")
 
 
+@pytest.mark.parametrize("name", [pytest.param("docker", marks=pytest.mark.docker), "bubblewrap"])
+def test_a_module_that_is_not_there_is_told_in_a_sentence(name):
+    with contextlib.closing(provider(name)) as sandbox, pytest.raises(SandboxError) as caught:
+        sandbox.open(FILES, Limits(), ("nmpy",))
+    assert "did not start: cannot import nmpy, as sandbox.preload asks: No module" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
 @pytest.mark.docker
 @pytest.mark.slow
 def test_a_module_that_starts_threads_is_refused_with_a_sentence():
