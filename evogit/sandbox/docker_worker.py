@@ -16,8 +16,9 @@ from requests import Response
 from requests.exceptions import RequestException
 
 from evogit.core import SandboxError, SandboxLostError
-from evogit.sandbox.docker_daemon import REQUEST, AwayError, plainly
+from evogit.sandbox.docker_daemon import ANSWER, REQUEST, AwayError, plainly
 from evogit.sandbox.docker_socket import UnreachableError, address, knock
+from evogit.sandbox.session import SILENCE
 from evogit.sandbox.wire import LostError, Wire
 
 HEAD = struct.Struct(">BxxxI")
@@ -120,6 +121,15 @@ class DockerWorker:
             return "out-of-memory", "the kernel killed the sandbox for want of memory"
         return "crashed", "the program brought its sandbox down"
 
+    def silence(self) -> str:
+        """Who is silent: the daemon, which carries all that is said, or the container."""
+        try:
+            knock(address(), ANSWER)
+        except UnreachableError as error:
+            self._away = str(error)
+            raise SandboxLostError(f"the Docker daemon stopped answering under the program: {error}") from error
+        return SILENCE
+
     def kill(self) -> None:
         """End the container and have it removed; may be called again."""
         if self._gone:
@@ -130,7 +140,9 @@ class DockerWorker:
         self._stream.close()
         self._learn_ending(PATIENCE)
         self._ending.close()
-        if self._code is None:
+        if self._away:
+            self._left_behind(self._id)
+        elif self._code is None:
             self._remove()
 
     def _learn_ending(self, patience: float) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evogit.core import SandboxError
+from evogit.sandbox.session import SILENCE
 from evogit.sandbox.wire import Wire
 
 PATIENCE = 2.0
@@ -62,6 +63,10 @@ class JailProcess:
     def autopsy(self) -> tuple[str, str]:
         """The program gets the blame: a supervisor on this machine ends only when something makes it."""
         return "crashed", "the program brought its sandbox down"
+
+    def silence(self) -> str:
+        """The program gets the blame: nobody else is between us and the supervisor."""
+        return SILENCE
 
     def kill(self) -> None:
         """End the supervisor, everything below it, and what it left; may be called again."""

@@ -26,6 +26,7 @@ BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
 LENGTH = struct.Struct(">I")
 """In front of each piece of a body of several."""
+SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = Answer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
 
@@ -44,6 +45,14 @@ class Jail(Protocol):
 
     def autopsy(self) -> tuple[str, str]:
         """Why it is gone: the program's failure (`crashed`, `out-of-memory`) and a sentence.
+
+        Raises:
+            SandboxLostError: when the program had no part in it.
+        """
+        ...
+
+    def silence(self) -> str:
+        """Why it does not answer, as a sentence that blames the program.
 
         Raises:
             SandboxLostError: when the program had no part in it.
@@ -286,19 +295,19 @@ class SupervisedSession:
                 raise ValueError(f"expected other parts of an answer to {message['do']}, got {len(answer.parts)}")
             return answer
         except TimeoutError:
-            failure, sentence = "timeout", "the sandbox stopped answering and was killed"
+            failure, sentence = self._blamed(lambda: ("timeout", self._jail.silence()))
         except ValueError as error:
             failure, sentence = "crashed", f"the program brought its sandbox down: {error}"
         except LostError:
-            failure, sentence = self._blamed()
+            failure, sentence = self._blamed(self._jail.autopsy)
         self._lost = True
         self._ended = Answer(failure=failure, detail=sentence, usage=NOTHING)
         self._jail.kill()
         return self._ended
 
-    def _blamed(self) -> tuple[str, str]:
+    def _blamed(self, look: Callable[[], tuple[str, str]]) -> tuple[str, str]:
         try:
-            return self._jail.autopsy()
+            return look()
         except SandboxLostError as error:
             self._lost, self._ended, self._loss = True, CLOSED, error
             self._jail.kill()

@@ -141,6 +141,15 @@ class OwnDaemon:
             return False
         return True
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it hang."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def end(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
         self._process.wait()
@@ -229,6 +238,14 @@ class TestOwnDaemon:
         with sandbox.open(HELLO, Limits()) as session:  # waits for it
             assert session.call("m:hello", b"{}").value == b'"hello"'
         starting.join()
+
+    def test_a_daemon_that_hangs_takes_no_blame_to_the_program(self, own, sandbox):
+        with sandbox.open(HELLO, Limits(wall=1)) as session:
+            session.call("m:hello", b"{}")
+            with own.frozen(), pytest.raises(SandboxLostError, match="did not answer in 10 s"):
+                session.call("m:hello", b"{}")
+        with sandbox.open(HELLO, Limits(wall=1)) as session:
+            assert session.call("m:hello", b"{}").value == b'"hello"'
 
     def test_a_daemon_that_stays_away_is_told_after_a_while(self, own, monkeypatch):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{own.socket}")

@@ -143,6 +143,9 @@ class Taken:
     def autopsy(self) -> tuple[str, str]:
         return "crashed", "gone"
 
+    def silence(self) -> str:
+        return "silent"
+
 
 @pytest.mark.parametrize(
     ("ask", "answer"),
