@@ -44,13 +44,12 @@ class Plain:
         self.meter = Meter(self.box)
         supervise(self)
 
-    def furnish(self, changes):
-        """Make the session's folders and files."""
+    def furnish(self):
+        """Make the session's folders, with the base in one of them."""
         for name in FOLDERS:
             os.mkdir(f"{self.box}/{name}")  # noqa: PTH102 - pathlib is slow to import
         unpack(f"{self.box}/work", self.start.base, self.start.contents)
         self.meter.begin()
-        changes(f"{self.box}/work")
 
     def acting(self):
         """The context in which files of the program are touched."""
@@ -106,10 +105,10 @@ class Users(Warm):
         self.link_shared_memory()
         supervise(self)
 
-    def furnish(self, changes):
-        """Make the session's folders and files."""
+    def furnish(self):
+        """Make the session's folders, with the base in one of them."""
         os.mkdir(self.box, 0o700)  # noqa: PTH102
-        super().furnish(changes)
+        super().furnish()
 
     def link_shared_memory(self):
         """Let /dev/shm be a folder of the session, where the runtime gives us a /dev that we may write to."""
@@ -202,9 +201,8 @@ class Namespaces(Warm):
             check(libc.umount2(folder.encode(), DETACH), f"hide {folder}")
         self.disks = (self.box, work)
 
-    def furnish(self, changes):
-        """Apply what differs from the base."""
-        changes(f"{self.box}/work")
+    def furnish(self):
+        """Nothing to make any more."""
 
     def clear(self):
         """Nothing to remove: it goes with the namespaces."""

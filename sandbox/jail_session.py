@@ -3,6 +3,7 @@
 Whatever the program writes is only ever its value, its output or a file that was asked for.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -15,11 +16,10 @@ from jail_files import pack, read_files, remove, unpack, write_files
 from jail_meter import await_end, kill_others
 from jail_program import VALUE, Capture, Process, answer_calls, command
 from jail_tunnel import Tunnels
-from jail_words import ending, megabytes, refusal
+from jail_words import ending, excess, refusal
 
 TICK, IDLE_TICK = 0.01, 0.05  # seconds between two looks at what the program uses, during requests and between them
 LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
-INODES = 65_536  # files and folders allowed at least, whatever the disk limit
 
 
 class Supervisor:
@@ -48,6 +48,7 @@ class Supervisor:
             "pack": self.pack,
         }
         try:
+            self.furnish()
             self.open(*receive())
             while True:
                 self.await_request()
@@ -62,21 +63,29 @@ class Supervisor:
             self.kill_all()
         self.close()
 
-    def open(self, header, body):
-        """Furnish the session's place with the candidate's files."""
-        self.seed = header["seed"]
+    def furnish(self):
+        """Make the session's place and put the base there, before anybody waits for it."""
+        with self.unpacking():
+            self.place.furnish()
+        with self.place.acting():
+            self.folder = os.open(f"{self.place.box}/work", os.O_RDONLY | os.O_DIRECTORY)
 
-        def changes(work):
+    def open(self, header, body):
+        """Put the candidate's own files there."""
+        self.seed, work = header["seed"], f"{self.place.box}/work"
+        with self.unpacking():
             remove(work, header["removed"])
             unpack(work, header["files"], body)
 
-        with self.place.acting():
-            try:
-                self.place.furnish(changes)
-            except (OSError, ValueError) as error:  # such as a name too long: the first request will say so
-                full = getattr(error, "errno", 0) == errno.ENOSPC
-                self.unfit = Broken("disk-limit" if full else "crashed", f"its files cannot be unpacked: {error}")
-            self.folder = os.open(f"{self.place.box}/work", os.O_RDONLY | os.O_DIRECTORY)
+    @contextlib.contextmanager
+    def unpacking(self):
+        """The context in which files are unpacked; when it fails, the first request will say so."""
+        try:
+            with self.place.acting():
+                yield
+        except (OSError, ValueError) as error:  # such as a name too long
+            full = getattr(error, "errno", 0) == errno.ENOSPC
+            self.unfit = Broken("disk-limit" if full else "crashed", f"its files cannot be unpacked: {error}")
 
     def close(self):
         """End the session; the host is told whether another one may follow here."""
@@ -218,7 +227,7 @@ class Supervisor:
                 self.tunnels.forget(tunnel)
         except Broken as broken:
             failure = self.fail(broken)
-        return self.plain_answer(failure, news, ended=ended)
+        return self.plain_answer(failure, news, ended=ended, full=self.tunnels.full(header["tunnel"]))
 
     def pack(self, header, body):
         """Bring back the whole folder, for the layer that other sessions start from."""
@@ -327,16 +336,8 @@ class Supervisor:
             return
         meter.sample(limits["memory"])
         self.peak = max(self.peak, meter.memory)
-        if meter.disk > limits["disk"] or meter.inodes > max(INODES, limits["disk"] >> 12):
-            raise Broken("disk-limit", f"wrote {megabytes(meter.disk)} in {meter.inodes} files {self.doing}")
-        if meter.killed:
-            raise Broken("out-of-memory", f"was killed by the kernel for want of memory {self.doing}")
-        if meter.memory > limits["memory"]:
-            raise Broken("out-of-memory", f"used {megabytes(meter.memory)} of memory {self.doing}")
-        if meter.tasks > limits["processes"]:
-            raise Broken("process-limit", f"had {meter.tasks} processes and threads {self.doing}")
-        if meter.cpu - self.paid > self.cpu:
-            raise Broken("timeout", f"killed after {self.cpu:g} s of CPU {self.doing}")
+        if broken := excess(meter, meter.cpu - self.paid, {**limits, "cpu": self.cpu}, self.doing):
+            raise broken
 
     def kill_all(self):
         """Kill every process of the session and wait until none is left."""

@@ -6,6 +6,23 @@ import signal
 from jail_bytes import Broken
 from jail_program import NO_DISK, NO_JSON, NO_MEMORY
 
+INODES = 65_536  # files and folders allowed at least, whatever the disk limit
+
+
+def excess(meter, cpu, limits, doing):
+    """What of a session is above its limits, None when nothing is; `cpu` is what the request used of it."""
+    if meter.disk > limits["disk"] or meter.inodes > max(INODES, limits["disk"] >> 12):
+        return Broken("disk-limit", f"wrote {megabytes(meter.disk)} in {meter.inodes} files {doing}")
+    if meter.killed:
+        return Broken("out-of-memory", f"was killed by the kernel for want of memory {doing}")
+    if meter.memory > limits["memory"]:
+        return Broken("out-of-memory", f"used {megabytes(meter.memory)} of memory {doing}")
+    if meter.tasks > limits["processes"]:
+        return Broken("process-limit", f"had {meter.tasks} processes and threads {doing}")
+    if cpu > limits["cpu"]:
+        return Broken("timeout", f"killed after {limits['cpu']:g} s of CPU {doing}")
+    return None
+
 
 def refusal(kind, story, limits, doing):
     """What a reply without a value stands for."""
