@@ -6,7 +6,7 @@ import select
 
 from jail_bytes import CHUNK
 
-MOST_WAITING = 1 << 20  # bytes that wait for the host in one tunnel; the server's own buffers hold the rest
+MOST_WAITING = 1 << 20  # bytes that wait for the host, or the server, in one tunnel; buffers before us hold the rest
 
 
 class Tunnels:
@@ -51,6 +51,10 @@ class Tunnels:
     def ended(self, number):
         """Whether the server has closed the connection and everything was received."""
         return number not in self.sockets or (number in self.done and not self.incoming[number])
+
+    def full(self, number):
+        """Whether the server has so much left to take that more should not come."""
+        return len(self.outgoing.get(number, b"")) >= MOST_WAITING
 
     def forget(self, number):
         """Close a connection that has ended: an open socket counts as memory of the session."""

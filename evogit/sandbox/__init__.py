@@ -21,11 +21,11 @@ class Limits:
 
     `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous
     request, so imports and start-up belong to the first. Once all requests together took `total` of wall clock, the
-    next one is a timeout: many small items must not hold the engine for hours, and no silent server: the time between two requests
-    counts while a connection is open. `memory` and `processes` (threads
-    count) are for all processes of the session together, `disk` for everything it writes, which counts as memory too
-    where the disk is in memory. `output` is for stdout and stderr each, of all calls together and of each run;
-    `reply` for one value that comes back from a call, and for the files of one run together.
+    next one is a timeout: neither many small items nor a silent server must hold the engine for hours, so that while a
+    connection to one is open, the time between requests counts. `memory` and `processes` (threads count) are for all
+    processes of the session together, `disk` for everything it writes, which counts as memory too where the disk is
+    in memory. `output` is for stdout and stderr each, of all calls together and of each run; `reply` for one value
+    that comes back from a call, and for the files of one run together.
     """
 
     wall: float = 10.0

@@ -31,6 +31,7 @@ class Answer:
     shares: tuple[Usage, ...] = ()
     tunnel: int | None = None
     ended: bool = False
+    full: bool = False
     entries: tuple[Entry, ...] = ()
     """Those of a packed folder, whose contents are the second part."""
 
@@ -69,6 +70,7 @@ def checked(header: dict[str, Any], body: bytes) -> Answer:
         shares=shares,
         tunnel=tunnel,
         ended=header.get("ended") is True,
+        full=header.get("full") is True,
         entries=tuple(_entries(parts)) if header.get("listed") is True else (),
     )
 

@@ -32,15 +32,15 @@ def carried(tunnel: int, ask: Ask) -> socket.socket:
 
 def _carry(tunnel: int, ask: Ask, ours: socket.socket) -> None:
     """Until both ends are through, in lock step; one that speaks is likely to get an answer, so it is waited for."""
-    reading, ended, wait = True, False, 0.0
+    reading, ended, full, wait = True, False, False, 0.0
     with ours, contextlib.suppress(OSError, SandboxLostError):  # of a loss, the session tells at its end
         while not ended:
-            ready, _, _ = select.select([ours] if reading else [], [], [], 0 if wait else POLL)
+            ready, _, _ = select.select([ours] if reading and not full else [], [], [], 0 if wait else POLL)
             data = ours.recv(CHUNK) if ready else b""
             wait = SOON if data else wait
             reading = reading and not (ready and not data)
             request = {"do": "exchange", "tunnel": tunnel, "wait": wait, "last": not reading}
             answer = ask(request, data)
             ours.sendall(answer.parts[0])
-            ended = answer.ended or bool(answer.failure)
+            ended, full = answer.ended or bool(answer.failure), answer.full
             wait = SOON if answer.parts[0] else 2 * wait if wait < POLL else 0.0
