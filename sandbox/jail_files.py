@@ -24,9 +24,7 @@ def unpack(folder, entries, body):
             links.append((path, bytes(content)))
         elif kind != "folder":
             mode = 0o755 if kind == "executable" else 0o644
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{folder}/{path}")  # noqa: PTH108
-            fd = os.open(f"{folder}/{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            fd = create(f"{folder}/{path}", mode)
             write_all(fd, content)
             if mtime:
                 os.utime(fd, (mtime, mtime))
@@ -35,6 +33,15 @@ def unpack(folder, entries, body):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{folder}/{path}")  # noqa: PTH108
         os.symlink(target, os.fsencode(f"{folder}/{path}"))  # noqa: PTH211
+
+
+def create(path, mode):
+    """Open a new file, in the place of any older one."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        os.unlink(path)  # noqa: PTH108
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
 
 
 def remove(folder, paths):

@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import stat
 import struct
 import sys
 import time
@@ -141,7 +140,7 @@ class Users(Warm):
         try:
             with self.acting():
                 for disk in self.disks:
-                    sweep(disk, self.user, time.monotonic() + LONGEST_SWEEP)
+                    sweep(disk, time.monotonic() + LONGEST_SWEEP)
         except OSError as error:
             return f"what it wrote cannot be removed: {error}"
         if [*map(used, self.disks)] != self.empty or any(map(os.listdir, self.disks)):
@@ -272,8 +271,8 @@ def open_sockets():
     return any(len(read_text(f"/proc/net/{table}", MOST_TEXT).split("\n")) > 2 for table in tables)
 
 
-def sweep(disk, user, deadline):
-    """Remove everything of a user below a folder: without recursion, whatever its depth and modes.
+def sweep(disk, deadline):
+    """Remove everything below a folder that the user may remove: without recursion, whatever its depth and modes.
 
     Folders are first moved to the top, then emptied there, so that no path is long.
     """
@@ -281,17 +280,13 @@ def sweep(disk, user, deadline):
 
     def take(folder):
         for entry in list(os.scandir(folder)):
-            about = entry.stat(follow_symlinks=False)
-            if about.st_uid != user:
-                continue
-            if not stat.S_ISDIR(about.st_mode):
+            if not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.path)  # noqa: PTH108
                 continue
             with contextlib.suppress(OSError):
                 os.rmdir(entry.path)  # noqa: PTH106 - most are empty
                 continue
-            if about.st_mode & 0o700 != 0o700:
-                os.chmod(entry.path, 0o700)  # noqa: PTH101
+            os.chmod(entry.path, 0o700)  # noqa: PTH101
             target = f"{disk}/.gone-{os.urandom(8).hex()}"
             os.rename(entry.path, target)  # noqa: PTH104
             todo.append(target)
