@@ -64,6 +64,13 @@ def post(client: http.client.HTTPConnection, body: bytes) -> tuple[bytes, str | 
     return answer.read(), answer.headers["Count"]
 
 
+def add_for(seconds: float, program: Program) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        program.call("m:add", [1, 1])
+        time.sleep(0.05)
+
+
 def test_a_server_keeps_its_state_between_requests_and_calls(program: Program) -> None:
     program.start(["python3", "server.py"])
     client = http.client.HTTPConnection("candidate")
@@ -111,11 +118,8 @@ def test_a_limit_that_the_server_breaks_ends_the_session(program: Program) -> No
     with program.connect(8000) as stream:
         stream.recv(7)
         stream.sendall(b"grow")
-        until = time.monotonic() + 10
         with pytest.raises(CandidateFailedError, match="memory") as failed:
-            while time.monotonic() < until:
-                program.call("m:add", [1, 1])
-                time.sleep(0.05)
+            add_for(10, program)
         assert failed.value.status == "out-of-memory"
 
 
