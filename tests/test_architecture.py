@@ -229,6 +229,10 @@ def excepts_are_narrow(sources: Sequence[Source]) -> Iterator[str]:
                 yield f"{source.path}:{line}: broad except; name the exceptions"
 
 
+INSIDE = ("sandbox/", "tests/hostile/")
+"""What runs in the candidate's own process, whose generator is the candidate's."""
+
+
 def nothing_is_global(sources: Sequence[Source]) -> Iterator[str]:
     """State and random generators are passed in, and nothing waits for the garbage collector."""
     for source in sources:
@@ -238,7 +242,9 @@ def nothing_is_global(sources: Sequence[Source]) -> Iterator[str]:
                     yield f"{source.path}:{node.lineno}: global statement; pass the state in"
                 case ast.FunctionDef(name="__del__"):
                     yield f"{source.path}:{node.lineno}: __del__; use a context manager"
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="random"), attr=name)) if name[0].islower():
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="random"), attr=name)) if name[
+                    0
+                ].islower() and not source.path.startswith(INSIDE):
                     yield f"{source.path}:{node.lineno}: random.{name}; pass a random.Random in"
 
 
@@ -343,6 +349,7 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept Exception:\n    g()\n    raise"}),
     (excepts_are_narrow, {"evogit/run.py": "try: f()\nexcept Exception: g()", "evogit/cli/a.py": "suppress(OSError)"}),
     (nothing_is_global, {"evogit/core.py": "random.Random(1).shuffle(x)"}),
+    (nothing_is_global, {"sandbox/jail_program.py": "random.seed(1)"}),
     (functions_are_short, {"evogit/core.py": 'def f():\n    """One.\n\n    Two.\n    """\n' + LONG_BODY[10:]}),
 )
 
