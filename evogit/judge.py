@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from numbers import Real
 from typing import Any
 
@@ -134,6 +135,11 @@ class Judge:
                 verdict.fail(failure.status, failure.reason, failure.log)
             except EvaluatorError as error:
                 verdict.fail("evaluator-error", str(error))
+            except (OSError, HTTPException) as error:
+                blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
+                if not blamed:
+                    raise
+                verdict.fail(blamed.status, blamed.reason)
             finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
                 (stdout, stderr), *_ = [session.output() for session in sessions]
         cpu = sum(program.cost.cpu for program in programs)

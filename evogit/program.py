@@ -89,7 +89,7 @@ class Program:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._calls = 0
+        self._calls, self._connected = 0, False
 
     @property
     def cost(self) -> Cost:
@@ -170,7 +170,8 @@ class Program:
     def connect(self, port: int, *, timeout: float | str = 10.0) -> socket.socket:
         """A byte stream to a port of the candidate's loopback interface, for a client of yours; it has no network else.
 
-        Waits for something to listen there for at most `timeout`.
+        Waits for something to listen there for at most `timeout`. What a client raises as an `OSError` or an
+        `http.client.HTTPException` need not be caught: it is the candidate's failure.
 
         Raises:
             CandidateFailedError: when nothing does, or the candidate has broken a limit.
@@ -179,7 +180,18 @@ class Program:
         if isinstance(stream, Reply):
             self._done(stream)
         assert isinstance(stream, socket.socket)
+        self._connected = True
         return stream
+
+    def broken_off(self, error: Exception) -> CandidateFailedError | None:
+        """What it means that a client of the evaluator's raised this error; None when none speaks to this candidate."""
+        if not self._connected:
+            return None
+        ended = self._session.failure()
+        if ended:
+            return CandidateFailedError(ended.failure or "crashed", ended.detail)
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return CandidateFailedError("crashed", f"the candidate's server did not do its part: {said}")
 
     def _done(self, reply: Reply) -> None:
         if reply.failure:

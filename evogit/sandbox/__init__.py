@@ -165,6 +165,10 @@ class Session(Protocol):
         """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
         ...
 
+    def failure(self) -> Reply | None:
+        """Why the session is over, None while it goes on."""
+        ...
+
     def output(self) -> tuple[bytes, bytes]:
         """Stdout and stderr of the session's call processes so far, capped, with the cut marked."""
         ...

@@ -213,6 +213,10 @@ class SupervisedSession:
         )
         return _reply(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
+    def failure(self) -> Reply | None:
+        """Why the session is over, None while it goes on."""
+        return _reply(self._ended) if self._ended else None
+
     def output(self) -> tuple[bytes, bytes]:
         """Stdout and stderr of the session's call processes so far, capped, with the cut marked.
 

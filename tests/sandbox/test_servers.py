@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from evogit.evaluator import Evaluator
 from evogit.program import CandidateFailedError, Program
 from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
+from tests.conftest import TOML
 
 SERVER = b"""\
 import http.server
@@ -156,3 +158,35 @@ def test_what_a_server_does_not_take_waits_at_the_client(program: Program) -> No
             stream.sendall(bytes(300 << 20))
     assert program.call("m:add", [1, 2]).value == 3
     assert program.cost.memory < 120 << 20
+
+
+SPEAKS = """\
+import http.client
+from evogit import Case
+
+def evaluate(program, split):
+    program.start(["python3", "program.py"])
+    client = http.client.HTTPConnection("candidate")
+    client.sock = program.connect(8000)
+    client.request("GET", "/")
+    yield Case("answered", score=client.getresponse().status)
+"""
+LISTENS = """\
+import socket
+connection, _ = socket.create_server(("127.0.0.1", 8000)).accept()
+connection.recv(1000)
+"""
+GROWS = LISTENS + "kept = []\nwhile True: kept.append(b'x' * 1000000)\n"
+
+
+@pytest.mark.parametrize(
+    ("server", "status", "reason"),
+    [(LISTENS, "crashed", "server did not do its part: RemoteDisconnected"), (GROWS, "out-of-memory", "of memory")],
+)
+async def test_a_server_that_fails_its_client_fails(tiny, server: str, status: str, reason: str) -> None:
+    toml = TOML.replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > -1e9"\n', "")
+    task = tiny(evaluate=SPEAKS, toml=toml + 'memory = "100m"\n')
+    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+        evaluation, _ = await evaluator.evaluate("tree", pack({"program.py": server.encode()}), split="train")
+    assert evaluation.status == status
+    assert reason in evaluation.reason
