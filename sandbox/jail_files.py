@@ -30,8 +30,7 @@ def unpack(folder, entries, body):
                 os.utime(fd, (mtime, mtime))
             os.close(fd)
     for path, target in links:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{folder}/{path}")  # noqa: PTH108
+        make_room(f"{folder}/{path}")
         os.symlink(target, os.fsencode(f"{folder}/{path}"))  # noqa: PTH211
 
 
@@ -40,8 +39,18 @@ def create(path, mode):
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
-        os.unlink(path)  # noqa: PTH108
+        make_room(path)
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+
+
+def make_room(path):
+    """Remove what is in the way of a new file, such as a folder in which `prepare` has built something."""
+    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+        for name in os.listdir(path):  # noqa: PTH208
+            make_room(f"{path}/{name}")
+        os.rmdir(path)  # noqa: PTH106
+    elif os.path.lexists(path):
+        os.unlink(path)  # noqa: PTH108
 
 
 def remove(folder, paths):

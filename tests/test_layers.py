@@ -104,6 +104,13 @@ async def test_what_was_prepared_may_be_many_files(tmp_path: Path, provider: str
     assert (evaluation.status, feedback.strip()) == ("ok", "3001")
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_file_may_take_the_place_of_a_folder_that_was_prepared(tmp_path: Path, provider: str) -> None:
+    folder = task_of(tmp_path / "task", PREPARE + 'LOOK = "cat build; ls"\n')
+    [(evaluation, seen)] = await judged(folder, provider, [Files(pack({"build": b"mine\n"}), (), SEED)])
+    assert (evaluation.status, seen) == ("ok", "mine\nbuild\nprogram.py\n")
+
+
 async def test_prepare_that_fails_is_the_evaluators_error(tmp_path: Path) -> None:
     failing = PREPARE.replace("assert program.run", "program.call('program:missing'); assert program.run") + LOOK
     [(evaluation, _)] = await judged(task_of(tmp_path / "task", failing), "bubblewrap", [Files(pack({}), (), SEED)])
