@@ -170,8 +170,9 @@ class Program:
     def connect(self, port: int, *, timeout: float | str = 10.0) -> socket.socket:
         """A byte stream to a port of the candidate's loopback interface, for a client of yours; it has no network else.
 
-        Waits for something to listen there for at most `timeout`. What a client raises as an `OSError` or an
-        `http.client.HTTPException` need not be caught: it is the candidate's failure.
+        Waits for something to listen there for at most `timeout`; the stream's own timeout is that of a request. What
+        a client raises as an `OSError` or an `http.client.HTTPException` need not be caught: it is the candidate's
+        failure.
 
         Raises:
             CandidateFailedError: when nothing does, or the candidate has broken a limit.
@@ -191,7 +192,8 @@ class Program:
         if ended:
             return CandidateFailedError(ended.failure or "crashed", ended.detail)
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        return CandidateFailedError("crashed", f"the candidate's server did not do its part: {said}")
+        status: Status = "timeout" if isinstance(error, TimeoutError) else "crashed"
+        return CandidateFailedError(status, f"the candidate's server did not do its part: {said}")
 
     def _done(self, reply: Reply) -> None:
         if reply.failure:

@@ -184,7 +184,8 @@ class SupervisedSession:
         """A stream to a port of the loopback interface inside, which may take `patience` seconds to listen.
 
         Returns:
-            A connected socket of this process, whose bytes a thread carries to and fro; or the failure.
+            A connected socket of this process, whose bytes a thread carries to and fro, with the limit of a request
+            as its timeout; or the failure.
         """
         until = time.monotonic() + patience
         while True:
@@ -192,7 +193,9 @@ class SupervisedSession:
             if answer.failure:
                 return _reply(answer)
             if answer.tunnel is not None:
-                return carried(answer.tunnel, self._carry)
+                stream = carried(answer.tunnel, self._carry)
+                stream.settimeout(self._limits.wall)
+                return stream
             if time.monotonic() >= until:
                 detail = f"nothing listens on port {port} after {patience:g} s"
                 return Reply(failure="timeout", detail=detail, usage=answer.usage)

@@ -176,16 +176,21 @@ import socket
 connection, _ = socket.create_server(("127.0.0.1", 8000)).accept()
 connection.recv(1000)
 """
+SILENT = LISTENS + "import time; time.sleep(60)\n"
 GROWS = LISTENS + "kept = []\nwhile True: kept.append(b'x' * 1000000)\n"
 
 
 @pytest.mark.parametrize(
     ("server", "status", "reason"),
-    [(LISTENS, "crashed", "server did not do its part: RemoteDisconnected"), (GROWS, "out-of-memory", "of memory")],
+    [
+        (LISTENS, "crashed", "server did not do its part: RemoteDisconnected"),
+        (SILENT, "timeout", "server did not do its part: TimeoutError"),
+        (GROWS, "out-of-memory", "of memory"),
+    ],
 )
 async def test_a_server_that_fails_its_client_fails(tiny, server: str, status: str, reason: str) -> None:
     toml = TOML.replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > -1e9"\n', "")
-    task = tiny(evaluate=SPEAKS, toml=toml + 'memory = "100m"\n')
+    task = tiny(evaluate=SPEAKS, toml=toml.replace("5s", "1s") + 'memory = "100m"\n')
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         evaluation, _ = await evaluator.evaluate("tree", pack({"program.py": server.encode()}), split="train")
     assert evaluation.status == status
