@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--leaks", type=int, metavar="N", help="what N evaluations leave behind, and nothing else")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the line of JSON to a file, too")
     options = parser.parse_args()
-    result = leaks(options.leaks) if options.leaks else measure(*((1, 0.3) if options.quick else (7, 2.0)))
+    result = leaks(options.leaks) if options.leaks else measure(*((1, 0.3) if options.quick else (5, 2.0)))
     line = json.dumps(result)
     print(line)
     if options.json:
