@@ -184,12 +184,12 @@ def test_a_second_engine_is_refused_and_with_join_both_work(engine: Engine) -> N
 
 @pytest.mark.slow
 def test_two_engines_share_one_budget(engine: Engine) -> None:
-    first = engine.start(60)
+    first = engine.start(240)
     wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))
-    second = engine.start(60, join="join")
+    second = engine.start(240, join="join")
     assert [process.communicate(timeout=100)[1] for process in (first, second)] == ["", ""]
     history = engine.history()
-    assert history.counts.evaluated == 60
+    assert history.counts.evaluated == 240
     assert sum(isinstance(event, Stopped) for event in engine.events()) == 2
     assert len({candidate.agent for candidate in history.phylogeny}) == 7, "seed and both engines' agents had a part"
 

@@ -119,15 +119,11 @@ def test_an_image_s_volume_is_no_place_to_write(client, tmp_path):
 
 
 @pytest.mark.slow
-def test_large_things_cross_at_a_steady_pace(sandbox):
-    """Neither the daemon's small pieces nor our own buffers make twice as much take four times as long."""
-    times = []
-    with sandbox.open(pack({"m.py": b"def echo(text): return text"}), Limits(reply=1 << 27, memory=1 << 30)) as session:
-        for size in (8 << 20, 8 << 20, 32 << 20):
-            began = time.perf_counter()
-            assert len(ask(session, "echo", "x" * size)) == size
-            times.append(time.perf_counter() - began)
-    assert times[2] < 4 * 2.5 * times[1]
+def test_large_things_cross(sandbox):
+    """The daemon cuts them into small pieces; those of a quadratic wire would take minutes."""
+    limits = Limits(wall=60, cpu=60, reply=1 << 27, memory=1 << 30)
+    with sandbox.open(pack({"m.py": b"def echo(text): return text"}), limits) as session:
+        assert ask(session, "echo", "x" * (64 << 20)) == "x" * (64 << 20)
 
 
 # --- warm and fresh -----------------------------------------------------------------------------------------------
