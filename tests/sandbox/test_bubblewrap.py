@@ -113,7 +113,7 @@ def test_killed_engine_takes_its_jails_along():
 def test_engine_killed_while_it_opens_sessions_leaves_none(tmp_path):
     opening = ENGINE % SOURCE + "while True: Bubblewrap().open(pack({}), Limits()).close()\n"
     program = opening.replace("time.sleep(60)", "session.close()")
-    for number in range(60):
+    for number in range(30):
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
         engine = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment)
         with engine:
