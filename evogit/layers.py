@@ -7,7 +7,8 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -48,7 +49,17 @@ def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
         if not file.is_file():
             logger.warning("preparing the seed, once for all candidates (up to an hour)")
             _keep(_prepared(prepare, base, sandbox, _limits(task.limits)), file)
+        os.utime(file)  # it was used
         return Base(key, file.read_bytes())
+
+
+def remove_layers(unused: float) -> Iterator[tuple[str, int]]:
+    """Remove what was prepared and not used for so many seconds: the name and bytes of each."""
+    for file in sorted((cache_folder() / "layers").glob("*.tar")):
+        about = file.stat()
+        if time.time() - about.st_mtime >= unused:
+            file.unlink()
+            yield file.stem, about.st_size
 
 
 def _limits(limits: Limits) -> Limits:

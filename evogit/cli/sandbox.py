@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Level = Literal["ok", "warn", "fail"]
 STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 GVISOR: Literal["runsc"] = "runsc"
+LONG_AGO = 30 * 86400.0
+"""Seconds after which a prepared seed that was not used is removed; which tasks it belongs to cannot be told."""
 WIDTHS = (4, 18)
 """Columns of the level and of what was tried; the sentence gets the rest."""
 LEAST = 30
@@ -88,13 +90,13 @@ def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
 @click.option("--all", "everything", is_flag=True, help="Also what the tasks here use.")
 @with_terminal
 def clean(terminal: Terminal, everything: bool) -> None:
-    """Remove containers of dead engines, and images and packages that no task here uses.
+    """Remove containers of dead engines, images and packages that no task here uses, and what was prepared long ago.
 
     Tasks here are those of the gallery, and those in this folder and the folders in it. Nothing is lost: what a task
     needs is made again.
     """
     keep = [] if everything else list(_environments_here())
-    removed = [*_clean_docker(keep, terminal), *_clean_folders(keep)]
+    removed = [*_clean_docker(keep, terminal), *_clean_folders(keep), *_clean_layers(0 if everything else LONG_AGO)]
     size = sum(freed for _, _, freed in removed)
     if terminal.json:
         records = [{"kind": kind, "name": name, "bytes": freed} for kind, name, freed in removed]
@@ -273,3 +275,9 @@ def _clean_folders(keep: list[Environment]) -> Iterator[tuple[str, str, int]]:
     from evogit.sandbox.packages import remove_folders
 
     yield from (("packages", name[:16], size) for name, size in remove_folders(keep))
+
+
+def _clean_layers(unused: float) -> Iterator[tuple[str, str, int]]:
+    from evogit.layers import remove_layers
+
+    yield from (("prepared", name[:16], size) for name, size in remove_layers(unused))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,18 @@ def test_clean_removes_packages_that_no_task_here_asks_for(cli: Cli, tmp_path: P
     assert done.out.split() == ["packages", "a" * 16, "2.0", "MB", "2.0", "MB", "freed"]
     assert not folder.exists()
     assert "nothing to remove" in cli("sandbox", "clean", DOCKER_HOST=NOWHERE, XDG_CACHE_HOME=str(tmp_path)).out
+
+
+def test_clean_removes_what_was_prepared_long_ago(cli: Cli, tmp_path: Path) -> None:
+    layers = tmp_path / "cache" / "evogit" / "layers"
+    layers.mkdir(parents=True)
+    for name, day in (("a", 31), ("b", 1)):
+        (layers / f"{name * 64}.tar").write_bytes(bytes(1_000_000))
+        os.utime(layers / f"{name * 64}.tar", (time.time() - day * 86400,) * 2)
+    variables = {"DOCKER_HOST": NOWHERE, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert cli("sandbox", "clean", **variables).out.split()[:2] == ["prepared", "a" * 16]
+    assert cli("sandbox", "clean", "--all", **variables).out.split()[:2] == ["prepared", "b" * 16]
+    assert list(layers.iterdir()) == []
 
 
 def test_clean_minds_no_task_that_makes_no_sense(cli: Cli, tmp_path: Path) -> None:
