@@ -81,6 +81,7 @@ async def test_the_candidate_has_a_core_of_its_own(tiny: Callable[..., Task], pr
     assert os.sched_getaffinity(0) == cores, "given back in the end"
 
 
+@pytest.mark.slow
 async def test_evaluations_of_two_engines_take_turns(tiny: Callable[..., Task]) -> None:
     task, cores = exclusive(tiny(evaluate=TURNS)), os.sched_getaffinity(0)
     files = Files(pack({}), (), Base("seed", pack({"program.py": PROGRAM})))

@@ -157,6 +157,7 @@ def test_killed_twenty_times_at_random(engine: Engine) -> None:
     check_whole(engine, before, judged + 10)
 
 
+@pytest.mark.slow
 def test_a_planted_stale_lock_does_not_stop_a_run(engine: Engine) -> None:
     engine.finish(3)
     host = Repository.open(engine.path).host
@@ -165,6 +166,7 @@ def test_a_planted_stale_lock_does_not_stop_a_run(engine: Engine) -> None:
     assert engine.finish(6).counts.evaluated == 6
 
 
+@pytest.mark.slow
 def test_a_second_engine_is_refused_and_with_join_both_work(engine: Engine) -> None:
     first = engine.start(10_000)
     wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))

@@ -94,6 +94,7 @@ def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(tmp_path: Path
         assert git(path, "rev-parse", f"evogit/r/{agent}").strip() == head
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_when_it_gets_more_budget(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "repo"
     _, first = evolve(path, task, evaluations=10)
@@ -104,6 +105,7 @@ def test_a_finished_run_goes_on_when_it_gets_more_budget(tmp_path: Path, tiny: M
     assert (stopped.reason, third.counts.evaluated) == ("evaluations", 15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 4])
 def test_deterministic_runs_agree_in_every_id(tmp_path: Path, tiny: MakeTask, agents: int) -> None:
     slow = "import os\nfrom evogit import Case\n" + (
@@ -121,12 +123,14 @@ def test_deterministic_runs_agree_in_every_id(tmp_path: Path, tiny: MakeTask, ag
     assert ids[0] == ids[1]
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_run(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
     runs = [evolve(tmp_path / str(seed), task, evaluations=6, deterministic=True, seed=seed)[1] for seed in (1, 2)]
     assert [c.commit for c in runs[0].phylogeny][1:] != [c.commit for c in runs[1].phylogeny][1:]
 
 
+@pytest.mark.slow
 def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
     stopped, history = evolve(tmp_path / "a", task, proposals=7)
@@ -192,6 +196,7 @@ def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path
     assert history.stopped.reason == "error"
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_is_not_there_leaves_nothing_behind(
     tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +233,7 @@ def test_a_changed_task_or_split_is_never_mixed_in(tmp_path: Path, tiny: MakeTas
         evolve(path, task, evaluations=3, split="lite")
 
 
+@pytest.mark.slow
 def test_equal_candidates_of_another_run_are_not_judged_again(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     evolve(path, task, name="first", evaluations=8, deterministic=True)
@@ -238,6 +244,7 @@ def test_equal_candidates_of_another_run_are_not_judged_again(tmp_path: Path, ti
     assert again.fitness(again.best) is not None
 
 
+@pytest.mark.slow
 def test_lite_takes_the_place_of_train(tmp_path: Path, tiny: MakeTask) -> None:
     _, history = evolve(tmp_path / "r", tiny(), evaluations=3, split="lite")
     assert history.evaluation(history.seed or "", "lite") is not None

@@ -50,6 +50,7 @@ def wait_for(engine: subprocess.Popen[str], event: str, number: int) -> None:
     raise AssertionError("it ended before")
 
 
+@pytest.mark.slow
 def test_run_reaches_its_budget_and_goes_on_where_it_stopped(script: Cli, cli: Cli, task: Path, tmp_path: Path) -> None:
     first = script("run", "sine", "--evaluations", "6", "--json")
     assert (first.code, first.json["evaluated"], first.json["stopped_because"]) == (0, 6, "evaluations")
@@ -209,6 +210,7 @@ class Screen:
         return self.process.wait(timeout=20)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_run_is_drawn_in_place_and_cleared(task: Path, tmp_path: Path) -> None:
     screen = Screen("run", "sine", "--evaluations", "8", cwd=tmp_path)
     screen.until("of 8 evaluations")

@@ -86,6 +86,7 @@ def test_a_second_engine_is_refused_unless_it_joins(repository: Repository) -> N
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("age", [60, 0, -3600], ids=["old", "new", "from the future"])
 def test_locks_of_a_killed_engine_are_cleared(repository: Repository, age: float) -> None:
     lock = repository.common / "refs/heads/evogit/r/a1.lock"

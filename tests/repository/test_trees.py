@@ -186,6 +186,7 @@ def test_names_that_are_not_text_are_among_the_changes(repository: Repository, g
     assert check_changes(repository, odd, plain) == ({"x"}, {"na\udcefve"})
 
 
+@pytest.mark.slow
 def test_changes_take_no_time_for_what_is_equal(repository: Repository) -> None:
     names = [f"src/p{number // 250}/m{number // 25 % 10}/f{number}.py" for number in range(5000)]
     base = repository.trees.write(None, {name: b"%d" % number for number, name in enumerate(names)})

@@ -38,8 +38,10 @@ time.sleep(60)
 
 
 @pytest.fixture(scope="module")
-def bubblewrap() -> Bubblewrap:
-    return Bubblewrap()
+def bubblewrap() -> Iterator[Bubblewrap]:
+    found = Bubblewrap()
+    yield found
+    found.close()
 
 
 @pytest.fixture

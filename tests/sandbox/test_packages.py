@@ -93,6 +93,7 @@ def test_only_names_are_packages(name: str) -> None:
         packages_folder(Environment(packages=(name,)), HERE)
 
 
+@pytest.mark.slow
 def test_clean_leaves_what_is_needed_or_in_use(tmp_path: Path) -> None:
     write_wheel(tmp_path / "wheels", "other", "")
     other = Environment(packages=("other",))

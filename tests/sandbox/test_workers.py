@@ -133,6 +133,7 @@ def test_sessions_of_one_worker_keep_nothing(sandbox):
             assert ask(session, "f") == 0
 
 
+@pytest.mark.slow
 def test_other_limits_and_preloads_get_other_workers(sandbox):
     files = pack({"m.py": b"import sys, time\nhad = 'decimal' in sys.modules\ndef nap(s): time.sleep(s); return had"})
     for limits, preload, failure in (
