@@ -134,11 +134,13 @@ class _Worker:
 
     def is_clean(self) -> bool:
         """Whether the last session is gone without a trace."""
+        if not self._closing:
+            return False
         try:
             answer, _ = self.jail.wire.receive(0, deadline=time.monotonic() + 2 * GRACE)
         except (LostError, TimeoutError, ValueError):
             return False
-        return self._closing and answer.get("closed") is True and answer.get("unfit") == ""
+        return answer.get("closed") is True and answer.get("unfit") == ""
 
     def complaint(self) -> str:
         """What it had to say when it did not start, if anything; ends it."""

@@ -133,6 +133,7 @@ def _only_docker(wanted: Environment) -> Iterator[str]:
         "an apt: package in sandbox.packages": any(name.startswith(DEBIAN) for name in wanted.packages),
         "sandbox.runtime": bool(wanted.runtime),
         "sandbox.gpus": bool(wanted.gpus),
+        "sandbox.cpus": wanted.cpus != Environment().cpus,
     }
     yield from (key for key, is_asked in asked.items() if is_asked)
 

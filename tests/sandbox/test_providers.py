@@ -59,7 +59,14 @@ def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch, caplog):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("image", "python:3.12"), ("setup", ("true",)), ("packages", ("apt:gcc",)), ("runtime", "runsc"), ("gpus", 1)],
+    [
+        ("image", "python:3.12"),
+        ("setup", ("true",)),
+        ("packages", ("apt:gcc",)),
+        ("runtime", "runsc"),
+        ("gpus", 1),
+        ("cpus", 2.0),
+    ],
 )
 @pytest.mark.parametrize("name", ["bubblewrap", "none", "auto"])
 def test_what_only_docker_has_is_refused_elsewhere(no_docker, name, key, value):
