@@ -84,6 +84,9 @@ def test_close_leaves_no_process(bubblewrap):
     namespace = namespace_of(session)
     assert len(inhabitants(namespace)) == 2
     session.close()
+    until = time.monotonic() + 5  # its first process has said that all others are gone, and ends
+    while inhabitants(namespace) and time.monotonic() < until:
+        time.sleep(0.01)
     assert inhabitants(namespace) == {}
 
 
