@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from evogit.agents import Agent, Brief, NoUsableChangeError
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+from evogit.background import background
 from evogit.config import Task
-from evogit.core import Operator
-from evogit.phylogeny import Phylogeny
+from evogit.core import Candidate, Operator
+from evogit.history import History
+from evogit.llm import Account
 from evogit.repository import Merged, Repository, Side, UnfitChangeError
 from evogit.selection import Move
 
@@ -23,22 +25,46 @@ class Bred:
     operator: Operator
     strategy: str
     title: str
+    model: str = ""
+    inspiration: str = ""
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Breeder:
     """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed."""
 
-    def __init__(self, repository: Repository, task: Task, phylogeny: Phylogeny) -> None:
-        self._repository, self._task, self._phylogeny = repository, task, phylogeny
+    def __init__(self, repository: Repository, task: Task, history: History, *, secrets: Sequence[str] = ()) -> None:
+        self._repository, self._task, self._history = repository, task, history
+        self._secrets = [secret.encode() for secret in secrets]
 
-    async def breed(self, agent: Agent, move: Move, rng: random.Random) -> Bred:
+    async def breed(
+        self,
+        agent: Agent,
+        move: Move,
+        rng: random.Random,
+        *,
+        number: int = 0,
+        account: Account | None = None,
+        others: Sequence[str] = (),
+    ) -> Bred:
         """Carry out a move.
+
+        Args:
+            agent: who proposes a change.
+            move: which parents, and how.
+            rng: the generator of this move.
+            number: the number of the move.
+            account: what the agent's calls of models are charged to.
+            others: what other agents are at, one line each.
 
         Raises:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
         """
         try:
-            return await (self._merge(move, rng) if move.operator == "merge" else self._mutate(agent, move, rng))
+            if move.operator == "merge":
+                return await self._merge(move, rng)
+            brief = self._brief(move, number, account, others)
+            return self._bred(brief, await agent.propose(brief, rng))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
@@ -52,36 +78,64 @@ class Breeder:
         title = f"merge {first[:7]} × {second[:7]}{_conflicts(merged, move.strategy)}"
         return Bred(tree=merged.tree, parents=move.parents, operator="merge", strategy=move.strategy, title=title)
 
-    async def _mutate(self, agent: Agent, move: Move, rng: random.Random) -> Bred:
-        parent = self._phylogeny[move.parents[0]]
-        donor = self._phylogeny[move.donor] if move.donor else None
-        brief = Brief(
+    def _brief(self, move: Move, number: int, account: Account | None, others: Sequence[str]) -> Brief:
+        parent = self._history.phylogeny[move.parents[0]]
+        donor = self._history.phylogeny[move.donor] if move.donor else None
+        return self.brief(parent, donor, number=number, account=account, others=others)
+
+    def brief(
+        self,
+        parent: Candidate,
+        donor: Candidate | None,
+        *,
+        number: int = 0,
+        account: Account | None = None,
+        others: Sequence[str] = (),
+    ) -> Brief:
+        """What an agent is told before it changes `parent`."""
+        return Brief(
             goal=self._task.goal,
             parent=parent,
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
+            background=lambda: background(self._repository, self._task, self._history, parent, others),
+            move=number,
+            account=account,
         )
-        proposal = await agent.propose(brief, rng)
+
+    def _bred(self, brief: Brief, proposal: Proposal) -> Bred:
+        parent, donor = brief.parent, brief.donor
+        try:
+            tree = self._apply(parent.tree, proposal)
+        except UnfitChangeError as error:
+            raise NoUsableChangeError(str(error), proposal.evidence) from error
         crossed = donor is not None and proposal.used_donor
         return Bred(
-            tree=self._apply(parent.tree, proposal.changes),
+            tree=tree,
             parents=(parent.commit, donor.commit) if crossed and donor else (parent.commit,),
             operator="merge" if crossed else "mutation",
             strategy=proposal.strategy,
             title=proposal.title,
+            model=proposal.model,
+            inspiration=donor.commit if donor and proposal.shown_donor and not crossed else "",
+            evidence=proposal.evidence,
         )
 
     def _editable_files(self, tree: str) -> dict[str, bytes]:
         return self._repository.trees.files(tree, self._task.is_editable)
 
-    def _apply(self, tree: str, changes: Mapping[str, bytes | None]) -> str:
+    def _apply(self, tree: str, proposal: Proposal) -> str:
         """The tree with the proposed changes, all of which must lie in editable paths."""
-        protected = sorted(path for path in changes if not self._task.is_editable(path))
-        if protected:
+        changes = proposal.changes
+        if protected := sorted(path for path in changes if not self._task.is_editable(path)):
             allowed = ", ".join(self._task.editable)
-            raise NoUsableChangeError(f"expected changes to {allowed} only, got {', '.join(protected)}")
-        return self._repository.trees.write(tree, changes)
+            reason = f"expected changes to {allowed} only, got {', '.join(protected)}"
+            raise NoUsableChangeError(reason, proposal.evidence)
+        texts = [proposal.title.encode(errors="replace"), *(content for content in changes.values() if content)]
+        if any(secret in text for secret in self._secrets for text in texts):
+            raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
+        return self._repository.trees.write(tree, changes, proposal.modes)
 
 
 def _conflicts(merged: Merged, strategy: str) -> str:

@@ -27,7 +27,9 @@ class Task:
     """What is evolved and how it is judged.
 
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
-    seed is a commit of the user's own repository. `evaluator` is the trusted file, outside every candidate.
+    seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
+    command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
+    candidate.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Task:
     goal: str
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     metrics: tuple[Metric, ...]
     splits: tuple[str, ...] = ("train",)
     gates: Mapping[str, Gate] = field(default_factory=dict)
@@ -56,9 +59,13 @@ class Task:
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before
 
+    def is_visible(self, path: str) -> bool:
+        """Whether agents may be shown `path`."""
+        return not matches(path, (*self.withheld, *self.excluded))
+
     def is_editable(self, path: str) -> bool:
         """Whether candidates may add, change or delete `path`, relative to the root of the tree."""
-        return is_safe_path(path) and matches(path, self.editable) and not matches(path, self.withheld)
+        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path)
 
     def check_seed(self, paths: Iterable[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.
@@ -94,7 +101,15 @@ class Task:
     @cached_property
     def digest(self) -> str:
         """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
-        fields = [self.name, self.goal, self.editable, self.withheld, self.preload, self.evaluator_digest]
+        fields = [
+            self.name,
+            self.goal,
+            self.editable,
+            self.withheld,
+            self.excluded,
+            self.preload,
+            self.evaluator_digest,
+        ]
         metrics = [asdict(metric) for metric in self.metrics]
         return _digest(
             [fields, metrics, asdict(self.limits), asdict(self.environment)], _files(self.seed) if self.seed else ()

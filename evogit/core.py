@@ -30,8 +30,9 @@ Operator = Literal["seed", "mutation", "merge", "human"]
 """How a candidate came to be: one parent is a `mutation`, two are a `merge`."""
 
 StopReason = Literal[
-    "evaluations", "proposals", "minutes", "dollars", "tokens", "target", "exhausted", "interrupted", "error"
+    "evaluations", "proposals", "minutes", "dollars", "tokens", "target", "exhausted", "asked", "interrupted", "error"
 ]
+"""Why an engine stopped; `asked`: by a person's `evogit stop`."""
 
 Direction = Literal["maximize", "minimize"]
 
@@ -231,7 +232,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0."""
+    """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
+
+    One that a person added has the agent and operator `human` and no engine: whoever is at work judges it.
+    """
 
     event: Literal["proposed"] = "proposed"
     engine: str
@@ -291,16 +295,57 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """One attempt to ask a model: its tokens and, where the price is known, dollars; `failure` when no reply came.
+
+    `estimated`: the endpoint did not tell the tokens, so that they are counted from the texts.
+    """
+
+    event: Literal["spent"] = "spent"
+    engine: str
+    move: int
+    agent: str
+    model: str
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    dollars: float | None = None
+    estimated: bool = False
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskChanged:
+    """A person had the run go on with a changed task or evaluator: evaluations before this entry rank nobody."""
+
+    event: Literal["task-changed"] = "task-changed"
+    by: str
+    task_digest: str
+    metrics: tuple[Metric, ...]
+    split: str
+    evaluator: str
+    judged: Literal["outside", "inside"] = "outside"
+    editable: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A person's act on the graph. `candidates` are those it names; `undoes` is the entry that it takes back."""
+    """A person's act on the graph. `candidates` are those it names; `undoes` is the entry that it takes back.
+
+    `guide`: `reason` is the guidance, which joins every later brief. `stop`: the engines at work are asked to stop.
+    `land`: `branch` (a whole ref) was made to point to `commit`, which brings the candidate onto a target branch.
+    """
 
     event: Literal["decision"] = "decision"
-    kind: Literal["promote", "prune", "undo"]
+    kind: Literal["promote", "prune", "guide", "land", "stop", "undo"]
     by: str
     reason: str = ""
     candidates: tuple[str, ...] = ()
     subtree: bool = False
     undoes: str = ""
+    branch: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +358,9 @@ class Stopped:
     detail: str = ""
 
 
-Event = RunStarted | Proposed | Evaluated | Duplicate | FailedProposal | Adopted | Decision | Stopped
+Event = (
+    RunStarted | Proposed | Evaluated | Duplicate | FailedProposal | Spent | Adopted | TaskChanged | Decision | Stopped
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 
 from evogit.core import (
@@ -20,7 +21,9 @@ from evogit.core import (
     NotFoundError,
     Proposed,
     RunStarted,
+    Spent,
     Stopped,
+    TaskChanged,
 )
 from evogit.phylogeny import Phylogeny
 
@@ -42,6 +45,42 @@ class Counts:
         return self.proposed + self.duplicates + self.failed_proposals
 
 
+@dataclass(slots=True)
+class Spending:
+    """What was asked of models: attempts (`failed` brought no reply), tokens, and dollars where prices are known."""
+
+    calls: int = 0
+    failed: int = 0
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0
+    """Calls of models whose price nobody knew."""
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and completions together."""
+        return self.prompt + self.completion
+
+    def add(self, event: Spent) -> None:
+        """Count one more attempt."""
+        self.calls += 1
+        self.failed += bool(event.failure)
+        self.prompt += event.prompt
+        self.cached += event.cached
+        self.completion += event.completion
+        self.dollars += event.dollars or 0.0
+        self.unpriced += event.dollars is None
+
+
+CHANGEABLE = ("task_digest", "metrics", "split", "evaluator", "judged", "editable", "withheld")
+"""What a `task-changed` entry replaces of the first `run-started` one."""
+
+FAILURES = 500
+"""Failed proposals that are remembered with their reasons."""
+
+
 class History:
     """The state of one run, rebuilt from its journals by `apply`, entry by entry, in the order of `seq`.
 
@@ -55,6 +94,8 @@ class History:
         records: ids that were the best when they were evaluated, oldest first.
         evidence: id -> evidence tree of its evaluation on the run's split.
         decisions: all decision entries, oldest first.
+        failures: the latest failed proposals, oldest first.
+        spent: what models cost in all; spent_by: the same by (agent, model).
         seq: the highest clock seen.
     """
 
@@ -72,6 +113,9 @@ class History:
         self.records: list[str] = []
         self.evidence: dict[str, str] = {}
         self.decisions: list[Entry] = []
+        self.failures: deque[FailedProposal] = deque(maxlen=FAILURES)
+        self.spent = Spending()
+        self.spent_by: dict[tuple[str, str], Spending] = {}
         self.trees: dict[str, str] = {}
         self.seed: str | None = None
         self.best: str | None = None
@@ -200,7 +244,20 @@ class History:
     @_apply.register
     def _(self, event: FailedProposal, entry: Entry) -> None:
         self.counts.failed_proposals += 1
+        self.failures.append(event)
         self._moved(event.move)
+
+    @_apply.register
+    def _(self, event: Spent, entry: Entry) -> None:
+        self.spent.add(event)
+        self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
+
+    @_apply.register
+    def _(self, event: TaskChanged, entry: Entry) -> None:
+        changes = {name: getattr(event, name) for name in CHANGEABLE}
+        self.started = replace(self._first_start(), **changes)
+        self._evaluations = {}
+        self.best, self.records, self.evidence = None, [], {}
 
     @_apply.register
     def _(self, event: Adopted, entry: Entry) -> None:
@@ -239,7 +296,7 @@ class History:
         self._apply_decisions()
 
     def in_force(self) -> list[Entry]:
-        """The promote and prune decisions that no other one takes back, oldest first."""
+        """The decisions that no other one takes back, undoing ones left out, oldest first."""
         undone: set[str] = set()
         standing: list[Entry] = []
         for entry in reversed(self.decisions):
@@ -253,6 +310,12 @@ class History:
                 standing.append(entry)
         return standing[::-1]
 
+    @property
+    def guidance(self) -> list[str]:
+        """What people said to all agents and did not take back, oldest first."""
+        said = [entry.event for entry in self.in_force()]
+        return [event.reason for event in said if isinstance(event, Decision) and event.kind == "guide"]
+
     def _apply_decisions(self) -> None:
         pruned, promoted = set[str](), set[str]()
         for entry in self.in_force():
@@ -261,7 +324,7 @@ class History:
             named = [commit for commit in decision.candidates if commit in self.phylogeny]
             if decision.kind == "promote":
                 promoted.update(named)
-            else:
+            elif decision.kind == "prune":
                 pruned |= self.phylogeny.descendants(*named) if decision.subtree else set(named)
         changed = pruned != self.pruned
         self.pruned, self.promoted = pruned, promoted

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import time
 import traceback
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
@@ -13,24 +11,27 @@ from dataclasses import asdict
 from typing import Protocol
 
 from evogit.agents import Agent, NoUsableChangeError
-from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.attention import Attention
 from evogit.breeding import Bred, Breeder
 from evogit.budget import Budget
 from evogit.config import Task
 from evogit.core import (
     Adopted,
-    Duplicate,
+    Decision,
     Entry,
     EvoGitError,
     FailedProposal,
-    Proposed,
     Stopped,
     StopReason,
 )
 from evogit.evaluator import Evaluator
 from evogit.history import History
+from evogit.llm import ModelError, SpendingLimitError
+from evogit.population import Models, no_models, populate
 from evogit.projections import Projections
-from evogit.repository import Packer, Repository, clean_title
+from evogit.proposals import Proposals
+from evogit.purse import Purse
+from evogit.repository import Packer, Repository
 from evogit.selection import Move, Selector
 from evogit.selection.elitist import Elitist
 from evogit.settings import Settings
@@ -59,8 +60,9 @@ class Observer(Protocol):
 class Run:
     """One engine at work on a run. `evolve` returns when a limit is reached or `stop` was called.
 
-    Library users can give `agents` (default: mutators), a `selector` (default: elitist) and an `executor` that is
-    ready (default: the task's evaluator in sandboxes on this machine).
+    `models` finds the models that the settings' agents ask, and `secrets` are redacted from all that is written.
+    Library users can give `agents` (default: those of the settings), a `selector` (default: elitist) and an
+    `executor` that is ready (default: the task's evaluator in sandboxes on this machine).
     """
 
     def __init__(
@@ -71,21 +73,27 @@ class Run:
         settings: Settings,
         observer: Observer | None = None,
         *,
+        models: Models = no_models,
+        secrets: Sequence[str] = (),
         agents: Sequence[Agent] = (),
         selector: Selector | None = None,
         executor: Executor | None = None,
     ) -> None:
         self.repository, self.task, self.settings = repository, task, settings
         self.history = History(name)
+        self._engine = ""
         self._observer: Observer | None = None  # what happened before is no news
-        self.journal = repository.journal(name, self._take)
+        self.journal = repository.journal(name, self._take, secrets)
         self._observer = observer
-        self._agents, self._selector, self._executor = agents, selector or Elitist(), executor
+        self._agents, self._models = agents, models
+        self._selector, self._executor = selector or Elitist(), executor
         self._projections = Projections(repository, self.history)
-        self._breeder = Breeder(repository, task, self.history.phylogeny)
+        self._breeder = Breeder(repository, task, self.history, secrets=secrets)
+        self._doing: dict[str, str] = {}
         self._asked: tuple[StopReason, str] | None = None
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
-        self._engine: str
+        self._proposals: Proposals
+        self._purse: Purse
         self._judge: Judge
         self._budget: Budget
         self._turns: Turns
@@ -104,7 +112,7 @@ class Run:
         async with AsyncExitStack() as stack:
             start = self._enter(stack)
             executor = self._executor or await self._evaluator(stack)
-            agents = self._agents or self._mutators(stack)
+            agents = self._agents or populate(stack, self.settings.population, self._models)
             self._judge = Judge(self.repository, self.journal, self.history, self.task, executor, self._engine)
             names = start.begin(executor, len(agents), joined=self.settings.join)
             try:
@@ -133,7 +141,7 @@ class Run:
             history=self.history,
             task=self.task,
             engine=self._engine,
-            settings=asdict(settings),
+            settings={**asdict(settings), "agents": settings.agents},
             split=settings.split,
             deterministic=settings.deterministic,
         )
@@ -144,10 +152,6 @@ class Run:
     async def _evaluator(self, stack: AsyncExitStack) -> Executor:
         evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
         return await stack.enter_async_context(evaluator)
-
-    def _mutators(self, stack: AsyncExitStack) -> list[Agent]:
-        pool = stack.enter_context(mutator_pool(min(self.settings.agents, os.cpu_count() or 1)))
-        return [Mutator(pool) for _ in range(self.settings.agents)]
 
     async def _finish_what_was_left(self, start: Start, names: Sequence[str]) -> None:
         """Judge what dead engines left, let their agents adopt what they had not come to, and rebuild the refs."""
@@ -174,11 +178,28 @@ class Run:
             proposals=settings.proposals,
             target=settings.target,
         )
+        self._purse = Purse(
+            journal=self.journal,
+            history=self.history,
+            engine=self._engine,
+            dollars=settings.dollars,
+            tokens=settings.tokens,
+        )
+        self._proposals = Proposals(
+            repository=self.repository,
+            journal=self.journal,
+            history=self.history,
+            engine=self._engine,
+            deterministic=settings.deterministic,
+            full=self._budget.full,
+        )
+        attention = Attention(self.journal, self._projections, self._judge, lambda: self._asked is not None)
         alarm = asyncio.get_running_loop().call_later((settings.minutes or 0) * 60, self.stop, "minutes")
         if settings.minutes is None:
             alarm.cancel()
         try:
-            await together(self._live(lane, *pair) for lane, pair in enumerate(zip(names, agents, strict=True)))
+            lives = [self._live(lane, *pair) for lane, pair in enumerate(zip(names, agents, strict=True))]
+            await together([attention.attend(), *lives])
         finally:
             alarm.cancel()
 
@@ -214,7 +235,7 @@ class Run:
 
     def _over(self) -> bool:
         """Whether the run is over. What ends it for one agent ends it for all, even if a result changes the reason."""
-        if reached := self._budget.over():
+        if reached := self._budget.over() or self._purse.empty():
             self.stop(reached)
         return self._asked is not None
 
@@ -224,7 +245,7 @@ class Run:
         move = self._selector.next_move(self.history, name, rng)
         bred = await self._breed(number, name, agent, move, rng)
         async with self._turns.proposing(number):
-            child = self._propose(number, name, bred)
+            child = self._proposals.propose(number, name, bred)
             self._budget.proposed()
         verdict = await self._judged(name, child)
         async with self._turns.applying(number):
@@ -241,9 +262,17 @@ class Run:
     ) -> Bred | FailedProposal:
         self._show(name, "merging" if move.operator == "merge" else "thinking")
         reason, evidence = "", ""
+        account = self._purse.account(name, number)
+        others = [f"{other}: {doing}" for other, doing in self._doing.items() if doing and other != name]
         try:
-            return await self._breeder.breed(agent, move, rng)
+            bred = await self._breeder.breed(agent, move, rng, number=number, account=account, others=others)
+            if gone := [parent[:7] for parent in bred.parents if parent in self.history.pruned]:
+                raise NoUsableChangeError(f"its parent {gone[0]} was pruned meanwhile", bred.evidence)
+            return bred
         except NoUsableChangeError as error:
+            reason = str(error)
+            evidence = self.journal.keep(error.evidence) if error.evidence else ""
+        except (ModelError, SpendingLimitError) as error:
             reason = str(error)
         except EvoGitError:
             raise
@@ -253,49 +282,6 @@ class Run:
         return FailedProposal(
             engine=self._engine, move=number, agent=name, parents=move.parents, reason=reason, evidence=evidence
         )
-
-    def _propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
-        """Make a new tree a candidate and journal it; anything else is journalled as what it is."""
-        if isinstance(bred, FailedProposal):
-            self.journal.append(bred)
-            return None
-        known = self.history.trees
-        if bred.tree not in known and self._commit(number, name, bred):
-            return self.history.trees[bred.tree]
-        if bred.tree in known:
-            self.journal.append(Duplicate(engine=self._engine, move=number, agent=name, first=known[bred.tree]))
-        return None
-
-    def _commit(self, number: int, name: str, bred: Bred) -> bool:
-        """Commit a candidate and journal it, unless another engine was faster or used up the budget."""
-        commit = self.repository.commit(
-            bred.tree,
-            bred.parents,
-            author=name,
-            time=self._time(number),
-            title=bred.title,
-            trailers={"Agent": name, "Operator": bred.operator, "Strategy": bred.strategy},
-        )
-        self.journal.keep({}, commit)
-        proposed = Proposed(
-            engine=self._engine,
-            move=number,
-            candidate=commit,
-            tree=bred.tree,
-            parents=bred.parents,
-            agent=name,
-            operator=bred.operator,
-            strategy=bred.strategy,
-            title=clean_title(bred.title),
-        )
-        taken = self.journal.append(proposed, unless=lambda: bred.tree in self.history.trees or self._budget.full())
-        return taken is not None
-
-    def _time(self, number: int) -> int:
-        """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""
-        if not self.settings.deterministic or self.history.seed is None:
-            return int(time.time())
-        return self.repository.commit_time(self.history.seed) + number
 
     async def _judged(self, name: str, child: str | None) -> Verdict | None:
         if child is None:
@@ -312,9 +298,12 @@ class Run:
 
     def _take(self, entry: Entry) -> None:
         self.history.apply(entry)
+        if self._engine and isinstance(entry.event, Decision) and entry.event.kind == "stop":
+            self.stop("asked", f"by {entry.event.by}")
         if self._observer is not None:
             self._observer.entry(entry)
 
     def _show(self, agent: str, doing: str) -> None:
+        self._doing[agent] = doing
         if self._observer is not None:
             self._observer.activity(agent, doing)

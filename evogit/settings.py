@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import dataclass, field
 
 from evogit.core import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """Agents of one kind, as `--agent KIND[@MODEL][:N]` names them; `model` is empty for kinds that ask none."""
+
+    kind: str
+    model: str = ""
+    count: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> AgentSpec:
+        """Read `KIND[@MODEL][:N]`; only digits at the very end are N, so a model's name may hold `@` and `:`.
+
+        Raises:
+            UsageError: when it is something else.
+        """
+        match = re.fullmatch(r"([a-z][a-z-]*)(?:@(.+?))?(?::(\d+))?", text)
+        if not match or match[3] is not None and int(match[3]) == 0:
+            raise UsageError(f"expected --agent KIND[@MODEL][:N], such as editor@gpt-5:4 or mutator:2, got {text!r}")
+        return cls(match[1], match[2] or "", int(match[3] or 1))
+
+    def __str__(self) -> str:
+        return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How a run is driven. `None` means no such limit.
 
-    `evaluations` and `proposals` are totals of the run, so that a resumed run does the rest; `minutes` are this
-    engine's own.
+    `evaluations`, `proposals`, `dollars` and `tokens` are totals of the run, so that a resumed run does the rest;
+    `minutes` are this engine's own.
     """
 
-    agents: int = 4
+    population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=4),)
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     evaluations: int | None = None
     proposals: int | None = None
     minutes: float | None = None
+    dollars: float | None = None
+    tokens: int | None = None
     target: float | None = None
     split: str = "train"
     seed: int = 0
@@ -29,12 +56,17 @@ class Settings:
     join: bool = False
     sandbox: str = "auto"
 
+    @property
+    def agents(self) -> int:
+        """How many agents there are."""
+        return sum(spec.count for spec in self.population)
+
     def __post_init__(self) -> None:
-        for name in ("agents", "jobs", "evaluations", "proposals", "minutes"):
+        for name in ("agents", "jobs", "evaluations", "proposals", "minutes", "dollars", "tokens"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"expected --{name} above 0, got {value}")
-        for name in ("minutes", "target"):
+        for name in ("minutes", "dollars", "target"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise UsageError(f"expected --{name} to be a finite number, got {value}")

@@ -12,7 +12,7 @@ from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.breeding import Breeder
 from evogit.config import Task
 from evogit.core import Candidate, RepositoryError
-from evogit.phylogeny import Phylogeny
+from evogit.history import History
 from evogit.repository import Repository
 from evogit.selection import Move
 
@@ -37,8 +37,9 @@ class Nursery:
     """A repository with a seed and two children that differ from it in conflict and elsewhere."""
 
     def __init__(self, path: Path, task: Task) -> None:
-        self.repository, self.graph, self.task = Repository.create(path), Phylogeny(), task
-        self.breeder = Breeder(self.repository, task, self.graph)
+        self.repository, self.history, self.task = Repository.create(path), History("r"), task
+        self.graph = self.history.phylogeny
+        self.breeder = Breeder(self.repository, task, self.history)
         self.seed = self._add({"program.py": BASE, "secret/judge.py": b"1"}, "seed")
         self.ours = self._add({"program.py": BASE.replace(b"line 5", b"ours 5").replace(b"line 15", b"ours 15")}, "m")
         self.theirs = self._add({"program.py": BASE.replace(b"line 5", b"theirs 5").replace(b"line 1\n", b"t\n")}, "m")
@@ -104,6 +105,6 @@ async def test_a_repository_that_lacks_objects_is_no_fault_of_the_agent(nursery:
     tree = nursery.graph[nursery.seed].tree
     (nursery.repository.common / "objects" / tree[:2] / tree[2:]).unlink()
     fresh = Repository.open(nursery.repository.path)
-    breeder = Breeder(fresh, nursery.task, nursery.graph)
+    breeder = Breeder(fresh, nursery.task, nursery.history)
     with pytest.raises(RepositoryError, match="lacks it"):
         await breeder.breed(Scripted(proposal()), Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))

@@ -26,6 +26,7 @@ from evogit.core import (
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
+from evogit.settings import AgentSpec
 
 MakeTask = Callable[..., Task]
 
@@ -117,7 +118,8 @@ def test_deterministic_runs_agree_in_every_id(tmp_path: Path, tiny: MakeTask, ag
     task = tiny(evaluate=slow)
     ids = []
     for name in ("one", "two"):
-        _, history = evolve(tmp_path / name, task, evaluations=24, agents=agents, deterministic=True, seed=7)
+        population = (AgentSpec("mutator", count=agents),)
+        _, history = evolve(tmp_path / name, task, evaluations=24, population=population, deterministic=True, seed=7)
         ids.append([candidate.commit for candidate in history.phylogeny])
         assert history.counts.evaluated == 24
     assert ids[0] == ids[1]
@@ -254,7 +256,13 @@ def test_lite_takes_the_place_of_train(tmp_path: Path, tiny: MakeTask) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    alone = ({"agents": 0}, {"evaluations": -1}, {"minutes": 0}, {"minutes": math.inf}, {"target": math.nan})
+    alone = (
+        {"population": (AgentSpec("mutator", count=0),)},
+        {"evaluations": -1},
+        {"minutes": 0},
+        {"minutes": math.inf},
+        {"target": math.nan},
+    )
     for wrong in (*alone, {"deterministic": True, "minutes": 1}):
         with pytest.raises(UsageError):
             Settings(**wrong)  # type: ignore[arg-type]

@@ -3,18 +3,77 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from evogit.core import Candidate, EvoGitError
+from evogit.core import Candidate, Evaluation, EvoGitError, Metric
+from evogit.llm import Account
 
 Files = Mapping[str, bytes]
 """Path relative to the root of the tree, with forward slashes -> content."""
 
 
 class NoUsableChangeError(EvoGitError):
-    """The agent has nothing to propose this time; the message is the reason that is journalled."""
+    """The agent has nothing to propose this time; the message is the reason that is journalled.
+
+    `evidence` is what shows how it came to that, such as prompt and reply: file name -> content.
+    """
+
+    def __init__(self, reason: str, evidence: Files | None = None) -> None:
+        super().__init__(reason)
+        self.evidence = dict(evidence or {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relative:
+    """Another candidate as a brief tells of it: what it changed, and what came of it (None: not judged yet)."""
+
+    candidate: Candidate
+    evaluation: Evaluation | None
+    diff: str = ""
+    """Against its first parent, as a patch; only of those close to the brief's parent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What is known about a parent and the run, for agents that read: gathered only when one asks for it.
+
+    Attributes:
+        task: name of the task.
+        metrics: all metrics, the primary one first.
+        split: the split that candidates are judged on.
+        editable: globs of the paths that may change.
+        read: content of a path that agents may see, editable or not; raises KeyError for any other one.
+        sizes: path -> bytes, of all files that agents may see.
+        evaluation: the parent's; None while there is none.
+        feedback: case -> what the evaluator said of it; log: what it said of the whole.
+        seed_metrics, best_metrics: of the seed and of the best candidate.
+        guidance: what people said, oldest first.
+        lineage: the parent's ancestors, the seed first, the parent last.
+        siblings: what else was bred from the parent, oldest first.
+        failures: reasons of the latest proposals from this parent that were not usable.
+        others: what other agents are at, one line each.
+        inside: whether candidates are judged inside the sandbox, by code that they could tamper with.
+    """
+
+    task: str
+    metrics: tuple[Metric, ...]
+    split: str
+    editable: tuple[str, ...]
+    sizes: Mapping[str, int]
+    read: Callable[[str], bytes]
+    evaluation: Evaluation | None = None
+    feedback: Mapping[str, str] = field(default_factory=dict)
+    log: str = ""
+    seed_metrics: Mapping[str, float] = field(default_factory=dict)
+    best_metrics: Mapping[str, float] = field(default_factory=dict)
+    guidance: tuple[str, ...] = ()
+    lineage: tuple[Relative, ...] = ()
+    siblings: tuple[Relative, ...] = ()
+    failures: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +81,8 @@ class Brief:
     """What an agent is told before it proposes a change.
 
     `files` are the editable files of the parent. `donor` and `donor_files` are another good candidate, from which
-    code may be taken; both are empty when there is none.
+    code may be taken; both are empty when there is none. `background` gathers the rest, which costs a few
+    milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to.
     """
 
     goal: str
@@ -30,19 +90,28 @@ class Brief:
     files: Files
     donor: Candidate | None = None
     donor_files: Files = field(default_factory=dict)
+    background: Callable[[], Background] | None = None
+    move: int = 0
+    account: Account | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """A change to the parent's files: path -> new content, or None to delete it.
 
-    `used_donor` says that code of the donor went in, which makes it the second parent of the child.
+    `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
+    that code of the donor went in, which makes it the second parent of the child; `shown_donor` that the agent saw it.
+    `model` names the model that wrote the change; `evidence` are files that show how it came about.
     """
 
     changes: Mapping[str, bytes | None]
     title: str
     strategy: str = ""
+    modes: Mapping[str, int] = field(default_factory=dict)
     used_donor: bool = False
+    shown_donor: bool = False
+    model: str = ""
+    evidence: Files = field(default_factory=dict)
 
 
 class Agent(Protocol):

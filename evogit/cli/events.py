@@ -14,7 +14,9 @@ from evogit.core import (
     FailedProposal,
     Proposed,
     RunStarted,
+    Spent,
     Stopped,
+    TaskChanged,
 )
 
 
@@ -32,6 +34,14 @@ def event_line(view: View, event: Event) -> Text:
             return _line("duplicate", f"{event.first[:SHORT]}  {first_line(event.agent)} proposed it again")
         case FailedProposal():
             return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
+        case Spent():
+            about = (
+                f"{first_line(event.agent)}: {first_line(event.model)}, {event.prompt:,} + {event.completion:,} tokens"
+            )
+            cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
+            return _line("asked", f"{about}{cost}{f': {first_line(event.failure)}' if event.failure else ''}")
+        case TaskChanged():
+            return _line("task", f"changed by {first_line(event.by)}; what was judged before ranks nobody")
         case Adopted():
             return _line("adopted", f"{event.candidate[:SHORT]}  by {first_line(event.agent)}")
         case Decision():
@@ -39,6 +49,13 @@ def event_line(view: View, event: Event) -> Text:
             return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}")
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
+
+
+def _asked(event: Spent) -> str:
+    tokens = f"{event.prompt:,} + {event.completion:,} tokens"
+    cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
+    failure = f": {first_line(event.failure)}" if event.failure else ""
+    return f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}{cost}{failure}"
 
 
 def _evaluated(view: View, event: Evaluated) -> Text:

@@ -15,7 +15,7 @@ from evogit.cli.terminal import Terminal
 from evogit.config import find_task
 from evogit.core import UsageError
 from evogit.review import status_record
-from evogit.settings import Settings
+from evogit.settings import AgentSpec, Settings
 
 LIMITS = ("evaluations", "proposals", "minutes", "target")
 
@@ -39,7 +39,13 @@ LIMITS = ("evaluations", "proposals", "minutes", "target")
 @with_repo
 @with_terminal
 def run(
-    terminal: Terminal, repo: str | None, name: str | None, task: str | None, jobs: int | None, **chosen: object
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    task: str | None,
+    agents: int,
+    jobs: int | None,
+    **chosen: object,
 ) -> None:
     """Evolve TASK (a name or a folder); without TASK what the repository here evolves.
 
@@ -47,7 +53,9 @@ def run(
     ./evogit-TASK. The same command again goes on with it. Ctrl-C stops cleanly, a second one at once; nothing is
     lost. Without any limit it goes on until Ctrl-C, on a terminal only.
     """
-    settings = Settings(**chosen, **({"jobs": jobs} if jobs is not None else {}))  # type: ignore[arg-type]
+    if jobs is not None:
+        chosen["jobs"] = jobs
+    settings = Settings(population=(AgentSpec("mutator", count=agents),), **chosen)  # type: ignore[arg-type]
     if not terminal.live and all(chosen[limit] is None for limit in LIMITS):
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
     if task is None:

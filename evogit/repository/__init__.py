@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -125,9 +125,9 @@ class Repository:
 
     # --- one run ------------------------------------------------------------------------------------------------
 
-    def journal(self, run: str, sink: Callable[[Entry], None]) -> Journal:
-        """The journals of a run; entries that exist already are fed to `sink` at once."""
-        return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink)
+    def journal(self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = ()) -> Journal:
+        """The journals of a run; entries that exist already are fed to `sink` at once, `secrets` never written."""
+        return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink, secrets)
 
     def engines(self, run: str) -> engines.Engines:
         """Who is at work on a run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -18,16 +18,31 @@ LOOK_FOR_HOSTS_EVERY = 1.0
 """Seconds between two looks for journals of other hosts; our own is looked at every time."""
 
 
+SHORTEST_SECRET = 8
+"""Characters of a secret that is redacted; what stands for "no key" at local servers is shorter."""
+
+
 class Journal:
-    """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`."""
+    """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`.
+
+    `secrets` are redacted from all that is written. They are ASCII, without quotes, so that JSON has them as they are.
+    """
 
     def __init__(
-        self, repo: pygit2.Repository, common: Path, trees: Trees, run: str, host: str, sink: Callable[[Entry], None]
+        self,
+        repo: pygit2.Repository,
+        common: Path,
+        trees: Trees,
+        run: str,
+        host: str,
+        sink: Callable[[Entry], None],
+        secrets: Sequence[str] = (),
     ) -> None:
         self._repo, self._common, self._trees = repo, common, trees
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
         self._host, self._sink = host, sink
+        self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None}
         self._seq = 0
         self._looked = float("-inf")
@@ -87,7 +102,7 @@ class Journal:
             if unless is not None and unless():
                 return None
             last, now, seq = self._seen[self._host], int(time.time()), self._seq + 1
-            commit = self._commit(records.encode(event, seq), self._empty, [last] if last else [], now)
+            commit = self._commit(self._redacted(records.encode(event, seq)), self._empty, [last] if last else [], now)
             if refs.swap(self._repo, self._common, self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
                 entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event)
@@ -102,7 +117,7 @@ class Journal:
         """
         if isinstance(evidence, str) and evidence not in self._repo:
             evidence = {}
-        tree = evidence if isinstance(evidence, str) else self._trees.write(None, evidence)
+        tree = evidence if isinstance(evidence, str) else self._evidence(evidence)
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)
@@ -113,6 +128,17 @@ class Journal:
 
         refs.retry(attempt)
         return tree if evidence else ""
+
+    def _evidence(self, files: Mapping[str, bytes]) -> str:
+        redacted = {
+            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in files.items()
+        }
+        return self._trees.write(None, redacted if self._secrets else files)
+
+    def _redacted(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[redacted]")
+        return text
 
     @cached_property
     def _empty(self) -> str:

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from evogit.core import Decision, Evaluated, Event, Proposed, RefusedError, RepositoryError, RunStarted, Stopped
+from evogit.core import (
+    Decision,
+    Evaluated,
+    Event,
+    Proposed,
+    RefusedError,
+    RepositoryError,
+    RunStarted,
+    Stopped,
+    TaskChanged,
+)
 
 VERSION = 1
 
@@ -55,6 +65,8 @@ def _subject(event: Event) -> str:
             return f"evaluated: {event.candidate[:10]} {event.evaluation.split} {event.evaluation.status}"
         case Decision():
             return f"decision: {event.kind} by {event.by}"
+        case TaskChanged():
+            return f"task-changed: by {event.by}"
         case Stopped():
             return f"stopped: {event.reason}"
         case _:

@@ -113,6 +113,14 @@ class Trees:
             raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
         return found.data
 
+    def size(self, blob: str) -> int:
+        """Bytes of a blob, without reading it."""
+        return int(self._repo.odb.read_header(blob)[1])
+
+    def exists(self, tree: str) -> bool:
+        """Whether there is such a tree; evidence may be gone."""
+        return tree in self._repo
+
     def tar(self, tree: str, wanted: Callable[[str], bool]) -> bytes:
         """The wanted files and links as an uncompressed tar archive, the same bytes for the same tree."""
         return self._archive(entry for entry in self.entries(tree) if wanted(entry.path))

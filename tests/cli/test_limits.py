@@ -81,7 +81,7 @@ def broken(tmp_path: Path, tiny: Callable[..., Task]) -> dict[str, Evaluated]:
     task = tiny(evaluate=EVALUATE, toml=TOML, program="def value(x): return x\n")
     programs = (f"def value(x):\n if x == 2:\n  {body}\n return x\n" for body, _ in BREACHES.values())
     repository = Repository.create(tmp_path / "r")
-    settings = Settings(evaluations=1 + len(BREACHES), agents=1, jobs=1, sandbox="bubblewrap")
+    settings = Settings(evaluations=1 + len(BREACHES), jobs=1, sandbox="bubblewrap")
     asyncio.run(Run(repository, task, "limits", settings, agents=[Listed(programs)]).evolve())
     seen: list[Entry] = []
     repository.journal("limits", seen.append)

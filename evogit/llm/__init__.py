@@ -1,0 +1,111 @@
+"""Talks to language models: one question, one reply, and an account that every attempt is charged to.
+
+The only package that imports openai, and only once a real endpoint is asked. A model that cannot answer is a
+`ModelError`, one lost move of an agent; bad credentials are a `CredentialError`, which ends the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from evogit.core import EvoGitError
+
+
+class ModelError(EvoGitError):
+    """The model gave no usable reply to this question, however often it was asked; the message is journalled."""
+
+
+class CredentialError(EvoGitError):
+    """The endpoint refuses our key, or there is none: no further call can succeed."""
+
+
+class SpendingLimitError(EvoGitError):
+    """A limit on money or tokens is reached: nothing more may be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One part of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a model is asked. `move` is the number of the agent's move, `attempt` 0 for its first question in it."""
+
+    messages: tuple[Message, ...]
+    move: int = 0
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one attempt; `cached` are those of `prompt` that the endpoint had in its cache.
+
+    `estimated`: the endpoint did not say, as in a call that broke off; then it is counted from the text.
+    """
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Dollars for a million tokens: of the prompt, of its cached part, of the completion."""
+
+    prompt: float
+    cached: float
+    completion: float
+
+    def of(self, usage: Usage) -> float:
+        """Dollars for one attempt."""
+        fresh = usage.prompt - usage.cached
+        return (fresh * self.prompt + usage.cached * self.cached + usage.completion * self.completion) / 1e6
+
+    @property
+    def free(self) -> bool:
+        """Whether calls cost nothing."""
+        return self.prompt == self.cached == self.completion == 0
+
+
+class Account(Protocol):
+    """What one move may spend; the engine journals every charge."""
+
+    def check(self) -> None:
+        """Ask before every attempt.
+
+        Raises:
+            SpendingLimitError: a limit is reached.
+        """
+        ...
+
+    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+        """Tell of every attempt that was sent; `failure` says in a few words why it brought no reply."""
+        ...
+
+
+class Model(Protocol):
+    """A model behind some endpoint. `name` is what people call it, `price` None when nobody knows it."""
+
+    name: str
+    price: Price | None
+
+    async def ask(self, question: Question, account: Account) -> str:
+        """The text of the reply.
+
+        Raises:
+            CredentialError: no call can succeed.
+            ModelError: no usable reply came, whatever was tried.
+            SpendingLimitError: the account allows no attempt.
+        """
+        ...
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text has: a quarter of its UTF-8 bytes, as tokenizers of English and code come to."""
+    return -(-len(text.encode(errors="replace")) // 4)

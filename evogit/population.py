@@ -1,0 +1,48 @@
+"""The population of authors: the agents that `--agent KIND[@MODEL][:N]` names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+from evogit.agents import Agent
+from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.core import UsageError
+from evogit.llm import Model
+from evogit.settings import AgentSpec
+
+KINDS = ("mutator",)
+"""Kinds of agents that come along."""
+
+Models = Callable[[str], Model]
+"""Finds the model that a name stands for."""
+
+
+def no_models(name: str) -> Model:
+    """For runs that were given no way to reach a model.
+
+    Raises:
+        UsageError: always.
+    """
+    raise UsageError(f"expected a run with models to have {name!r}; pass `models` to Run")
+
+
+def populate(stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models) -> list[Agent]:
+    """Make the agents, which live until `stack` is left.
+
+    Raises:
+        UsageError: an agent's kind or model is not known.
+    """
+    makers = {"mutator": _mutators}
+    agents: list[Agent] = []
+    for spec in specs:
+        if spec.kind not in makers:
+            raise UsageError(f"expected an agent of a kind {', '.join(KINDS)}, got {str(spec)!r}")
+        agents += makers[spec.kind](stack, spec, models)
+    return agents
+
+
+def _mutators(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
+    pool = stack.enter_context(mutator_pool(min(spec.count, os.cpu_count() or 1)))
+    return [Mutator(pool) for _ in range(spec.count)]

@@ -1,0 +1,77 @@
+"""Makes what was bred a candidate: its commit, what shows how it came about, and the journal's entry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evogit.breeding import Bred
+from evogit.core import Duplicate, FailedProposal, Proposed
+from evogit.history import History
+from evogit.repository import Journal, Repository, clean_title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposals:
+    """The proposals of one engine. `full` says whether a limit is used up, the last time as a candidate is journalled.
+
+    In a deterministic run the times of commits are made up.
+    """
+
+    repository: Repository
+    journal: Journal
+    history: History
+    engine: str
+    deterministic: bool
+    full: Callable[[], bool]
+
+    def propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
+        """Make a new tree a candidate and journal it; anything else is journalled as what it is, and gives None."""
+        if isinstance(bred, FailedProposal):
+            self.journal.append(bred)
+            return None
+        known = self.history.trees
+        if bred.tree not in known and self._commit(number, name, bred):
+            return self.history.trees[bred.tree]
+        if bred.tree in known:
+            self.journal.append(Duplicate(engine=self.engine, move=number, agent=name, first=known[bred.tree]))
+        return None
+
+    def _commit(self, number: int, name: str, bred: Bred) -> bool:
+        """Commit a candidate and journal it, unless another engine was faster or used up the budget."""
+        commit = self.repository.commit(
+            bred.tree,
+            bred.parents,
+            author=name,
+            time=self._time(number),
+            title=bred.title,
+            trailers={
+                "Agent": name,
+                "Operator": bred.operator,
+                "Strategy": bred.strategy,
+                "Model": bred.model,
+                "Inspiration": bred.inspiration,
+            },
+        )
+        evidence = self.journal.keep(bred.evidence, commit)
+        proposed = Proposed(
+            engine=self.engine,
+            move=number,
+            candidate=commit,
+            tree=bred.tree,
+            parents=bred.parents,
+            agent=name,
+            operator=bred.operator,
+            strategy=bred.strategy,
+            title=clean_title(bred.title),
+            evidence=evidence,
+        )
+        taken = self.journal.append(proposed, unless=lambda: bred.tree in self.history.trees or self.full())
+        return taken is not None
+
+    def _time(self, number: int) -> int:
+        """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""
+        if not self.deterministic or self.history.seed is None:
+            return int(time.time())
+        return self.repository.commit_time(self.history.seed) + number

@@ -1,0 +1,70 @@
+"""The money of a run: what models were paid, journalled attempt by attempt, and hard limits on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evogit.core import Spent, StopReason
+from evogit.history import History
+from evogit.llm import Model, SpendingLimitError, Usage
+from evogit.repository import Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
+
+    A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight.
+    """
+
+    journal: Journal
+    history: History
+    engine: str
+    dollars: float | None = None
+    tokens: int | None = None
+
+    def empty(self) -> StopReason | None:
+        """The limit that is reached, None while something may be spent."""
+        spent = self.history.spent
+        if self.dollars is not None and spent.dollars >= self.dollars:
+            return "dollars"
+        return "tokens" if self.tokens is not None and spent.tokens >= self.tokens else None
+
+    def account(self, agent: str, move: int) -> MoveAccount:
+        """What one move of an agent is charged to."""
+        return MoveAccount(self, agent, move)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAccount:
+    """The `llm.Account` of one move."""
+
+    purse: Purse
+    agent: str
+    move: int
+
+    def check(self) -> None:
+        """Allow one more attempt.
+
+        Raises:
+            SpendingLimitError: a limit is reached.
+        """
+        if reached := self.purse.empty():
+            raise SpendingLimitError(f"the limit on {reached} is reached")
+
+    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+        """Journal one attempt."""
+        self.purse.journal.append(
+            Spent(
+                engine=self.purse.engine,
+                move=self.move,
+                agent=self.agent,
+                model=model.name,
+                prompt=usage.prompt,
+                cached=usage.cached,
+                completion=usage.completion,
+                dollars=model.price.of(usage) if model.price else None,
+                estimated=usage.estimated,
+                failure=failure,
+            )
+        )
