@@ -40,6 +40,9 @@ def evaluate(program, split):
         yield Case(f"x={x}", score=-abs(y - 20))
 """
 
+collect_ignore = ["projects"]
+"""Small projects of other people, as it were: their tests are for sandboxes."""
+
 TOML = """\
 name = "tiny"
 goal = "Bring value(x) to 20."

@@ -1,0 +1,1 @@
+export { dedupe, repeated } from "./dedupe.js";
