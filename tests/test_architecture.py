@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 LAYERS = (
     {"core", "content"},
-    {"config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "history", "schema", "source"},
+    {"config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "counts", "history", "schema", "source"},
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"settings"},
     {
@@ -40,6 +40,7 @@ SIDEWAYS = {
     ("command", "program"),
     ("config", "sandbox"),
     ("config", "schema"),
+    ("history", "counts"),
     ("history", "phylogeny"),
     ("evaluator_file", "command"),
     ("judge", "evaluator_file"),
