@@ -13,6 +13,7 @@ import pygit2
 
 from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, notes, refs
+from evogit.repository.branches import Branches
 from evogit.repository.faults import written
 from evogit.repository.git import git
 from evogit.repository.journal import Journal
@@ -54,6 +55,7 @@ class Repository:
         self.path = Path(repo.workdir or repo.path).resolve()
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo)
+        self.branches = Branches(repo, self.common)
         self.merger = Merger(self.common, self.trees)
 
     # --- finding ------------------------------------------------------------------------------------------------

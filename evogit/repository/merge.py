@@ -79,6 +79,15 @@ class Merger:
         changes = {path: content for path, content in changes.items() if content is not None or path in present}
         return Merged(self._trees.write(tree, changes), settled)
 
+    async def clean(self, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Merge commit `theirs` into commit `ours` as it is: the tree, and the paths in conflict (none: it is good)."""
+        self._prepare()
+        output = await self._merge_trees(ours, theirs)
+        head, _, rest = output.stdout.partition(b"\0")
+        stages = rest.partition(b"\0\0")[0] if output.code else b""
+        paths = {conflict.path for conflict in _conflicts(stages)} if stages else ()
+        return head.decode(), tuple(sorted(paths))
+
     async def _merge_trees(self, ours: str, theirs: str) -> Output:
         """What `git merge-tree` says; it writes objects, so it is run again where `written` would."""
         command = ("merge-tree", "--write-tree", "-z", "--allow-unrelated-histories", ours, theirs)

@@ -1,0 +1,116 @@
+"""A person's branches and commits: what they name, what is checked out, and refs of ours that are made or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import NotFoundError, RefusedError
+from evogit.repository import refs
+from evogit.repository.faults import written
+
+HEADS = "refs/heads/"
+
+
+class Branches:
+    """Reads a person's branches and never moves one that is checked out in any worktree."""
+
+    def __init__(self, repo: pygit2.Repository, common: Path) -> None:
+        self._repo, self._common = repo, common
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def current(self) -> str | None:
+        """The branch (a whole ref) that HEAD names, None when HEAD is a mere commit."""
+        target = self._repo.lookup_reference("HEAD").raw_target
+        return target.decode() if isinstance(target, bytes) else None
+
+    def commit(self, revision: str) -> str:
+        """The commit that a branch, tag, id or any other revision of Git's names.
+
+        Raises:
+            NotFoundError: it names none.
+        """
+        try:
+            return str(self._repo.revparse_single(revision).peel(pygit2.Commit).id)
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise NotFoundError(f"expected a commit, branch or tag of this repository, got {revision!r}") from error
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """The commit's parents in Git; none where a shallow clone ends."""
+        found = self._repo.get(commit)
+        return tuple(map(str, found.parent_ids)) if isinstance(found, pygit2.Commit) else ()
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Whether `commit` is `tip` or an ancestor of it."""
+        return tip == commit or (commit in self._repo and self._repo.descendant_of(tip, commit))
+
+    def fork(self, a: str, b: str) -> str | None:
+        """The commit at which two histories parted, None when they have nothing in common."""
+        found = self._repo.merge_base(a, b)
+        return str(found) if found else None
+
+    def checked_out(self, ref: str) -> bool:
+        """Whether some worktree has the branch checked out."""
+        branch = self._repo.branches.local.get(ref.removeprefix(HEADS)) if ref.startswith(HEADS) else None
+        return branch is not None and branch.is_checked_out()
+
+    def below(self, folder: str) -> dict[str, str]:
+        """Every ref whose name begins with `folder`, which ends in a slash, and the object it points to."""
+        found = ((name, refs.target(self._repo, name)) for name in self._repo.references if name.startswith(folder))
+        return {name: target for name, target in found if target}
+
+    def remote(self, ref: str) -> str:
+        """The name of the remote that a branch is pushed to: its own, else `origin`, else the only one or none."""
+        name = ref.removeprefix(HEADS)
+        with suppress(KeyError):
+            return str(self._repo.config[f"branch.{name}.remote"])
+        names = [remote.name or "" for remote in self._repo.remotes]
+        return names[0] if len(names) == 1 else "origin"
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def write_commit(self, tree: str, parents: tuple[str, ...], message: str) -> str:
+        """A commit by the person, as Git knows them; no ref moves.
+
+        Raises:
+            RefusedError: Git does not know the person.
+        """
+        who = self._person()
+        write = lambda: self._repo.create_commit(None, who, who, message, tree, list(parents))  # noqa: E731
+        return str(written("a commit", write))
+
+    def _person(self) -> pygit2.Signature:
+        try:
+            return self._repo.default_signature
+        except (KeyError, pygit2.GitError) as error:
+            raise RefusedError(
+                "expected Git to know who you are, as the commit is yours; "
+                "set `git config user.name NAME` and `git config user.email ADDRESS`"
+            ) from error
+
+    def remove(self, ref: str) -> bool:
+        """Delete a ref with its log and the folders that are empty then; a branch that is checked out stays (False)."""
+        if self.checked_out(ref):
+            return False
+        with suppress(KeyError):
+            self._repo.references.delete(ref)
+        for root in (self._common, self._common / "logs"):
+            _remove_empty((root / ref).parent, root / "refs")
+        return True
+
+
+def _remove_empty(folder: Path, within: Path) -> None:
+    """Remove a folder and those around it that are empty, up to what Git itself makes."""
+    with suppress(OSError):  # not empty, or not there
+        for each in _upwards(folder, within):
+            each.rmdir()
+
+
+def _upwards(folder: Path, within: Path) -> Iterator[Path]:
+    while len(folder.relative_to(within).parts) > 1:
+        yield folder
+        folder = folder.parent
