@@ -6,7 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ class Task:
     @cached_property
     def digest(self) -> str:
         """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
-        fields = [
+        values = [
             self.name,
             self.goal,
             self.editable,
@@ -112,8 +112,23 @@ class Task:
         ]
         metrics = [asdict(metric) for metric in self.metrics]
         return _digest(
-            [fields, metrics, asdict(self.limits), asdict(self.environment)], _files(self.seed) if self.seed else ()
+            [values, metrics, asdict(self.limits), asdict(self.environment)], _files(self.seed) if self.seed else ()
         )
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """What `digest` covers, each with a short digest of its own, to tell a person what changed.
+
+        Fields by name, the seed as one, the evaluator by the files and folders at its top.
+        """
+        values: dict[str, list[Any]] = {each.name: [getattr(self, each.name)] for each in fields(self)}
+        for place in ("folder", "evaluator", "seed"):
+            del values[place]
+        if self.seed:
+            values["seed"] = list(_files(self.seed))
+        for name, file in _files(self.evaluator.parent):
+            values.setdefault(f"evaluator/{name.split('/')[0]}", []).append((name, file))
+        return {name: hashlib.sha256(repr(value).encode()).hexdigest()[:12] for name, value in values.items()}
 
 
 def _files(root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:

@@ -227,6 +227,8 @@ class RunStarted:
     """Prefix of the agents' refs, ending in a slash."""
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -327,6 +329,7 @@ class TaskChanged:
     judged: Literal["outside", "inside"] = "outside"
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from evogit.phylogeny import Phylogeny
 __all__ = ["Counts", "History", "Spending"]
 
 
-CHANGEABLE = ("task_digest", "metrics", "split", "evaluator", "judged", "editable", "withheld")
+CHANGEABLE = ("task_digest", "metrics", "split", "evaluator", "judged", "editable", "withheld", "parts")
 """What a `task-changed` entry replaces of the first `run-started` one."""
 
 FAILURES = 500
@@ -46,7 +46,6 @@ class History:
         started: the first `run-started` entry's event; None before.
         engines: every `run-started` event, by engine.
         heads: agent -> id of its current individual.
-        pending: id -> its `proposed` event, for candidates that await an evaluation.
         pruned, promoted: ids under the decisions that are in force.
         records: ids that were the best when they were evaluated, oldest first.
         evidence: id -> evidence tree of its evaluation on the run's split.
@@ -64,7 +63,7 @@ class History:
         self.stopped: Stopped | None = None
         self.engines: dict[str, RunStarted] = {}
         self.heads: dict[str, str] = {}
-        self.pending: dict[str, Proposed] = {}
+        self._unjudged: dict[str, Proposed] = {}
         self.pruned: set[str] = set()
         self.promoted: set[str] = set()
         self.records: list[str] = []
@@ -79,6 +78,7 @@ class History:
         self.seq = 0
         self.moves = 0
         self._evaluations: dict[str, dict[tuple[str, int], Evaluation]] = {}
+        self._former: dict[str, Evaluation] = {}
 
     # --- questions ----------------------------------------------------------------------------------------------
 
@@ -97,9 +97,18 @@ class History:
             raise NotFoundError(f"the run {self.run!r} has not started; begin it with `evogit run`")
         return self.started
 
+    @property
+    def pending(self) -> dict[str, Proposed]:
+        """Id -> its `proposed` event, for candidates that await an evaluation; pruned ones do not."""
+        return {commit: event for commit, event in self._unjudged.items() if commit not in self.pruned}
+
     def evaluation(self, commit: str, split: str | None = None, repeat: int = 0) -> Evaluation | None:
         """The latest evaluation of a candidate on `split` (default: the run's), None while there is none."""
         return self._evaluations.get(commit, {}).get((split or self.split, repeat))
+
+    def former(self, commit: str) -> Evaluation | None:
+        """The last evaluation of a candidate under an earlier task or evaluator, which ranks it no more."""
+        return self._former.get(commit)
 
     def judged(self, commit: str, split: str | None = None, repeat: int = 0) -> bool:
         """Whether a candidate has an evaluation on `split` (default: the run's) that counts."""
@@ -121,12 +130,16 @@ class History:
     def head(self, agent: str) -> str:
         """The current individual of an agent: what it adopted last, the seed before.
 
-        A pruned one is no parent: its nearest first-parent ancestor that is not pruned stands in, at last the seed.
+        A pruned one is no parent, nor is one that a changed task has not found valid: the nearest first-parent ancestor
+        that may be one stands in, at last the seed.
         """
         commit = self.heads.get(agent) or self._seed()
-        while commit in self.pruned and self.phylogeny[commit].parents:
+        while not self._breeds(commit) and self.phylogeny[commit].parents:
             commit = self.phylogeny[commit].parents[0]
         return commit
+
+    def _breeds(self, commit: str) -> bool:
+        return commit not in self.pruned and (commit not in self._former or self.fitness(commit) is not None)
 
     def _seed(self) -> str:
         if self.seed is None:
@@ -181,7 +194,7 @@ class History:
             )
         )
         self.trees.setdefault(event.tree, event.candidate)
-        self.pending[event.candidate] = event
+        self._unjudged[event.candidate] = event
         if event.operator == "seed":
             self.seed = self.seed or event.candidate
         else:
@@ -211,10 +224,16 @@ class History:
 
     @_apply.register
     def _(self, event: TaskChanged, entry: Entry) -> None:
+        again = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
+        judged = {commit: self.evaluation(commit) for commit in self._evaluations if self.judged(commit)}
+        self._former |= {commit: evaluation for commit, evaluation in judged.items() if evaluation}
         changes = {name: getattr(event, name) for name in CHANGEABLE}
         self.started = replace(self._first_start(), **changes)
-        self._evaluations = {}
-        self.best, self.records, self.evidence = None, [], {}
+        self._evaluations, self.evidence = {}, {}
+        self.best, self.records = None, []
+        for candidate in self.phylogeny:
+            if candidate.commit in again:
+                self._unjudged.setdefault(candidate.commit, _again(candidate))
 
     @_apply.register
     def _(self, event: Adopted, entry: Entry) -> None:
@@ -223,6 +242,8 @@ class History:
     @_apply.register
     def _(self, event: Evaluated, entry: Entry) -> None:
         evaluation, commit = event.evaluation, event.candidate
+        if self._former and evaluation.evaluator != self._first_start().evaluator:
+            return  # of an engine elsewhere that does not know of the change yet
         first = not self.judged(commit, evaluation.split, evaluation.repeat)
         if not first and not evaluation.counts:
             return
@@ -232,7 +253,11 @@ class History:
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
             return
-        self.pending.pop(commit, None)
+        self._unjudged.pop(commit, None)
+        if commit in self._former:  # judged again, in any order
+            self.records = []
+            self._find_best()
+            return
         if first:
             self.counts.evaluated += 1
             self.counts.failed += not evaluation.ok
@@ -292,5 +317,21 @@ class History:
         records = self.records
         self.best, self.records = None, []
         for candidate in self.phylogeny:
-            self._consider(candidate.commit)
+            if candidate.commit in self._evaluations:
+                self._consider(candidate.commit)
         self.records = list(dict.fromkeys([*records, *self.records]))
+
+
+def _again(candidate: Candidate) -> Proposed:
+    """What lets any engine judge a candidate again that one of long ago had proposed."""
+    return Proposed(
+        engine="",
+        move=0,
+        candidate=candidate.commit,
+        tree=candidate.tree,
+        parents=candidate.parents,
+        agent=candidate.agent,
+        operator=candidate.operator,
+        strategy=candidate.strategy,
+        title=candidate.title,
+    )

@@ -41,7 +41,7 @@ class Elitist:
 
     def _parent(self, history: History, agent: str, rng: random.Random) -> str:
         draw = rng.random()
-        promoted = [candidate for candidate in sorted(history.promoted) if candidate not in history.pruned]
+        promoted = [each for each in sorted(history.promoted - history.pruned) if history.fitness(each) is not None]
         if promoted and draw < FAVOUR:
             return rng.choice(promoted)
         if draw > 1 - MIGRATE:
