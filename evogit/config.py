@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from evogit.content import content
 from evogit.core import ConfigError, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
-from evogit.schema import Gate, TaskTable, is_safe_path, matches, nearest, problem
+from evogit.schema import Command, Gate, Read, is_safe_path, matches, nearest, problem
+from evogit.tables import EvaluatorTable, TaskTable, known_keys
 
 TASK_FILE = "task.toml"
 REPOSITORY_FILE = "evogit.toml"
@@ -29,7 +30,7 @@ class Task:
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
     seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
     command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
-    candidate.
+    candidate; where a `command` judges, it is the file that names it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Task:
     splits: tuple[str, ...] = ("train",)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     evaluator: Path
+    command: Command | None = None
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -51,6 +53,19 @@ class Task:
     def primary(self) -> Metric:
         """The metric that candidates are ranked by."""
         return next(metric for metric in self.metrics if metric.primary)
+
+    @property
+    def evaluator_folder(self) -> Path:
+        """The folder of the evaluator's own files; that of a command may be absent."""
+        return self.folder / self.command.folder if self.command else self.evaluator.parent
+
+    def evaluator_files(self) -> dict[str, tuple[bytes, int]]:
+        """The evaluator's own files: path below its folder -> content and Git mode.
+
+        Raises:
+            ConfigError: when a symbolic link leads out of the folder.
+        """
+        return dict(_files(self.evaluator_folder))
 
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is judged: those before "train", none before the holdout."""
@@ -63,9 +78,17 @@ class Task:
         """Whether agents may be shown `path`."""
         return not matches(path, (*self.withheld, *self.excluded))
 
+    def is_judged(self, path: str) -> bool:
+        """Whether the sandbox that judges is given `path`; a command sees what is withheld, but cannot change it."""
+        return not matches(path, self.excluded if self.command else (*self.withheld, *self.excluded))
+
     def is_editable(self, path: str) -> bool:
-        """Whether candidates may add, change or delete `path`, relative to the root of the tree."""
-        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path)
+        """Whether candidates may add, change or delete `path`, relative to the root of the tree.
+
+        What agents are told to heed, AGENTS.md in any folder, they may change only where `editable` names that file.
+        """
+        instructions = path.rpartition("/")[2].casefold() == "agents.md" and path not in self.editable
+        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path) and not instructions
 
     def check_seed(self, paths: Iterable[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.
@@ -95,8 +118,8 @@ class Task:
         """Identifies the way of judging: equal digests mean comparable scores (sha256, hex)."""
         metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
         gates = {split: str(gate) for split, gate in self.gates.items()}
-        entry = self.evaluator.name
-        return _digest([metrics, gates, self.splits, entry], _files(self.evaluator.parent))
+        entry = asdict(self.command) if self.command else self.evaluator.name
+        return _digest([metrics, gates, self.splits, entry], _files(self.evaluator_folder))
 
     @cached_property
     def digest(self) -> str:
@@ -126,7 +149,7 @@ class Task:
             del values[place]
         if self.seed:
             values["seed"] = list(_files(self.seed))
-        for name, file in _files(self.evaluator.parent):
+        for name, file in _files(self.evaluator_folder):
             values.setdefault(f"evaluator/{name.split('/')[0]}", []).append((name, file))
         return {name: hashlib.sha256(repr(value).encode()).hexdigest()[:12] for name, value in values.items()}
 
@@ -158,6 +181,8 @@ def load_task(folder: Path) -> Task:
     """
     task = _load(folder / TASK_FILE)
     task = replace(task, seed=task.folder / "seed")
+    if task.command:
+        task = replace(task, withheld=(*task.withheld, f"{task.command.folder}/**"))
     seed = task.seed_files()
     if not any(task.is_editable(path) for path in seed):
         raise ConfigError(f"{folder / TASK_FILE}: editable: no file of seed/ matches {', '.join(task.editable)}")
@@ -172,7 +197,7 @@ def load_repository_task(root: Path) -> Task:
         NotFoundError: when the repository has no evogit.toml.
     """
     task = _load(root / REPOSITORY_FILE)
-    own = f"{task.evaluator.parent.relative_to(task.folder).as_posix()}/**"
+    own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"
     return replace(task, withheld=(*task.withheld, own, REPOSITORY_FILE))
 
 
@@ -211,12 +236,20 @@ def _load(file: Path) -> Task:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
-        problems = [f"{file}: {problem(each['loc'], each)}" for each in error.errors()]
+        problems = [f"{file}: {problem(each['loc'], each, known_keys(each['loc'][:-1]))}" for each in error.errors()]
         raise ConfigError("\n".join(problems)) from None
-    return _task(table, folder)
+    return _task(table, file.name, folder)
 
 
-def _task(table: TaskTable, folder: Path) -> Task:
+def _command(table: EvaluatorTable) -> Command | None:
+    if table.kind != "command":
+        return None
+    reads = {metric: Read.parse(text) for metric, text in table.read.items()}
+    where = {"directory": table.directory, "folder": table.folder}
+    return Command(text=table.command, reads=reads, prepare=table.prepare, **where)
+
+
+def _task(table: TaskTable, name: str, folder: Path) -> Task:
     only = len(table.metrics) == 1
     metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
     box = table.sandbox
@@ -235,10 +268,12 @@ def _task(table: TaskTable, folder: Path) -> Task:
         goal=table.goal,
         editable=tuple(table.editable),
         withheld=tuple(table.withheld),
+        excluded=tuple(table.excluded),
         metrics=tuple(metrics),
         splits=tuple(table.evaluator.splits),
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
-        evaluator=folder / table.evaluator.file,
+        evaluator=folder / (table.evaluator.file or name),
+        command=_command(table.evaluator),
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

@@ -20,7 +20,10 @@ ROOT = Path(__file__).parent.parent
 
 LAYERS = (
     {"core", "content"},
-    {"config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "counts", "history", "schema", "source"},
+    {
+        *("config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "counts", "history", "schema"),
+        *("source", "tables"),
+    },
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"settings"},
     {
@@ -40,6 +43,8 @@ SIDEWAYS = {
     ("command", "program"),
     ("config", "sandbox"),
     ("config", "schema"),
+    ("config", "tables"),
+    ("tables", "schema"),
     ("history", "counts"),
     ("history", "phylogeny"),
     ("evaluator_file", "command"),
@@ -51,13 +56,16 @@ SIDEWAYS = {
     ("evaluator", "judge_process"),
     ("evaluator", "program"),
     ("proposals", "breeding"),
+    ("llm", "user_settings"),
     ("start", "verdicts"),
+    ("user_settings", "schema"),
     ("verdicts", "turns"),
 }
 """The only imports between parts of one layer: (importer, imported)."""
 
 OWNERS = {
     "docker": "sandbox",
+    "httpx2": "llm",
     "libcst": "source",
     "networkx": "phylogeny",
     "openai": "llm",

@@ -8,7 +8,7 @@ import pytest
 
 from evogit.config import Task, find_task, load_repository_task, load_task
 from evogit.core import ConfigError, EvoGitError, NotFoundError, UsageError
-from evogit.schema import Gate, is_safe_path, matches, seconds, size
+from evogit.schema import Gate, Read, is_safe_path, matches, seconds, size
 
 SMALLEST = """\
 name = "tiny"
@@ -103,7 +103,10 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('kind = "python"', 'kind = "command"', 'this version knows only kind = "python", got "command"'),
+        ('kind = "python"', 'kind = "judge"', "evaluator.kind: Input should be 'python' or 'command', got 'judge'"),
+        ('file = "evaluator/evaluate.py"', "", 'evaluator.file: missing; kind = "python" needs the file that defines'),
+        ('"python"', '"python"\ncommand = "make"', 'evaluator.command: kind = "python" has no such key; take it out'),
+        ('kind = "python"', 'kind = "command"', 'evaluator.file: kind = "command" has no such key; take it out'),
         ('"evaluator/evaluate.py"', '"evaluate.py"', "expected a file in a folder of its own"),
         ('"evaluator/evaluate.py"', '"evaluator/other.py"', 'there is no file "evaluator/other.py"'),
         ('"python"', '"python"\nsplits = ["smoke", "holdout"]', '"train" among them'),
@@ -127,6 +130,75 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
 )
 def test_a_mistake_is_explained(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     assert sentence in errors(tmp_path, SMALLEST.replace(old, new))
+
+
+COMMAND = """\
+name = "tiny"
+goal = "Make it bigger."
+editable = ["answer.py"]
+[metrics.score]
+direction = "maximize"
+primary = true
+[metrics.tests]
+direction = "maximize"
+[evaluator]
+kind = "command"
+command = "make bench"
+[evaluator.read]
+score = "json:a.b"
+tests = "junit:build/report.xml"
+"""
+
+
+def test_a_command_judges_by_what_is_read_of_it(tmp_path: Path) -> None:
+    task = load_task(folder(tmp_path, COMMAND))
+    command = task.command
+    assert command
+    assert (command.text, command.directory, command.folder, command.prepare) == ("make bench", "", ".evogit", "")
+    assert command.reads == {"score": Read("json", "a.b"), "tests": Read("junit", "build/report.xml")}
+    assert (task.evaluator, task.evaluator_folder) == (tmp_path / "task.toml", tmp_path / ".evogit")
+    assert task.evaluator_files() == {}
+    assert not task.is_editable(".evogit/hidden_test.py")
+    assert task.is_judged(".evogit/hidden_test.py")
+
+
+def test_all_of_a_command_counts_as_its_evaluator(tmp_path: Path) -> None:
+    def digest(old: str = "", new: str = "") -> str:
+        return load_task(folder(tmp_path, COMMAND.replace(old, new) if old else COMMAND)).evaluator_digest
+
+    changes = [("make bench", "make"), ("json:a.b", "json:a"), ('"command"', '"command"\nprepare = "make deps"')]
+    digests = {digest(), *(digest(*change) for change in changes)}
+    (tmp_path / ".evogit").mkdir()
+    (tmp_path / ".evogit" / "hidden.txt").write_text("42")
+    assert len(digests | {digest()}) == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('command = "make bench"\n', "", 'evaluator.command: missing; kind = "command" needs a shell command, such as'),
+        ('"json:a.b"', '"jason"', 'evaluator.read: score: expected one of "exit", "junit:FILE", "regex:PATTERN"'),
+        ('"json:a.b"', '"junit"', "got 'junit'"),
+        ('"json:a.b"', '"junit:../x"', 'expected "junit:FILE" with a relative path'),
+        ('"json:a.b"', '"regex:("', '"regex:(" is no regular expression: missing ), unterminated'),
+        ('"json:a.b"', '"exit:0"', "got 'exit:0'"),
+        ('tests = "junit:build/report.xml"', "", "evaluator: read.tests: missing; say how the metric is read"),
+        ('tests = "junit', 'test = "junit', 'evaluator: read.test names no metric; did you mean "tests"?'),
+        ('make bench"', 'make bench"\ndirectory = "../up"', "evaluator.directory: expected a relative path without"),
+        ('make bench"', 'make bench"\nfolder = ""', "evaluator.folder: expected a relative path without"),
+        ('make bench"', 'make bench"\nrequirements = ["pytest"]', "evaluator.requirements: kind = "),
+    ],
+)
+def test_a_mistake_about_a_command_is_explained(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    assert sentence in errors(tmp_path, COMMAND.replace(old, new))
+
+
+def test_what_is_excluded_goes_nowhere(tmp_path: Path) -> None:
+    for toml in (SMALLEST, COMMAND):
+        task = load_task(folder(tmp_path, toml.replace("[metrics", 'excluded = ["data/**"]\n[metrics', 1)))
+        assert not task.is_visible("data/big.bin")
+        assert not task.is_judged("data/big.bin")
+        assert not task.is_editable("data/big.bin")
 
 
 def test_a_glob_may_stand_for_files_that_candidates_will_add(tmp_path: Path) -> None:
