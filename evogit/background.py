@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from evogit.agents import Background, Relative
 from evogit.config import Task
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.repository import EXECUTABLE, FILE, Repository, UnfitChangeError, check_path
 
 CLOSE = 3
-"""Ancestors and siblings, the nearest ones, whose diffs are shown."""
+"""Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
 
 MOST = 12
-"""Ancestors, siblings and failures that are told of."""
+"""Ancestors, siblings, failures and candidates in the making that are told of."""
+
+TAIL = 4_000
+"""Bytes of a failed parent's output, its end."""
 
 
 def background(
-    repository: Repository, task: Task, history: History, parent: Candidate, others: Sequence[str] = ()
+    repository: Repository, task: Task, history: History, parent: Candidate, donor: Candidate | None = None
 ) -> Background:
-    """What is known about `parent`; `others` says what other agents are at, one line each."""
+    """What is known about `parent`, and what `donor` did that it does not have."""
     entries = {
         entry.path: entry
         for entry in repository.trees.entries(parent.tree)
         if entry.mode in (FILE, EXECUTABLE) and task.is_visible(entry.path)
     }
-    children = [history.phylogeny[child] for child in history.phylogeny.children(parent.commit)]
-    failures = [event.reason for event in history.failures if parent.commit in event.parents]
-    log, feedback = _evidence(repository, history, parent)
+    tell = _Teller(repository, history)
+    files = tell.evidence(parent)
+    evaluation = history.evaluation(parent.commit)
     return Background(
         task=task.name,
         metrics=tuple(sorted(task.metrics, key=lambda metric: not metric.primary)),
@@ -37,42 +41,95 @@ def background(
         editable=task.editable,
         sizes={path: repository.trees.size(entry.blob) for path, entry in entries.items()},
         read=lambda path: repository.trees.blob(entries[path].blob),
-        evaluation=history.evaluation(parent.commit),
-        feedback=feedback,
-        log=log,
-        seed_metrics=_metrics(history, history.seed),
-        best_metrics=_metrics(history, history.best),
+        refusal=_refusal(task),
+        programs=frozenset(path for path, entry in entries.items() if entry.mode == EXECUTABLE),
+        evaluation=evaluation,
+        feedback=json.loads(files.get("feedback.json", b"{}")),
+        log=files.get("log", b"").decode(errors="replace"),
+        output="" if evaluation is None or evaluation.ok else _tail(files.get("stderr", b"")),
+        seed_metrics=tell.metrics(history.seed),
+        best_metrics=tell.metrics(history.best),
         guidance=tuple(history.guidance),
-        lineage=_relatives(repository, history, history.phylogeny.lineage(parent.commit)),
-        siblings=_relatives(repository, history, children),
-        failures=tuple(dict.fromkeys(failures))[-MOST:],
-        others=tuple(others),
+        lineage=tell.relatives(history.phylogeny.lineage(parent.commit)),
+        siblings=tell.relatives([history.phylogeny[each] for each in history.phylogeny.children(parent.commit)]),
+        failures=tell.failures(parent),
+        others=tell.others(parent),
+        inspirations=tell.relatives(_steps(history, parent, donor)) if donor else (),
         inside=history.started is not None and history.started.judged == "inside",
+        templates=task.templates,
     )
 
 
-def _metrics(history: History, commit: str | None) -> dict[str, float]:
-    evaluation = history.evaluation(commit) if commit else None
-    return dict(evaluation.metrics) if evaluation else {}
+def _tail(output: bytes) -> str:
+    return output[-TAIL:].decode(errors="replace")
 
 
-def _relatives(repository: Repository, history: History, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
-    """The last of them, oldest first; the very last ones with their diffs."""
-    told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
-    return tuple(
-        Relative(
-            candidate=each,
-            evaluation=history.evaluation(each.commit),
-            diff=repository.diff(each.parents[0], each.commit) if each.commit in shown and each.parents else "",
+def _refusal(task: Task) -> Callable[[str], str]:
+    """Says why agents may not change a path; of what they may not see it says no more than of what is not there."""
+
+    def refusal(path: str) -> str:
+        try:
+            check_path(path)
+        except UnfitChangeError as error:
+            return str(error)
+        allowed = ", ".join(task.editable)
+        return "" if task.is_editable(path) else f"expected changes to {allowed} only, got {path!r}"
+
+    return refusal
+
+
+def _steps(history: History, parent: Candidate, donor: Candidate) -> list[Candidate]:
+    """The donor's first-parent lineage since it left the parent's, oldest first; empty for an ancestor."""
+    graph, steps, at = history.phylogeny, list[Candidate](), donor
+    base = graph.merge_base(parent.commit, donor.commit)
+    first = graph[base].number if base else -1
+    while at.number > first and len(steps) < MOST:
+        steps.append(at)
+        if not at.parents:
+            break
+        at = graph[at.parents[0]]
+    return steps[::-1]
+
+
+class _Teller:
+    """Looks candidates up."""
+
+    def __init__(self, repository: Repository, history: History) -> None:
+        self._repository, self._history = repository, history
+
+    def metrics(self, commit: str | None) -> dict[str, float]:
+        """Of the run's split; empty while there are none."""
+        evaluation = self._history.evaluation(commit) if commit else None
+        return dict(evaluation.metrics) if evaluation else {}
+
+    def relatives(self, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
+        """The last of them, oldest first; the very last ones with their diffs."""
+        told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
+        return tuple(
+            Relative(
+                candidate=each,
+                evaluation=self._history.evaluation(each.commit),
+                diff=self._diff(each) if each.commit in shown else "",
+            )
+            for each in told
         )
-        for each in told
-    )
 
+    def _diff(self, candidate: Candidate) -> str:
+        return self._repository.diff(candidate.parents[0], candidate.commit) if candidate.parents else ""
 
-def _evidence(repository: Repository, history: History, parent: Candidate) -> tuple[str, dict[str, str]]:
-    """What the evaluator said of the parent as a whole, and by case; nothing when the evidence is gone."""
-    tree = history.evidence.get(parent.commit, "")
-    if not tree or not repository.trees.exists(tree):
-        return "", {}
-    files = repository.trees.files(tree, lambda path: path in ("log", "feedback.json"))
-    return files.get("log", b"").decode(errors="replace"), json.loads(files.get("feedback.json", b"{}"))
+    def failures(self, parent: Candidate) -> tuple[str, ...]:
+        """Why the latest proposals from the parent were not usable, each reason once."""
+        reasons = (event.reason for event in reversed(self._history.failures) if parent.commit in event.parents)
+        return tuple(islice(dict.fromkeys(reasons), MOST))[::-1]
+
+    def others(self, parent: Candidate) -> tuple[str, ...]:
+        """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
+        waiting = [event for commit, event in self._history.pending.items() if commit != parent.commit]
+        return tuple(f"{event.agent}: {event.title}" for event in waiting[-MOST:])
+
+    def evidence(self, parent: Candidate) -> dict[str, bytes]:
+        """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
+        tree = self._history.evidence.get(parent.commit, "")
+        if not tree or not self._repository.trees.exists(tree):
+            return {}
+        return self._repository.trees.files(tree, lambda path: path in ("log", "feedback.json", "stderr"))

@@ -45,7 +45,6 @@ class Breeder:
         *,
         number: int = 0,
         account: Account | None = None,
-        others: Sequence[str] = (),
     ) -> Bred:
         """Carry out a move.
 
@@ -55,7 +54,6 @@ class Breeder:
             rng: the generator of this move.
             number: the number of the move.
             account: what the agent's calls of models are charged to.
-            others: what other agents are at, one line each.
 
         Raises:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
@@ -63,7 +61,7 @@ class Breeder:
         try:
             if move.operator == "merge":
                 return await self._merge(move, rng)
-            brief = self._brief(move, number, account, others)
+            brief = self._brief(move, number, account)
             return self._bred(brief, await agent.propose(brief, rng))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
@@ -78,10 +76,10 @@ class Breeder:
         title = f"merge {first[:7]} × {second[:7]}{_conflicts(merged, move.strategy)}"
         return Bred(tree=merged.tree, parents=move.parents, operator="merge", strategy=move.strategy, title=title)
 
-    def _brief(self, move: Move, number: int, account: Account | None, others: Sequence[str]) -> Brief:
+    def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]
         donor = self._history.phylogeny[move.donor] if move.donor else None
-        return self.brief(parent, donor, number=number, account=account, others=others)
+        return self.brief(parent, donor, number=number, account=account)
 
     def brief(
         self,
@@ -90,7 +88,6 @@ class Breeder:
         *,
         number: int = 0,
         account: Account | None = None,
-        others: Sequence[str] = (),
     ) -> Brief:
         """What an agent is told before it changes `parent`."""
         return Brief(
@@ -99,7 +96,7 @@ class Breeder:
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
-            background=lambda: background(self._repository, self._task, self._history, parent, others),
+            background=lambda: background(self._repository, self._task, self._history, parent, donor),
             move=number,
             account=account,
         )

@@ -67,6 +67,11 @@ class Task:
         """
         return dict(_files(self.evaluator_folder))
 
+    @property
+    def templates(self) -> Path:
+        """The folder of the task's own templates of briefs, which may be absent."""
+        return self.folder / "evogit-brief"
+
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is judged: those before "train", none before the holdout."""
         if split == "holdout":

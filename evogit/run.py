@@ -89,8 +89,8 @@ class Run:
         self._selector, self._executor = selector or Elitist(), executor
         self._projections = Projections(repository, self.history)
         self._breeder = Breeder(repository, task, self.history, secrets=secrets)
-        self._doing: dict[str, str] = {}
         self._asked: tuple[StopReason, str] | None = None
+        self._stopping = asyncio.Event()
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
         self._proposals: Proposals
         self._purse: Purse
@@ -101,6 +101,7 @@ class Run:
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
         """Ask for a clean stop: what is being thought and judged is finished, nothing new begins."""
         self._asked = self._asked or (reason, detail)
+        self._stopping.set()
 
     async def evolve(self) -> Stopped:
         """Evolve until a limit is reached.
@@ -163,7 +164,7 @@ class Run:
         start.settle(list(names))
         latest = {candidate.agent: candidate.commit for candidate in self.history.phylogeny}
         for name in names:
-            if name in latest and latest[name] not in self.history.pending:
+            if name in latest and self.history.judged(latest[name]):
                 self._adopt(name, latest[name])
         self._projections.follow()
 
@@ -193,7 +194,7 @@ class Run:
             deterministic=settings.deterministic,
             full=self._budget.full,
         )
-        attention = Attention(self.journal, self._projections, self._judge, lambda: self._asked is not None)
+        attention = Attention(self.journal, self._projections, self._judge, self._stopping)
         alarm = asyncio.get_running_loop().call_later((settings.minutes or 0) * 60, self.stop, "minutes")
         if settings.minutes is None:
             alarm.cancel()
@@ -263,12 +264,8 @@ class Run:
         self._show(name, "merging" if move.operator == "merge" else "thinking")
         reason, evidence = "", ""
         account = self._purse.account(name, number)
-        others = [f"{other}: {doing}" for other, doing in self._doing.items() if doing and other != name]
         try:
-            bred = await self._breeder.breed(agent, move, rng, number=number, account=account, others=others)
-            if gone := [parent[:7] for parent in bred.parents if parent in self.history.pruned]:
-                raise NoUsableChangeError(f"its parent {gone[0]} was pruned meanwhile", bred.evidence)
-            return bred
+            return await self._breeder.breed(agent, move, rng, number=number, account=account)
         except NoUsableChangeError as error:
             reason = str(error)
             evidence = self.journal.keep(error.evidence) if error.evidence else ""
@@ -304,6 +301,5 @@ class Run:
             self._observer.entry(entry)
 
     def _show(self, agent: str, doing: str) -> None:
-        self._doing[agent] = doing
         if self._observer is not None:
             self._observer.activity(agent, doing)

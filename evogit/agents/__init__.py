@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from evogit.core import Candidate, Evaluation, EvoGitError, Metric
@@ -44,17 +45,22 @@ class Background:
         metrics: all metrics, the primary one first.
         split: the split that candidates are judged on.
         editable: globs of the paths that may change.
+        refusal: why a path may not be changed, in one sentence; empty for those that may.
+        programs: paths of the executable files among those that agents may see.
         read: content of a path that agents may see, editable or not; raises KeyError for any other one.
         sizes: path -> bytes, of all files that agents may see.
         evaluation: the parent's; None while there is none.
         feedback: case -> what the evaluator said of it; log: what it said of the whole.
+        output: the end of what a parent that failed wrote to standard error.
         seed_metrics, best_metrics: of the seed and of the best candidate.
         guidance: what people said, oldest first.
         lineage: the parent's ancestors, the seed first, the parent last.
         siblings: what else was bred from the parent, oldest first.
         failures: reasons of the latest proposals from this parent that were not usable.
-        others: what other agents are at, one line each.
+        others: titles of candidates by any agent that are not judged yet, oldest first.
+        inspirations: what the donor's lineage changed since it left the parent's, oldest first.
         inside: whether candidates are judged inside the sandbox, by code that they could tamper with.
+        templates: the folder of the task's own templates of briefs, which may be absent.
     """
 
     task: str
@@ -63,9 +69,12 @@ class Background:
     editable: tuple[str, ...]
     sizes: Mapping[str, int]
     read: Callable[[str], bytes]
+    refusal: Callable[[str], str]
+    programs: frozenset[str] = frozenset()
     evaluation: Evaluation | None = None
     feedback: Mapping[str, str] = field(default_factory=dict)
     log: str = ""
+    output: str = ""
     seed_metrics: Mapping[str, float] = field(default_factory=dict)
     best_metrics: Mapping[str, float] = field(default_factory=dict)
     guidance: tuple[str, ...] = ()
@@ -73,7 +82,9 @@ class Background:
     siblings: tuple[Relative, ...] = ()
     failures: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    inspirations: tuple[Relative, ...] = ()
     inside: bool = False
+    templates: Path = Path()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
