@@ -14,7 +14,8 @@ from evogit.repository import Journal
 class Purse:
     """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
 
-    A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight.
+    A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight. An attempt is
+    journalled when it ends: an engine that is killed at once loses the account of those in flight, and of no others.
     """
 
     journal: Journal
@@ -44,11 +45,12 @@ class MoveAccount:
     move: int
 
     def check(self) -> None:
-        """Allow one more attempt.
+        """Allow one more attempt, after a look at what engines that joined have spent meanwhile.
 
         Raises:
             SpendingLimitError: a limit is reached.
         """
+        self.purse.journal.refresh()
         if reached := self.purse.empty():
             raise SpendingLimitError(f"the limit on {reached} is reached")
 

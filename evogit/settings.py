@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from evogit.core import UsageError
 
+ASKING = ("editor",)
+"""Kinds of agents that ask a model."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
@@ -29,6 +32,11 @@ class AgentSpec:
         if not match or match[3] is not None and int(match[3]) == 0:
             raise UsageError(f"expected --agent KIND[@MODEL][:N], such as editor@gpt-5:4 or mutator:2, got {text!r}")
         return cls(match[1], match[2] or "", int(match[3] or 1))
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks a model."""
+        return self.kind in ASKING
 
     def __str__(self) -> str:
         return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")
@@ -55,6 +63,8 @@ class Settings:
     deterministic: bool = False
     join: bool = False
     sandbox: str = "auto"
+    agreed: tuple[str, ...] = ()
+    """Models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to."""
 
     @property
     def agents(self) -> int:

@@ -7,13 +7,16 @@ from rich.text import Text
 from evogit.cli.compare import best_against_seed
 from evogit.cli.engine import Done
 from evogit.cli.place import Place
+from evogit.cli.spending import amount, spent_words
 from evogit.cli.status import next_steps, work
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count
 from evogit.cli.view import View, first_line
+from evogit.review import TOTALS
 
 HOW = {
     "interrupted": "interrupted; nothing is lost",
+    "asked": "stopped, as somebody asked",
     "exhausted": "200 moves in a row brought nothing new",
 }
 
@@ -21,8 +24,8 @@ HOW = {
 def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     """What was asked and spent, and how the best compares with the seed."""
     settings = done.run.settings
-    limits = ((name, getattr(settings, name)) for name in ("evaluations", "proposals", "minutes"))
-    asked = [f"{limit:,.10g} {name}" for name, limit in limits if limit]
+    limits = ((name, getattr(settings, name)) for name in (*TOTALS[::-1], "minutes"))
+    asked = [amount(name, limit) for name, limit in limits if limit]
     asked += [f"target {settings.target:g}"] if settings.target is not None else []
     view = View.of(place.history, terminal)
     dot = f" {view.glyphs.dot} "
@@ -34,6 +37,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
         ),
         Text(dot.join(work(place.history)), "dim"),
         Text(f"this time {spent}", "dim"),
+        *([Text(f"spent {dot.join(spent_words(place.history))}", "dim")] if place.history.spent.calls else []),
         Text(""),
     ]
     if place.history.best:

@@ -8,6 +8,7 @@ from rich.text import Text
 from evogit.cli.compare import best_against_seed
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
+from evogit.cli.spending import spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count
 from evogit.cli.view import View, first_line
@@ -26,7 +27,10 @@ def status(place: Place, terminal: Terminal) -> None:
         return
     view = View.of(place.history, terminal)
     lines = [_headline(view), _state(place), _work(view), Text(""), *best_against_seed(place.history), Text("")]
-    terminal.show([*lines, *_agents(view), Text(""), *next_steps(place, *_worth_trying(place.history))])
+    lines += [*_agents(view), Text("")]
+    if spending := spending_lines(view):
+        lines += [*spending, Text("")]
+    terminal.show([*lines, *next_steps(place, *_worth_trying(place.history))])
 
 
 @click.command()

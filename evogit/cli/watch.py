@@ -7,6 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Protocol
 
 from rich.console import Group
@@ -14,13 +15,14 @@ from rich.live import Live
 from rich.text import Text
 
 from evogit.cli.events import event_line
+from evogit.cli.spending import spent_words, use_text
 from evogit.cli.status import work
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.text import bar, clock, count, escape, number, percent, sparkline
 from evogit.cli.view import View, first_line
 from evogit.core import Entry, Evaluated
 from evogit.history import History
-from evogit.review import gap_closed
+from evogit.review import gap_closed, uses
 from evogit.settings import Settings
 
 INTERVAL = 0.25
@@ -200,16 +202,13 @@ class Dashboard:
         return _fact("done", Text(f" {self._view.glyphs.dot} ".join([*work(self._view.history)[:4], f"{rate:.1f}/s"])))
 
     def _budget(self, width: int) -> Text:
-        settings, counts = self._settings, self._view.history.counts
+        settings = self._settings
         minutes = (time.monotonic() - self._began) / 60
-        limits = [
-            (counts.evaluated, settings.evaluations, "evaluations"),
-            (counts.proposals, settings.proposals, "proposals"),
-        ]
-        shares = [(done / most, f"{done:,} of {most:,} {what}") for done, most, what in limits if most]
+        shares = [(use.share, use_text(use)) for use in uses(self._view.history, asdict(settings))]
         if settings.minutes is not None:
             shares.append((minutes / settings.minutes, f"{clock(60 * minutes)} of {clock(60 * settings.minutes)}"))
         until = [] if settings.target is None else [f"until {settings.target:g} is reached"]
+        until += spent_words(self._view.history)[1:]
         if not shares:
             return _fact("budget", Text(", ".join(until) or "none: until Ctrl-C", "dim"))
         share, spent = max(shares)

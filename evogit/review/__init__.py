@@ -6,14 +6,26 @@ from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_reco
 from evogit.review.lanes import Cell, lanes
 from evogit.review.runs import agents, open_run, resolve
 from evogit.review.skeleton import Edge, Row, expanded, most_telling, rows, skeleton
+from evogit.review.spending import (
+    TOTALS,
+    Use,
+    last_asking_start,
+    last_start,
+    spending_by_model,
+    spending_record,
+    used,
+    uses,
+)
 
 __all__ = [
     "SCHEMA",
+    "TOTALS",
     "Cell",
     "Edge",
     "Effect",
     "Exported",
     "Row",
+    "Use",
     "agents",
     "candidate_record",
     "decide",
@@ -23,11 +35,17 @@ __all__ = [
     "gap_closed",
     "graph_record",
     "lanes",
+    "last_asking_start",
+    "last_start",
     "most_telling",
     "open_run",
     "resolve",
     "rows",
     "skeleton",
+    "spending_by_model",
+    "spending_record",
     "standing",
     "status_record",
+    "used",
+    "uses",
 ]

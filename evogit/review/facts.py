@@ -10,6 +10,7 @@ from evogit.core import Candidate
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review.runs import agents
+from evogit.review.spending import spending_record
 
 SCHEMA = 1
 """Grows when a key of any object here changes its meaning; new keys may come at any time."""
@@ -73,6 +74,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "seed": _point(history, history.seed),
         "gap_closed": gap_closed(history, history.best),
         "agents": [_agent(history, name) for name in agents(history)],
+        "spending": spending_record(history),
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),
         "engines": repository.engines(history.run).alive(),

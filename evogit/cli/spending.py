@@ -1,0 +1,82 @@
+"""How money, tokens and limits read on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from evogit.cli.terminal import Glyphs, table
+from evogit.cli.text import bar, count, percent
+from evogit.cli.view import View, first_line
+from evogit.history import History, Spending
+from evogit.review import Use, last_start, spending_by_model, uses
+
+MOST_ROWS = 16
+"""Pairs of agent and model that are listed one by one."""
+
+BAR = 24
+"""Columns of a bar."""
+
+
+def money(dollars: float) -> str:
+    """`$1.23`; less than ten cents with two digits of its own, such as `$0.0042`."""
+    return f"${dollars:,.2f}" if dollars >= 0.1 or not dollars else f"${dollars:.2g}"
+
+
+def amount(what: str, value: float) -> str:
+    """A limit's amount in words: `$5.00`, `2,000,000 tokens`."""
+    return money(value) if what == "dollars" else f"{value:,.10g} {what}"
+
+
+def use_text(use: Use) -> str:
+    """`$1.23 of $5.00`, `7 of 20 proposals`."""
+    done = money(use.used) if use.what == "dollars" else f"{use.used:,}"
+    return f"{done} of {amount(use.what, use.most)}"
+
+
+def spent_words(history: History) -> list[str]:
+    """What models were asked and paid, in a few words; none while nobody asked any."""
+    spent = history.spent
+    if not spent.calls:
+        return []
+    words = [count(spent.calls, "call") + (f", {spent.failed:,} failed" if spent.failed else "")]
+    words.append(f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" * bool(spent.cached)))
+    return [*words, _dollars(spent)]
+
+
+def spending_lines(view: View) -> list[Text]:
+    """The bars of the limits, and who asked which model how much; empty for a run without limits and models."""
+    history, glyphs = view.history, view.glyphs
+    bars = [_bar_line(use, glyphs) for use in uses(history, last_start(history))]
+    if not history.spent.calls:
+        return bars
+    rows = [_row(who, model, spending) for who, model, spending in _spenders(history)]
+    total = Text(f" {glyphs.dot} ".join(spent_words(history)), "dim")
+    return [*bars, Text.assemble(("spent   ", "dim"), total), *table(rows, "llrrrrr")]
+
+
+def _bar_line(use: Use, glyphs: Glyphs) -> Text:
+    drawn = bar(use.share, BAR, glyphs.full, glyphs.empty)
+    return Text.assemble(("budget  ", "dim"), (drawn, "cyan"), f"  {use_text(use)}")
+
+
+def _spenders(history: History) -> Iterable[tuple[str, str, Spending]]:
+    if len(history.spent_by) <= MOST_ROWS:
+        return [(agent, model, spending) for (agent, model), spending in history.spent_by.items()]
+    models = spending_by_model(history).items()
+    return [(count(sum(name == model for _, name in history.spent_by), "agent"), model, s) for model, s in models]
+
+
+def _row(who: str, model: str, spending: Spending) -> list[Text | str]:
+    cached = percent(spending.cached / spending.prompt) if spending.prompt else "-"
+    cells = [count(spending.calls, "call"), f"{spending.failed:,} failed", f"{spending.tokens:,} tokens"]
+    return [Text(first_line(who), "dim"), first_line(model), *cells, f"{cached} cached", _dollars(spending)]
+
+
+def _dollars(spending: Spending) -> str:
+    if spending.unpriced == spending.calls:
+        return "no price known"
+    return money(spending.dollars) + (
+        f" and {count(spending.unpriced, 'call')} without a price" * bool(spending.unpriced)
+    )

@@ -1,0 +1,82 @@
+"""What a run may use and what it used: the limits of its last start, and what models were asked and paid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from evogit.history import History, Spending
+
+Limit = Literal["dollars", "tokens", "proposals", "evaluations"]
+
+TOTALS: tuple[Limit, ...] = ("dollars", "tokens", "proposals", "evaluations")
+"""Limits on the whole history of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How much of a limit is used up."""
+
+    what: Limit
+    used: float
+    most: float
+
+    @property
+    def share(self) -> float:
+        """Of one; more than one for what was exceeded by calls in flight."""
+        return self.used / self.most
+
+
+def last_start(history: History) -> Mapping[str, Any]:
+    """The settings that the run was started with last; empty before the first start."""
+    started = list(history.engines.values())
+    return started[-1].settings if started else {}
+
+
+def last_asking_start(history: History) -> Mapping[str, Any]:
+    """The settings of the last start whose agents ask models; empty where there was none."""
+    settings = (started.settings for started in reversed(history.engines.values()))
+    return next((each for each in settings if any(spec["model"] for spec in each.get("population", ()))), {})
+
+
+def used(history: History, limit: Limit) -> float:
+    """How much of what a limit is on the run has used so far."""
+    spent, counts = history.spent, history.counts
+    return {
+        "dollars": spent.dollars,
+        "tokens": spent.tokens,
+        "proposals": counts.proposals,
+        "evaluations": counts.evaluated,
+    }[limit]
+
+
+def uses(history: History, settings: Mapping[str, Any]) -> list[Use]:
+    """What is used of every limit on totals that there is, the one that is nearest to its end first."""
+    limits = ((what, settings.get(what)) for what in TOTALS)
+    known = [Use(what, used(history, what), most) for what, most in limits if most is not None]
+    return sorted(known, key=lambda use: -use.share)
+
+
+def spending_by_model(history: History) -> dict[str, Spending]:
+    """What each model was asked and paid, by all agents together."""
+    models: dict[str, Spending] = {}
+    for (_, model), spending in history.spent_by.items():
+        models[model] = _joined(models.get(model, Spending()), spending)
+    return models
+
+
+def _joined(one: Spending, other: Spending) -> Spending:
+    return Spending(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(Spending)))
+
+
+def spending_record(history: History) -> dict[str, Any]:
+    """What models were asked and paid, in all and by agent and model, and the limits of the last start."""
+    settings = last_start(history)
+    by = [{"agent": agent, "model": model, **_record(each)} for (agent, model), each in history.spent_by.items()]
+    return {**_record(history.spent), "limits": {what: settings.get(what) for what in TOTALS}, "by": by}
+
+
+def _record(spending: Spending) -> dict[str, Any]:
+    names = ("calls", "failed", "prompt", "cached", "completion", "tokens", "dollars", "unpriced")
+    return {name: getattr(spending, name) for name in names}

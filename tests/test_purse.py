@@ -1,0 +1,124 @@
+"""Money is limited before every call, counted after every attempt, and remembered by the run."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.config import Task
+from evogit.core import Evaluation, Evidence, Stopped
+from evogit.history import History
+from evogit.llm import Account, Model, ModelError, Price, Question, Usage
+from evogit.purse import Purse
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+
+CALL = Usage(prompt=800, cached=300, completion=200)
+
+
+@dataclass
+class Priced:
+    """A model that answers after a moment, at ten dollars for a million tokens of any kind: a cent for a call."""
+
+    name: str = "priced"
+    price: Price | None = Price(prompt=10, cached=10, completion=10)
+    fails: bool = False
+
+    async def ask(self, question: Question, account: Account) -> str:
+        account.check()
+        await asyncio.sleep(0.002)
+        account.charge(self, CALL, "it broke off" if self.fails else "")
+        if self.fails:
+            raise ModelError("the reply broke off")
+        return "babble"
+
+
+class Asker:
+    """Asks, and writes the number of its move into the program, or nothing for `usable` false."""
+
+    kind = "asker"
+
+    def __init__(self, model: Model, usable: bool = True) -> None:
+        self._model, self._usable = model, usable
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        assert brief.account
+        reply = await self._model.ask(Question(messages=(), move=brief.move), brief.account)
+        if not self._usable:
+            raise NoUsableChangeError(f"cannot read {reply!r}")
+        text = brief.files["program.py"] + b"# %d\n" % brief.move
+        return Proposal(changes={"program.py": text}, title="a note")
+
+
+class Halves:
+    """Judges at once."""
+
+    digest, provider, image = "0" * 64, "none", "0" * 64
+    judged: Any = "outside"
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        return tree
+
+    async def evaluate(self, tree: str, files: Any, *, split: str, repeat: int = 0) -> Any:
+        return Evaluation(status="ok", metrics={"score": 1.0}, split=split, key=tree), Evidence()
+
+
+def evolve(path: Path, task: Task, *agents: Asker, **settings: Any) -> tuple[Stopped, History]:
+    repository = Repository.open(path) if path.exists() else Repository.create(path)
+    run = Run(repository, task, "r", Settings(**settings), agents=agents, executor=Halves())
+    return asyncio.run(run.evolve()), run.history
+
+
+def test_dollars_are_exceeded_by_calls_in_flight_at_most_and_hold_on_resume(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    path, task = tmp_path / "r", tiny()
+    crew = [Asker(Priced()) for _ in range(3)]
+    stopped, history = evolve(path, task, *crew, dollars=0.1)
+    assert stopped.reason == "dollars"
+    assert 0.1 <= history.spent.dollars < 0.1 + 3 * 0.01
+    assert history.spent.calls == round(history.spent.dollars / 0.01)
+    again, history_again = evolve(path, task, *crew, dollars=0.1)
+    assert (again.reason, history_again.spent) == ("dollars", history.spent), "the purse is the run's, not the engine's"
+    _, more = evolve(path, task, *crew, dollars=0.15)
+    assert 0.15 <= more.spent.dollars < 0.15 + 3 * 0.01
+
+
+def test_failed_calls_count_and_are_told_apart(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    stopped, history = evolve(tmp_path / "r", tiny(), Asker(Priced(fails=True)), tokens=4000)
+    assert (stopped.reason, history.spent.calls, history.spent.failed) == ("tokens", 4, 4)
+    assert (history.spent.tokens, history.spent.cached) == (4000, 1200)
+    assert {event.reason for event in history.failures} == {"the reply broke off"}
+
+
+def test_babble_stops_at_the_proposals(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    stopped, history = evolve(tmp_path / "r", tiny(), Asker(Priced(), usable=False), proposals=3)
+    assert (stopped.reason, history.counts.failed_proposals, history.spent.calls) == ("proposals", 3, 3)
+
+
+def test_calls_without_a_price_count_tokens_alone(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    stopped, history = evolve(tmp_path / "r", tiny(), Asker(Priced(price=None)), tokens=2500)
+    assert (stopped.reason, history.spent.unpriced, history.spent.dollars) == ("tokens", 3, 0)
+    assert history.spent_by.keys() == {("a1", "priced")}
+
+
+def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    repository = Repository.create(tmp_path / "r")
+    histories = [History("r"), History("r")]
+    purses = [
+        Purse(journal=repository.journal("r", history.apply), history=history, engine=str(i), tokens=1500)
+        for i, history in enumerate(histories)
+    ]
+    one, other = (purse.account("a1", 1) for purse in purses)
+    for _ in range(2):
+        one.check()
+        one.charge(Priced(), CALL)
+    with pytest.raises(Exception, match="the limit on tokens is reached"):
+        other.check()
