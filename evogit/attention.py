@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from contextlib import suppress
 
 from evogit.projections import Projections
 from evogit.repository import Journal
@@ -14,15 +14,19 @@ LOOK_EVERY = 0.3
 
 
 class Attention:
-    """Looks at the repository again and again, also while all agents think or wait."""
+    """Looks at the repository again and again, also while all agents think or wait; `over` ends it."""
 
-    def __init__(self, journal: Journal, projections: Projections, judge: Judge, over: Callable[[], bool]) -> None:
+    def __init__(self, journal: Journal, projections: Projections, judge: Judge, over: asyncio.Event) -> None:
         self._journal, self._projections, self._judge, self._over = journal, projections, judge, over
 
     async def attend(self) -> None:
         """Until the run is over: take in what people journalled, show it, and judge what waits for anybody."""
-        while not self._over():
-            self._journal.refresh()
-            self._projections.follow()
-            await self._judge.take_over()
-            await asyncio.sleep(LOOK_EVERY)
+        async with asyncio.TaskGroup() as judging:
+            while not self._over.is_set():
+                self._journal.refresh()
+                self._projections.follow()
+                self._judge.give_up_pruned()
+                judging.create_task(self._judge.take_over())  # which may take long, and people must not wait for it
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_EVERY):
+                        await self._over.wait()

@@ -32,14 +32,29 @@ class Proposals:
             self.journal.append(bred)
             return None
         known = self.history.trees
-        if bred.tree not in known and self._commit(number, name, bred):
+        if bred.tree not in known and not self._pruned(bred) and self._commit(number, name, bred):
             return self.history.trees[bred.tree]
-        if bred.tree in known:
+        if gone := self._pruned(bred):
+            self.journal.append(self._too_late(number, name, bred, gone))
+        elif bred.tree in known:
             self.journal.append(Duplicate(engine=self.engine, move=number, agent=name, first=known[bred.tree]))
         return None
 
+    def _pruned(self, bred: Bred) -> list[str]:
+        return [parent for parent in bred.parents if parent in self.history.pruned]
+
+    def _too_late(self, number: int, name: str, bred: Bred, gone: list[str]) -> FailedProposal:
+        return FailedProposal(
+            engine=self.engine,
+            move=number,
+            agent=name,
+            parents=bred.parents,
+            reason=f"its parent {gone[0][:7]} was pruned meanwhile",
+            evidence=self.journal.keep(bred.evidence) if bred.evidence else "",
+        )
+
     def _commit(self, number: int, name: str, bred: Bred) -> bool:
-        """Commit a candidate and journal it, unless another engine was faster or used up the budget."""
+        """Commit a candidate and journal it, unless others were faster, used up the budget or pruned a parent."""
         commit = self.repository.commit(
             bred.tree,
             bred.parents,
@@ -67,8 +82,12 @@ class Proposals:
             title=clean_title(bred.title),
             evidence=evidence,
         )
-        taken = self.journal.append(proposed, unless=lambda: bred.tree in self.history.trees or self.full())
+        taken = self.journal.append(proposed, unless=lambda: self._settled(bred))
         return taken is not None
+
+    def _settled(self, bred: Bred) -> bool:
+        """Whether nothing can come of it any more, by what others did up to this moment."""
+        return bred.tree in self.history.trees or bool(self._pruned(bred)) or self.full()
 
     def _time(self, number: int) -> int:
         """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""

@@ -18,7 +18,10 @@ async def together(lives: Iterable[Coroutine[Any, Any, None]]) -> None:
             for life in lives:
                 group.create_task(life)
     except ExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        error: Exception = errors
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
 
 
 class Turns(Protocol):

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from evogit.config import Task
 from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError, RepositoryError
@@ -60,6 +60,8 @@ class Judge:
         self._task, self._evaluator, self._engine = task, evaluator, engine
         self._faults = 0
         self._taken: set[str] = set()
+        self._judging: dict[str, asyncio.Task[Verdict]] = {}
+        self._given_up: set[str] = set()
         self._seed: asyncio.Task[Base] | None = None
         self._known = self._verdicts_of_other_runs()
 
@@ -79,13 +81,33 @@ class Judge:
                     continue
         return known
 
-    async def judge(self, commit: str, split: str | None = None) -> Verdict:
-        """Judge a candidate on `split` (default: the run's); an error of the evaluator is journalled and tried again.
+    async def judge(self, commit: str, split: str | None = None) -> Verdict | None:
+        """Judge a candidate on `split` (default: the run's); None when a person prunes it before there is a verdict.
+
+        An error of the evaluator is journalled and tried again.
 
         Raises:
             EvaluatorError: the evaluator failed three times in a row.
         """
-        split = split or self._history.split
+        judging = asyncio.create_task(self._judge(commit, split or self._history.split))
+        self._judging[commit] = judging
+        try:
+            return await judging
+        except asyncio.CancelledError:
+            if cast(asyncio.Task[None], asyncio.current_task()).cancelling():
+                raise
+            return None
+        finally:
+            self._judging.pop(commit, None)
+
+    def give_up_pruned(self) -> None:
+        """Let what people pruned meanwhile free its slot, or the place in the queue; it comes back by an undo."""
+        for commit in self._judging.keys() & self._history.pruned:
+            self._given_up.add(commit)
+            self._taken.discard(commit)
+            self._judging[commit].cancel()
+
+    async def _judge(self, commit: str, split: str) -> Verdict:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
         if known := self._known.get(self._evaluator.key(tree, split, base=files.base.id if files.base else "")):
@@ -115,17 +137,20 @@ class Judge:
 
     async def finish(self, commit: str, split: str | None = None) -> None:
         """Judge and journal a candidate that nobody else is busy with."""
-        self.record(commit, await self.judge(commit, split))
+        if verdict := await self.judge(commit, split):
+            self.record(commit, verdict)
 
     async def take_over(self) -> None:
-        """Judge what engines that are gone left, and the seed if it is ours."""
+        """Judge what engines that are gone left, what is no longer pruned, and the seed if it is ours."""
         left = [commit for commit in self._left() if commit not in self._taken]
         self._taken.update(left)
+        self._given_up.difference_update(left)
         await together(self.finish(commit) for commit in left)
 
     def _left(self) -> list[str]:
         pending, me = self._history.pending, self._engine
-        left = [commit for commit, event in pending.items() if event.engine == me and event.operator == "seed"]
+        mine = [commit for commit, event in pending.items() if event.engine == me]
+        left = [commit for commit in mine if pending[commit].operator == "seed" or commit in self._given_up]
         if any(event.engine != me for event in pending.values()):
             alive = {me, *self._repository.engines(self._history.run).alive()}
             left += [commit for commit, event in pending.items() if event.engine not in alive]

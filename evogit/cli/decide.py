@@ -1,4 +1,4 @@
-"""`evogit promote`, `prune`, `undo`, `decisions`: what people decide about the graph."""
+"""`evogit promote`, `prune`, `guide`, `undo`, `decisions`: what people decide about the graph."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from evogit.core import Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
 from evogit.repository import clean
 from evogit.review import SCHEMA, Effect, decide, effect, resolve, standing
+from evogit.review.landing import follow_undo
 
 Command = Callable[..., Any]
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
@@ -53,6 +54,26 @@ def prune(place: Place, terminal: Terminal, rev: str, subtree: bool, reason: str
 
 
 @click.command()
+@click.argument("text", required=False)
+@asks
+@with_run
+@with_terminal
+def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run: bool) -> None:
+    """Say TEXT to all agents, in every later brief. Several add up; without TEXT: what is in force."""
+    if text is not None:
+        act = Decision(kind="guide", by=place.repository.user, reason=clean(text))
+        _act(place, terminal, act, yes, dry_run)
+        return
+    said = [entry for entry in place.history.in_force() if _kind(entry) == "guide"]
+    if terminal.json:
+        for entry in said:
+            terminal.data(_record(entry, True))
+        return
+    none = Text("no guidance yet; give some with `evogit guide TEXT`", "dim")
+    terminal.show(table([_row(entry, True) for entry in said], "lrlll") or [none])
+
+
+@click.command()
 @click.argument("decision", required=False)
 @click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision.")
 @asks
@@ -66,6 +87,8 @@ def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, ye
     found = _find(place.history, decision)
     act = Decision(kind="undo", by=place.repository.user, reason=clean(reason), undoes=found.id)
     _act(place, terminal, act, yes, dry_run)
+    if not dry_run and (followed := follow_undo(place.repository, place.history, found.id)):
+        terminal.note(followed)
 
 
 @click.command()
@@ -105,14 +128,19 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
         terminal.note("nothing was changed", "dim")
         return
     if not yes:
-        _ask(terminal)
+        confirm(terminal)
     entry = decide(place.history, place.journal, decision)
     if terminal.json:
         terminal.data({**_record(entry, True), **_changes(change)})
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
 
 
-def _ask(terminal: Terminal) -> None:
+def confirm(terminal: Terminal) -> None:
+    """Ask whether to do what was shown.
+
+    Raises:
+        RefusedError: the answer is no, or nobody is there to give one.
+    """
     if not terminal.interactive:
         raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")
     if not click.confirm("Do it?", err=True):
@@ -123,9 +151,13 @@ def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
     if decision.kind == "undo":
         entry = next(entry for entry in view.history.decisions if entry.id == decision.undoes)
         yield Text("undo  ", "bold").append_text(_what(entry.event))
+    elif decision.kind == "guide":
+        yield Text("guide  ", "bold").append(first_line(decision.reason))
     else:
         candidate = view.history.phylogeny[decision.candidates[0]]
         yield Text(f"{decision.kind}  ", "bold").append_text(view.line(candidate, score=True))
+    if decision.kind == "guide":
+        yield Text("  joins every later brief, beside what people said before")
     moves = [
         (change.pruned, "no parent any more"),
         (change.restored, "may be parents again"),
@@ -145,9 +177,10 @@ def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
 def _find(history: History, prefix: str | None) -> Entry:
     """The decision that is meant: by the beginning of its id, else the last one in force that is no undo."""
     if prefix is None:
-        if not history.in_force():
+        undoable = [entry for entry in history.in_force() if _kind(entry) != "stop"]
+        if not undoable:
             raise NotFoundError("there is no decision to undo; see `evogit decisions`")
-        return history.in_force()[-1]
+        return undoable[-1]
     found = [entry for entry in history.decisions if len(prefix) >= 4 and entry.id.startswith(prefix.lower())]
     if len(found) != 1:
         raise NotFoundError(
@@ -185,8 +218,13 @@ def _row(entry: Entry, in_force: bool) -> list[Text]:
     return [Text(entry.id[:SHORT], "cyan"), *cells, reason]
 
 
+def _kind(entry: Entry) -> str:
+    assert isinstance(entry.event, Decision)
+    return entry.event.kind
+
+
 def _what(decision: Any) -> Text:
     if decision.kind == "undo":
         return Text(f"undo {decision.undoes[:SHORT]}")
     names = " ".join(commit[:SHORT] for commit in decision.candidates)
-    return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}")
+    return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}".rstrip())

@@ -79,6 +79,10 @@ def _obstacle(history: History, decision: Decision) -> str:
     """Why the decision cannot be made, in one sentence; empty when it can."""
     if decision.kind == "undo":
         return _undo_obstacle(history, decision.undoes)
+    if decision.kind == "guide":
+        return "" if decision.reason else "expected a text that guides the agents, got none but blanks"
+    if decision.kind in ("stop", "land"):  # what they need is looked at by who makes them
+        return ""
     commit = decision.candidates[0]
     short = commit[:7]
     if commit not in history.phylogeny:
@@ -102,8 +106,10 @@ def _promote_obstacle(history: History, commit: str, short: str) -> str:
 
 
 def _undo_obstacle(history: History, undoes: str) -> str:
-    if any(entry.id == undoes for entry in standing(history)):
-        return ""
+    found = next((entry for entry in standing(history) if entry.id == undoes), None)
+    if found is not None:
+        stop = isinstance(found.event, Decision) and found.event.kind == "stop"
+        return "a stop cannot be undone; go on with `evogit run`" if stop else ""
     if any(entry.id == undoes for entry in history.decisions):
         return f"the decision {undoes[:7]} was undone already; see `evogit decisions`"
     return f"expected a decision of the run {history.run}, got {undoes[:7]!r}; see `evogit decisions`"

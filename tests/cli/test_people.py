@@ -1,0 +1,138 @@
+"""People beside a running engine: guide, prune, stop, and what an engine tells them."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evogit.core import Decision, Entry, Proposed
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review import open_run
+
+from ..conftest import EVALUATE, write_task
+from .conftest import EVOGIT, Cli, Small, environment
+
+SLOW = EVALUATE.replace("    for x", "    time.sleep(0.1)\n    for x")
+
+
+def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
+    assert "no guidance yet" in cli("-C", "repo", "guide").out
+    first = cli("-C", "repo", "guide", "keep it in one file", "-y")
+    assert "joins every later brief" in first.err
+    said = cli("-C", "repo", "guide", "look at\x1b[2J the inner loop", "-y", "--json").json
+    assert (said["kind"], said["reason"], said["candidates"]) == ("guide", "look at [2J the inner loop", [])
+    history, _ = open_run(Repository.open(small.folder))
+    assert history.guidance == ["keep it in one file", "look at [2J the inner loop"]
+    assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance
+    assert "guide  keep it in one file" in cli("-C", "repo", "guide", "keep it in one file", "--dry-run").err
+    assert cli("-C", "repo", "undo", "-y").code == 0
+    assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance[:1]
+    assert "keep it in one file" in cli("-C", "repo", "decisions").out
+
+
+def test_guidance_needs_words_and_somebody_to_ask(cli: Cli, small: Small) -> None:
+    for words, code, sentence in ((["  ", "-y"], 4, "none but blanks"), (["be quick"], 4, "add --yes")):
+        done = cli("-C", "repo", "guide", *words)
+        assert done.code == code
+        assert sentence in done.err
+
+
+def test_stop_needs_an_engine_and_cannot_be_undone(cli: Cli, small: Small) -> None:
+    done = cli("-C", "repo", "stop")
+    assert done.code == 4
+    assert "no engine" in done.err
+    repository = Repository.open(small.folder)
+    history, journal = open_run(repository)
+    with repository.engines("toy").enter(join=False):
+        entry = journal.append(Decision(kind="stop", by="Ada"))
+    assert entry
+    assert "cannot be undone" in cli("-C", "repo", "undo", entry.id, "-y").err
+    assert "no decision to undo" in cli("-C", "repo", "undo", "-y").err
+    assert "stop" in cli("-C", "repo", "decisions").out
+
+
+# --- a real engine -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `evogit run` on a small task whose evaluations take a tenth of a second; killed at the end if it runs."""
+    started: list[subprocess.Popen[str]] = []
+    write_task(tmp_path / "task", evaluate=SLOW)
+
+    def start(*options: str) -> subprocess.Popen[str]:
+        started.append(
+            subprocess.Popen(
+                [EVOGIT, "run", "task", "--evaluations", "100000", "--sandbox", "none", *options],
+                cwd=tmp_path,
+                env=environment(tmp_path),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+class Eyes:
+    """Reads the journal of the run beside its engine."""
+
+    def __init__(self, folder: Path) -> None:
+        until = time.monotonic() + 30
+        while not (folder / ".git").exists() or not Repository.open(folder).runs():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        self.entries: list[Entry] = []
+        self.history = History("tiny")
+        self.repository = Repository.open(folder)
+        self._journal = self.repository.journal("tiny", self._take)
+
+    def _take(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.history.apply(entry)
+
+    def wait(self, seen: Callable[[History], bool], seconds: float = 30) -> float:
+        began = time.monotonic()
+        while not seen(self.history):
+            assert time.monotonic() < began + seconds
+            time.sleep(0.02)
+            self._journal.refresh()
+        return time.monotonic() - began
+
+
+@pytest.mark.slow
+def test_an_engine_takes_in_a_prune_and_a_stop_within_a_second(
+    engine: Callable[..., subprocess.Popen[str]], cli: Cli, tmp_path: Path
+) -> None:
+    running = engine("--json")
+    eyes = Eyes(tmp_path / "evogit-tiny")
+    eyes.wait(lambda history: history.best not in (None, history.seed) and history.counts.evaluated > 5)
+    pruned = cli("-C", "evogit-tiny", "prune", "best", "-m", "cheats", "-y", "--json").json
+    (gone,) = pruned["candidates"]
+    eyes.wait(lambda history: gone in history.pruned)
+    branch = "refs/heads/evogit/tiny/best"
+    took = eyes.wait(lambda history: eyes.repository.target(branch) == history.best)
+    assert took < 1.0
+    proposed = eyes.history.counts.proposed
+    eyes.wait(lambda history: history.counts.proposed > proposed + 20)
+    decided = next(entry.seq for entry in eyes.entries if entry.id == pruned["decision"])
+    later = [entry.event for entry in eyes.entries if entry.seq > decided and isinstance(entry.event, Proposed)]
+    assert len(later) >= 20
+    assert not [event for event in later if gone in event.parents]
+    assert eyes.repository.target(branch) != gone
+    done = cli("-C", "evogit-tiny", "stop", "--wait", "--json")
+    assert (done.code, done.json["at_work"], len(done.json["asked"])) == (0, [], 1)
+    out, err = running.communicate(timeout=20)
+    assert running.returncode == 0, err
+    assert '"stopped_because": "asked"' in out
