@@ -28,6 +28,10 @@ class Place:
         several = f" --name {self.history.run}" if len(self.repository.runs()) > 1 else ""
         return f"{_program()} {_from_here(self.repository)}{command}{several}"
 
+    def git(self, command: str) -> str:
+        """A command line of plain Git's on this repository from where the person is."""
+        return f"git {_from_here(self.repository)}{command}"
+
 
 def open_place(repo: str | None, name: str | None) -> Place:
     """The run that `-C` and `--name` mean, or the one here.
@@ -63,6 +67,26 @@ def place_to_run(task: Task, repo: str | None, name: str) -> Repository:
     if here is not None and name in here.runs():
         return here
     return open_or_create(Path(f"evogit-{task.name}"))
+
+
+def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:
+    """A task that a person named, or the one here, and the run of it that is there already.
+
+    Raises:
+        NotFoundError: there is no such task or run.
+        UsageError: the run's task is neither here nor in the gallery.
+    """
+    if task is None:
+        found, run = task_here(repo, name)
+        return found, open_place(repo, run)
+    found = find_task(task)
+    run = name or found.name
+    if repo is None and found.seed is None:
+        repo = str(found.folder)
+    here = _discover(Path.cwd())
+    if repo is None and (here is None or run not in here.runs()):
+        repo = f"evogit-{found.name}"
+    return found, open_place(repo, run)
 
 
 def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:

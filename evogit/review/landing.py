@@ -1,0 +1,286 @@
+"""Brings a candidate onto a branch of a person's: what would be merged, what it is worth there, and the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evogit.config import Task
+from evogit.core import Candidate, Decision, Entry, Evaluation, RefusedError, UsageError
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.repository import Journal, Repository, clean, clean_title
+from evogit.repository.branches import HEADS
+from evogit.sandbox import Files
+from evogit.sandbox.archive import pack
+from evogit.schema import matches
+from evogit.verdicts import seed_files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """A candidate's change on top of a branch, before any commit of it exists.
+
+    `target` is the branch (a whole ref) and `tip` the commit it names; `tree` is what merging gives; `branch` is the
+    ref that is to point to the result, `replaces` what it points to now.
+    """
+
+    candidate: Candidate
+    target: str
+    tip: str
+    tip_tree: str
+    tree: str
+    paths: tuple[str, ...]
+    branch: str
+    replaces: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What was measured on one split: the target as it is, and with the candidate's change."""
+
+    split: str
+    before: Evaluation
+    after: Evaluation
+
+
+async def prepare(
+    repository: Repository, history: History, candidate: Candidate, onto: str | None, *, squash: bool
+) -> Landing:
+    """Merge the candidate's change with what moved on the target meanwhile; nothing but objects is written.
+
+    Args:
+        repository: where both are.
+        history: of the candidate's run.
+        candidate: what to land.
+        onto: the target branch's name; None for the one that HEAD names.
+        squash: as one commit, which may go to a branch that lacks the seed, too.
+
+    Raises:
+        RefusedError: it cannot be landed there; the message says why, and names the files in conflict.
+        UsageError: no target was named and HEAD names none, or it is one of EvoGit's own.
+        NotFoundError: there is no such branch.
+    """
+    target, tip = _target(repository, onto)
+    branch = f"{HEADS}evogit/{history.run}/land/{candidate.commit[:7]}"
+    if repository.branches.checked_out(branch):
+        raise RefusedError(f"{short_name(branch)} is checked out and would be replaced; switch to another branch first")
+    tree = await _merged(repository, history, candidate, tip, squash)
+    tip_tree = repository.tree_of(tip)
+    paths = repository.changed_paths(tip_tree, tree)
+    if not paths:
+        raise RefusedError(
+            f"{short_name(target)} holds all that {candidate.commit[:7]} changes already; nothing to land"
+        )
+    _check_paths(history, paths)
+    return Landing(
+        candidate=candidate,
+        target=target,
+        tip=tip,
+        tip_tree=tip_tree,
+        tree=tree,
+        paths=tuple(paths),
+        branch=branch,
+        replaces=repository.target(branch),
+    )
+
+
+async def measure(repository: Repository, task: Task, landing: Landing, provider: str) -> list[Trial]:
+    """Judge the target and the result; hidden files, and the seed to compare with, are the target's.
+
+    Raises:
+        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    """
+    base = await seed_files(repository, landing.tip_tree, task.withheld)
+    changed, removed = repository.trees.changes(
+        landing.tip_tree, landing.tree, lambda path: not matches(path, task.withheld)
+    )
+    splits = ["train", *(["holdout"] if "holdout" in task.splits else [])]
+    trials = []
+    async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+        for split in splits:
+            before, _ = await evaluator.evaluate(landing.tip_tree, Files(pack({}), (), base), split=split)
+            after, _ = await evaluator.evaluate(landing.tree, Files(changed, removed, base), split=split)
+            trials.append(Trial(split=split, before=before, after=after))
+    return trials
+
+
+def objections(task: Task, trials: Sequence[Trial]) -> list[str]:
+    """Why the result should not be merged, one sentence each; empty when it fails nowhere and is better."""
+    metric, found = task.primary, list[str]()
+    for trial in trials:
+        before, after = (each.metrics.get(metric.name) if each.ok else None for each in (trial.before, trial.after))
+        if after is None:
+            found.append(f"it fails on {trial.split} ({trial.after.status}: {trial.after.reason})")
+        elif before is not None and trial.split == "train" and not metric.better(after, before):
+            found.append(f"{metric.name} on train is no better than the target's: {after:.6g} against {before:.6g}")
+        elif before is not None and metric.better(before, after):
+            found.append(f"{metric.name} on {trial.split} is worse than the target's: {after:.6g} against {before:.6g}")
+    return found
+
+
+def land(
+    repository: Repository, journal: Journal, landing: Landing, message: str, reason: str, *, squash: bool
+) -> Entry:
+    """Write the commit (a merge, or with `squash` one commit on the target), journal it, and make the branch.
+
+    Raises:
+        RefusedError: the target moved since it was measured, the branch is checked out, or Git does not know the
+            person.
+    """
+    if repository.target(landing.target) != landing.tip:
+        raise RefusedError(f"{short_name(landing.target)} moved while this was judged; land it again")
+    parents = (landing.tip,) if squash else (landing.tip, landing.candidate.commit)
+    commit = repository.branches.write_commit(landing.tree, parents, message)
+    entry = journal.append(
+        Decision(
+            kind="land",
+            by=repository.user,
+            reason=clean(reason),
+            candidates=(landing.candidate.commit,),
+            branch=landing.branch,
+            commit=commit,
+        )
+    )
+    assert entry is not None  # it was appended unconditionally
+    if not repository.move_branch(landing.branch, commit):
+        raise RefusedError(
+            f"{short_name(landing.branch)} is checked out and stays; switch to another branch, land it again"
+        )
+    return entry
+
+
+def take_back(repository: Repository, undone: Decision) -> str:
+    """Remove the branch of a landing that was undone, unless it moved or is checked out; says what happened."""
+    branch, commit = undone.branch, undone.commit
+    if repository.target(branch) != commit:
+        return f"{short_name(branch)} was moved or removed meanwhile and is left as it is"
+    if not repository.branches.remove(branch):
+        return f"{short_name(branch)} is checked out and stays; delete it with `git branch -D` when you have left it"
+    return f"removed the branch {short_name(branch)}; what you merged of it stays merged"
+
+
+def follow_undo(repository: Repository, history: History, undoes: str) -> str:
+    """Let the branch of a landing follow when it is undone, or its undo is; says what happened, empty if nothing."""
+    decisions = {entry.id: entry.event for entry in history.decisions}
+    undone = decisions.get(undoes)
+    if isinstance(undone, Decision) and undone.kind == "land":
+        return take_back(repository, undone)
+    landing = decisions.get(undone.undoes) if isinstance(undone, Decision) and undone.kind == "undo" else None
+    if isinstance(landing, Decision) and landing.kind == "land" and repository.target(landing.branch) is None:
+        if not repository.trees.exists(landing.commit):
+            return f"the commit of {short_name(landing.branch)} was collected meanwhile; land it again"
+        repository.move_branch(landing.branch, landing.commit)
+        return f"the branch {short_name(landing.branch)} is back"
+    return ""
+
+
+# --- what a commit says -------------------------------------------------------------------------------------------
+
+
+def message(history: History, landing: Landing, trials: Sequence[Trial], reason: str, *, squash: bool) -> str:
+    """The commit's message: title, why, metrics, where it comes from."""
+    return f"{title(landing.candidate, squash=squash)}\n\n{body(history, landing, trials, reason)}"
+
+
+def title(candidate: Candidate, *, squash: bool) -> str:
+    """What the change is, as far as its author said it."""
+    what = clean_title(candidate.title)
+    return what if squash else f"Merge candidate {candidate.commit[:7]}: {what}"
+
+
+def body(history: History, landing: Landing, trials: Sequence[Trial], reason: str) -> str:
+    """Why, what was measured, and trailers that lead back to the candidate."""
+    lines = [f"{name}" for name in clean(reason).splitlines()]
+    lines += [""] if lines else []
+    for trial in trials:
+        lines += [f"{trial.split}: {line}" for line in _gains(history, trial)]
+    inside = ["The score was computed within the candidate's reach (judged: inside)."]
+    lines += inside if any(trial.after.judged == "inside" for trial in trials) else []
+    author = f"Evogit-Run: {history.run}\nEvogit-Candidate: {landing.candidate.commit}\n"
+    return "\n".join(lines).strip() + "\n\n" + author
+
+
+def _gains(history: History, trial: Trial) -> list[str]:
+    names = trial.before.metrics.keys() | trial.after.metrics.keys()
+    primary = history.metric.name
+    return [
+        f"{name} {_value(trial.before, name)} -> {_value(trial.after, name)}"
+        for name in sorted(names, key=lambda name: (name != primary, name))
+    ] or [f"{trial.before.status} -> {trial.after.status}"]
+
+
+def _value(evaluation: Evaluation, name: str) -> str:
+    return f"{evaluation.metrics[name]:.6g}" if name in evaluation.metrics else evaluation.status
+
+
+# --- the target and the merge -------------------------------------------------------------------------------------
+
+
+def _target(repository: Repository, onto: str | None) -> tuple[str, str]:
+    """The branch to land on, and its commit."""
+    branches = repository.branches
+    ref = HEADS + onto.removeprefix(HEADS) if onto else branches.current()
+    if ref is None:
+        raise UsageError("HEAD is at no branch; name the one to land on with --onto BRANCH")
+    if ref.startswith(f"{HEADS}evogit/"):
+        raise UsageError(
+            f"expected a branch of your own to land on, got {short_name(ref)}; name one with --onto BRANCH"
+        )
+    return ref, repository.target(ref) or branches.commit(ref)
+
+
+async def _merged(repository: Repository, history: History, candidate: Candidate, tip: str, squash: bool) -> str:
+    """The tree of the target with what the candidate changes since the last of its ancestors that is there."""
+    base = _common(repository, history, candidate, tip)
+    if base is None and not squash:
+        raise RefusedError(
+            f"expected a target that descends from the seed {(history.seed or '')[:7]} of the run; "
+            "land with --squash, or choose another one with --onto BRANCH"
+        )
+    base = base or history.phylogeny.lineage(candidate.commit)[0].commit
+    ours, theirs = (_throw_away(repository, commit, base) for commit in (tip, candidate.commit))
+    tree, conflicts = await repository.merger.clean(ours, theirs)
+    if conflicts:
+        raise RefusedError(
+            f"{candidate.commit[:7]} conflicts with what changed on the target meanwhile, in {', '.join(conflicts)}; "
+            "land another one, or merge it by hand: "
+            f"git switch -c land-{candidate.commit[:7]} && git merge {candidate.commit[:10]}"
+        )
+    return tree
+
+
+def _common(repository: Repository, history: History, candidate: Candidate, tip: str) -> str | None:
+    """The youngest ancestor of the candidate that the target has, merged or as one commit; None: not even the seed."""
+    contains, phylogeny = repository.branches.contains, history.phylogeny
+    decisions = [entry.event for entry in history.decisions if isinstance(entry.event, Decision)]
+    landed = [event for event in decisions if event.kind == "land" and contains(tip, event.commit)]
+    present = {commit for event in landed for commit in event.candidates}
+    if fork := repository.branches.fork(tip, candidate.commit):
+        present.add(fork)
+    known = present & phylogeny.ancestors(candidate.commit)
+    return max(known, key=lambda commit: phylogeny[commit].number, default=None)
+
+
+def _throw_away(repository: Repository, commit: str, base: str) -> str:
+    """A commit of the same tree whose only parent is `base`, so that Git merges what changed since then."""
+    if commit == base:
+        return commit
+    tree = repository.tree_of(commit)
+    return repository.commit(tree, (base,), author="land", time=0, title="to be merged", trailers={})
+
+
+def _check_paths(history: History, paths: Sequence[str]) -> None:
+    started = history.started
+    assert started is not None  # there is a candidate
+    wrong = [path for path in paths if not matches(path, started.editable) or matches(path, started.withheld)]
+    if wrong:
+        raise RefusedError(
+            f"expected changes to {', '.join(started.editable)} only, but landing would change {', '.join(wrong[:5])}"
+            f"{' and more' * (len(wrong) > 5)}; see `evogit diff seed`"
+        )
+
+
+def short_name(ref: str) -> str:
+    """A branch as people call it."""
+    return ref.removeprefix(HEADS)
