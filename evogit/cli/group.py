@@ -46,8 +46,10 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "land": Listed("land", "bring it onto your branch", "evogit land best --squash"),
         "undo": Listed("decide", "take a decision back", "evogit undo"),
         "decisions": Listed("decide", "what was decided", "evogit decisions"),
+        "rm": Listed("rm", "remove a run for good", "evogit rm circle_packing"),
     },
     "Check": {
+        "rescore": Listed("rescore", "judge again, task changed", "evogit rescore --dry-run"),
         "doctor": Listed("doctor", "whether all is in place", "evogit doctor"),
         "sandbox": Listed("sandbox", "make, try, clean sandboxes", "evogit sandbox check"),
     },

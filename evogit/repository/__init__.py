@@ -140,6 +140,11 @@ class Repository:
         for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
             refs.clear_locks(self.common, folder)
 
+    def forget_runs(self) -> None:
+        """Once no run is left: remove what is kept beside the refs, but for the mark of a repository of our own."""
+        if not self.runs():
+            engines.forget_clone(self.common)
+
     def check_room(self, run: str) -> None:
         """Refuse a run whose branches and notes Git could not hold beside what is there.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,12 +104,11 @@ class Branches:
 
 def _remove_empty(folder: Path, within: Path) -> None:
     """Remove a folder and those around it that are empty, up to what Git itself makes."""
-    with suppress(OSError):  # not empty, or not there
-        for each in _upwards(folder, within):
-            each.rmdir()
-
-
-def _upwards(folder: Path, within: Path) -> Iterator[Path]:
-    while len(folder.relative_to(within).parts) > 1:
-        yield folder
+    while folder not in (within, within / "heads"):
+        try:
+            folder.rmdir()
+        except FileNotFoundError:  # its refs were packed
+            pass
+        except OSError:  # something else is in it
+            return
         folder = folder.parent

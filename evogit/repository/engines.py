@@ -6,9 +6,10 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evogit.core import RefusedError, RepositoryError
@@ -48,11 +49,21 @@ def _name_host(file: Path) -> None:
         draft.unlink()
 
 
+def forget_clone(common: Path) -> None:
+    """Remove the clone's name and the scratch folder, unless an engine begins a run just now."""
+    with suppress(OSError):
+        (common / "evogit" / "engines").rmdir()
+        shutil.rmtree(common / "evogit" / "scratch", ignore_errors=True)
+        (common / "evogit" / "host").unlink(missing_ok=True)
+        (common / "evogit").rmdir()
+
+
 class Engines:
     """The engines of one run in this clone. A lock dies with its process, however that ends."""
 
     def __init__(self, common: Path, run: str, host: str) -> None:
         self._folder = common / "evogit" / "engines" / run
+        self._gate = self._folder.parent / f".{run}.starting"
         self._host = host
 
     @contextmanager
@@ -82,13 +93,18 @@ class Engines:
     @contextmanager
     def _starting(self) -> Iterator[None]:
         """One engine looks around at a time."""
-        gate_file = self._folder.parent / f".{self._folder.name}.starting"
         with _permitted():
             self._folder.mkdir(parents=True, exist_ok=True)
-            gate = gate_file.open("w")
+            gate = self._gate.open("w")
         with gate:
             fcntl.flock(gate, fcntl.LOCK_EX)
             yield
+
+    def forget(self) -> None:
+        """Remove the files of a run that is gone; what another engine holds stays."""
+        with suppress(OSError):
+            self._folder.rmdir()
+            self._gate.unlink()
 
     def alive(self) -> list[str]:
         """Names of the engines at work; takes no more than the right to read."""
