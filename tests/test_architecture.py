@@ -22,7 +22,7 @@ LAYERS = (
     {"core", "content"},
     {
         *("config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "counts", "history", "schema"),
-        *("source", "tables"),
+        *("project", "source", "starter", "tables"),
     },
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"settings"},
@@ -58,7 +58,9 @@ SIDEWAYS = {
     ("proposals", "breeding"),
     ("llm", "user_settings"),
     ("start", "verdicts"),
+    ("starter", "config"),
     ("user_settings", "schema"),
+    ("user_settings", "tables"),
     ("verdicts", "turns"),
 }
 """The only imports between parts of one layer: (importer, imported)."""

@@ -1,0 +1,244 @@
+"""The files that `evogit init` gives a repository: evogit.toml and the evaluator's folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from evogit.config import REPOSITORY_FILE, Task, load_repository_task
+from evogit.core import ConfigError, Direction, RefusedError
+
+FOLDER = ".evogit"
+TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|speedup|ops)(_|$)")
+"""Metrics that measure time."""
+FETCHES = re.compile(r"\b(npm|yarn|pnpm|pip|cargo|go|curl|wget|git|fetch|download|install|deps)\b")
+"""Commands that seem to need a network."""
+
+README = """\
+# The evaluator's folder
+
+EvoGit improves this repository as `evogit.toml` beside this folder says. What is here belongs to the judge:
+
+- hidden tests and fixtures: when a candidate is judged, they are laid over its files at the same paths, read-only;
+- `evaluate.py`, where the judge is Python code that works from outside of the sandbox.
+
+No agent is shown this folder and no candidate can change it. All of it is read from the working tree, committed or
+not; when a file here changes, earlier scores are not compared with new ones.
+"""
+
+EVALUATE = '''\
+"""Trusted code: runs outside of the sandbox, drives a candidate through `program`, and works the score out itself.
+
+`evogit check` tries it. No agent and no candidate sees this file, or anything else in this folder.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from evogit import Case, Invalid
+
+TESTS = {tests}
+WORK = {work}
+LIVES = 5
+{prepare}
+
+def evaluate(program, split: str, seed) -> Iterator[Case]:
+    """`program` is the candidate, `seed` the commit that the run began with: measured in turns, they share the noise."""
+    if TESTS:
+        run(program, TESTS)
+    ratios = []
+    for life in range(LIVES):
+        first, second = (program, seed) if life % 2 else (seed, program)
+        took = {{each: run(each, WORK).cpu for each in (first, second)}}  # CPU seconds, measured by the sandbox
+        ratios.append(took[seed] / max(took[program], 1e-6))
+    yield Case("work", feedback=f"ratios of CPU time: {{min(ratios):.3f}} to {{max(ratios):.3f}}", speedup=median(ratios))
+
+
+def run(program, command: str):
+    ran = program.run(["sh", "-c", command])
+    if ran.code:
+        raise Invalid(f"`{{command}}` ended with exit code {{ran.code}}", log=ran.stdout + ran.stderr)
+    return ran
+
+
+# The next step. So far a candidate that does nothing and exits with 0 would look fast. Give it inputs that it cannot
+# know, take its answers instead of its word, and check them here. For example, with a command that reads a file:
+#
+#     ran = program.run(["sh", "-c", "./main numbers.txt"], files={{"numbers.txt": b"3\\n1\\n2\\n"}})
+#     if ran.stdout.split() != ["1", "2", "3"]:
+#         raise Invalid("expected the numbers sorted", log=ran.stdout)
+#
+# or with a function of a Python module:
+#
+#     answer = program.call("package.module:function", [3, 1, 2], cpu="5s", returns=list[int]).value
+'''
+
+PREPARE = '''
+PREPARE = {prepare}
+
+
+def prepare(program) -> None:
+    """Runs once, on the seed; every candidate starts from the files that it leaves."""
+    done = program.run(["sh", "-c", PREPARE], timeout="20m")
+    assert done.code == 0, done.stdout + done.stderr
+'''
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a person decided about a repository, or let be detected.
+
+    `reads` and `directions` have an entry for each metric; `tests` and `work` are shell commands, run in `directory`
+    (empty: the root). `missing` are Debian packages that Docker would need and another sandbox has from the machine.
+    """
+
+    name: str
+    goal: str
+    editable: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+    directory: str = ""
+    tests: str = ""
+    work: str = ""
+    prepare: str = ""
+    reads: Mapping[str, str] = field(default_factory=dict)
+    directions: Mapping[str, Direction] = field(default_factory=dict)
+    primary: str = ""
+    python: bool = False
+    timeout: str = "2m"
+    memory: str = "1g"
+    packages: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What judges, in one line for the shell: tests first."""
+        return " && ".join(filter(None, [self.tests, self.work]))
+
+
+def files(choices: Choices) -> dict[str, str]:
+    """Path from the root of the repository -> text."""
+    made = {REPOSITORY_FILE: "\n".join(_toml(choices)) + "\n", f"{FOLDER}/README.md": README}
+    if choices.python:
+        made[f"{FOLDER}/evaluate.py"] = _evaluate(choices)
+    return made
+
+
+def write(root: Path, made: Mapping[str, str], *, replace: bool) -> list[str]:
+    """Write the files below `root`, none through a link; the paths of those written. A README that is there stays.
+
+    Raises:
+        ConfigError: when EvoGit itself would not accept them; nothing is written.
+        RefusedError: when one is there already, unless `replace`, or a link is in the way; nothing is written.
+    """
+    wanted = [path for path in made if path != f"{FOLDER}/README.md" or not (root / path).exists()]
+    for path in wanted:
+        if any((root / part).is_symlink() for part in (path, FOLDER)):
+            raise RefusedError(f"expected no symbolic link at {root / path} or {root / FOLDER}; remove it")
+        if (root / path).exists() and not replace:
+            raise RefusedError(f"{root / path} is there already; --force replaces it")
+    _try(made, root)
+    (root / FOLDER).mkdir(exist_ok=True)
+    for path in wanted:
+        (root / path).write_text(made[path], encoding="utf-8")
+    return wanted
+
+
+def _try(made: Mapping[str, str], root: Path) -> Task:
+    """Read the files as a run would, before they are where a run would find them."""
+    with TemporaryDirectory(prefix="evogit-init-") as folder:
+        scratch = Path(folder).resolve()
+        (scratch / FOLDER).mkdir()
+        for path, text in made.items():
+            (scratch / path).write_text(text, encoding="utf-8")
+        try:
+            return load_repository_task(scratch)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(scratch), str(root))) from None
+
+
+# --- evogit.toml --------------------------------------------------------------------------------------------------
+
+
+def _toml(choices: Choices) -> Iterator[str]:
+    yield "# What EvoGit improves in this repository, and how it judges. `evogit check` tries it out on HEAD."
+    yield f"name = {_text(choices.name)} # of the run"
+    yield f"goal = {_text(choices.goal)} # what agents are told"
+    yield f"editable = {_texts(choices.editable)} # globs of what agents may change; all else is protected"
+    if choices.withheld:
+        yield f"withheld = {_texts(choices.withheld)} # globs of what no agent is shown"
+    else:
+        yield '# withheld = ["tests/hidden/**"] # globs of what no agent is shown'
+    for metric, direction in choices.directions.items():
+        yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
+        if len(choices.directions) > 1 and metric == choices.primary:
+            yield "primary = true # candidates are ranked by this one"
+    yield from ("", *(_by_python() if choices.python else _by_command(choices)))
+    yield from ("", *_sandbox(choices))
+
+
+def _by_python() -> Iterator[str]:
+    yield "[evaluator] # trusted code that runs outside of the sandbox"
+    yield 'kind = "python"'
+    yield f'file = "{FOLDER}/evaluate.py"'
+
+
+def _by_command(choices: Choices) -> Iterator[str]:
+    yield "[evaluator] # inside the sandbox: code could forge its own score; `evogit init --python` begins a judge"
+    yield 'kind = "command" # that works from outside'
+    yield f"command = {_text(choices.command)} # must exit with 0 unless a metric reads exit or junit"
+    if choices.directory:
+        yield f"directory = {_text(choices.directory)} # where it runs"
+    if choices.prepare:
+        yield f"prepare = {_text(choices.prepare)} # once, on the seed; candidates start from what it leaves"
+    else:
+        yield '# prepare = "make deps" # once, on the seed; candidates start from what it leaves'
+    yield from ("", "[evaluator.read] # exit, junit:FILE, regex:PATTERN, json or json:KEY of the last line, cpu, wall")
+    yield from (f"{metric} = {_text(how)}" for metric, how in choices.reads.items())
+
+
+def _sandbox(choices: Choices) -> Iterator[str]:
+    yield "[sandbox] # what one candidate may use"
+    yield f"memory = {_text(choices.memory)}"
+    yield f"timeout = {_text(choices.timeout)}"
+    yield "pids = 256"
+    if choices.prepare and FETCHES.search(choices.prepare):
+        yield "network = true # for prepare alone; candidates never have one"
+    if choices.packages:
+        yield f"packages = {_texts(choices.packages)} # what the commands need"
+    if choices.missing:
+        yield "# Without Docker, commands find the programs of this machine's /usr. With Docker they need:"
+        yield f"# packages = {_texts((*choices.packages, *choices.missing))}"
+    if any(TIMES.search(metric) for metric in choices.directions) or {"cpu", "wall"} & set(choices.reads.values()):
+        yield "# exclusive = true # one candidate at a time, on a core of its own: slower, but times are steadier"
+
+
+def _texts(values: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(_text, values))}]"
+
+
+def _text(value: str) -> str:
+    """As TOML, in quotes that need no backslashes where there are such."""
+    if ("\\" in value or '"' in value) and "'" not in value and value.isprintable():
+        return f"'{value}'"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# --- evaluate.py --------------------------------------------------------------------------------------------------
+
+
+def _evaluate(choices: Choices) -> str:
+    there = f"cd {shlex.quote(choices.directory)} && " if choices.directory else ""
+    tests, work, prepare = (repr(there + each) if each else '""' for each in _commands(choices))
+    prepared = PREPARE.format(prepare=prepare) if choices.prepare else ""
+    return EVALUATE.format(tests=tests, work=work, prepare=prepared)
+
+
+def _commands(choices: Choices) -> tuple[str, str, str]:
+    """Tests, what is measured, what prepares; the tests are measured where there is nothing else."""
+    tests, work = (choices.tests, choices.work) if choices.work else ("", choices.tests)
+    return tests, work, choices.prepare
