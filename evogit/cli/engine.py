@@ -6,12 +6,15 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.terminal import Terminal, silence
-from evogit.cli.watch import Dashboard, Lines, Watch
+from evogit.cli.watch import Dashboard, Lines, Several, Watch
 from evogit.config import Task
 from evogit.core import Stopped
+from evogit.population import Models, no_models
 from evogit.repository import Repository
 from evogit.run import Run
 from evogit.settings import Settings
@@ -28,14 +31,24 @@ class Done:
 
 
 def evolve(
-    repository: Repository, task: Task, name: str, settings: Settings, terminal: Terminal, *, quiet: bool = False
+    repository: Repository,
+    task: Task,
+    name: str,
+    settings: Settings,
+    terminal: Terminal,
+    *,
+    quiet: bool = False,
+    hooks: Hooks = NO_HOOKS,
+    models: Models = no_models,
+    secrets: Sequence[str] = (),
 ) -> Done:
     """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 
-    `quiet`: without a terminal only new best candidates are told.
+    `quiet`: without a terminal only new best candidates are told. `models` and `secrets` are for the `Run`.
     """
-    watch: Watch = Dashboard(terminal, settings) if terminal.live else Lines(terminal, quiet)
-    engine = Run(repository, task, name, settings, watch)
+    shown: Watch = Dashboard(terminal, settings) if terminal.live else Lines(terminal, quiet)
+    watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
+    engine = Run(repository, task, name, settings, watch, models=models, secrets=secrets)
     watch.follow(engine.history)
     began, before = time.monotonic(), engine.history.counts.evaluated
     stopped = asyncio.run(_evolve(engine, watch))
@@ -64,7 +77,9 @@ async def _evolve(engine: Run, watch: Watch) -> Stopped:
     for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, hang_up)):
         loop.add_signal_handler(number, act)
     try:
-        return await evolving
+        stopped = await evolving
+        await watch.finish()
+        return stopped
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

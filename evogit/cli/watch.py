@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Protocol
 
@@ -55,9 +55,53 @@ class Watch(Protocol):
         """Keep the display fresh until cancelled."""
         ...
 
+    async def finish(self) -> None:
+        """The run is over: wait for what it set off."""
+        ...
+
     def close(self) -> None:
         """Leave the terminal as it was."""
         ...
+
+
+class Several:
+    """Watches as one."""
+
+    def __init__(self, watches: Sequence[Watch]) -> None:
+        self._watches = watches
+
+    def follow(self, history: History) -> None:
+        """Have each show this run."""
+        for watch in self._watches:
+            watch.follow(history)
+
+    def entry(self, entry: Entry) -> None:
+        """Tell each."""
+        for watch in self._watches:
+            watch.entry(entry)
+
+    def activity(self, agent: str, doing: str) -> None:
+        """Tell each."""
+        for watch in self._watches:
+            watch.activity(agent, doing)
+
+    def stopping(self) -> None:
+        """Tell each."""
+        for watch in self._watches:
+            watch.stopping()
+
+    async def draw(self) -> None:
+        """Have all draw at the same time."""
+        await asyncio.gather(*(watch.draw() for watch in self._watches))
+
+    async def finish(self) -> None:
+        """Wait for all."""
+        await asyncio.gather(*(watch.finish() for watch in self._watches))
+
+    def close(self) -> None:
+        """Close each."""
+        for watch in self._watches:
+            watch.close()
 
 
 class Lines:
@@ -92,6 +136,9 @@ class Lines:
 
     async def draw(self) -> None:
         """Nothing to draw: lines are written when something happens."""
+
+    async def finish(self) -> None:
+        """Nothing to wait for."""
 
     def close(self) -> None:
         """Nothing to clear."""
@@ -144,6 +191,9 @@ class Dashboard:
         while True:
             self._refresh()
             await asyncio.sleep(INTERVAL)
+
+    async def finish(self) -> None:
+        """Nothing to wait for."""
 
     def close(self) -> None:
         """Clear the display and show the cursor again."""

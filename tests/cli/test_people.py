@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Decision, Entry, Proposed
+from evogit.cli.hooks import Hooks, Log
+from evogit.cli.terminal import Terminal
+from evogit.core import Decision, Entry, Event, FailedProposal, Proposed, Stopped
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run
@@ -136,3 +140,80 @@ def test_an_engine_takes_in_a_prune_and_a_stop_within_a_second(
     out, err = running.communicate(timeout=20)
     assert running.returncode == 0, err
     assert '"stopped_because": "asked"' in out
+
+
+@pytest.mark.slow
+def test_a_run_tells_of_its_bests_and_of_what_happened(cli: Cli, script: Cli, tmp_path: Path) -> None:
+    write_task(tmp_path / "task")
+    tell = 'echo "$EVOGIT_RUN $EVOGIT_BEST $EVOGIT_SCORE $EVOGIT_GAIN $EVOGIT_REPOSITORY" >> told; cat; exit 3'
+    options = ["--evaluations", "30", "--seed", "1", "--sandbox", "none", "--exit-code", "--log", "log"]
+    done = script("run", "task", *options, "--on-best", f"{tell} >&2", "--json")
+    assert done.code == 0
+    assert "--on-best ended with 3" in done.err
+    best = done.json["best"]
+    told = [line.split(" ") for line in (tmp_path / "told").read_text().splitlines()]
+    assert [each[0] for each in told] == ["tiny"] * len(told)
+    assert told[-1][1:3] == [best["commit"], repr(best["metrics"]["score"])]
+    assert float(told[-1][3]) == best["metrics"]["score"] - done.json["seed"]["metrics"]["score"] > 0
+    assert told[-1][4] == str(tmp_path / "evogit-tiny")
+    log = (tmp_path / "log").read_text().splitlines()
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}  \w", line) for line in log)
+    assert sum("  evaluated " in line for line in log) >= 30
+    assert "  stopped    evaluations" in log[-1]
+
+
+@pytest.mark.slow
+def test_a_run_that_brought_nothing_says_so_when_asked(script: Cli, tmp_path: Path) -> None:
+    write_task(tmp_path / "task", evaluate=EVALUATE.replace("-abs(y - 20)", "0.0"))
+    options = ["--evaluations", "3", "--sandbox", "none"]
+    assert script("run", "task", *options, "--exit-code", "--log", tmp_path / "no" / "log").code == 2
+    assert script("run", "task", *options, "--exit-code", "--log", "log").code == 5
+    first = (tmp_path / "log").read_text()
+    assert script("run", "task", *options, "--log", "log").code == 0
+    assert (tmp_path / "log").read_text().startswith(first)
+
+
+class Entries:
+    """Entries as a journal would deliver them."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self, event: Event) -> Entry:
+        self.number += 1
+        return Entry(id=f"{self.number}", host="h", seq=self.number, time=0, event=event)
+
+
+def test_a_log_holds_no_secret_and_nothing_that_a_terminal_obeys(small: Small, tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", Terminal("never", json=False), ["sk-secret-key"])
+    history, _ = open_run(Repository.open(small.folder))
+    log.follow(history)
+    entry = Entries()
+    reason = "say \x1b[2J sk-secret-key\nagain"
+    log.entry(entry(FailedProposal(engine="e", move=1, agent="a1", parents=(), reason=reason)))
+    log.close()
+    text = (tmp_path / "log").read_text()
+    assert "[redacted]" in text
+    assert "sk-secret" not in text
+    assert "\x1b" not in text
+    assert text.count("\n") == 1
+
+
+async def test_the_command_for_a_new_best_runs_once_at_a_time_and_the_latest_wins(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_KEY", "sk-secret-key")
+    history, _ = open_run(Repository.open(small.folder))
+    command = f"echo begin $EVOGIT_BEST $THE_KEY >> {tmp_path}/told; sleep 0.1; echo end >> {tmp_path}/told"
+    hooks = Hooks(on_best=command)
+    (watch,) = hooks.watches(Repository.open(small.folder), Terminal("never", json=False), ["sk-secret-key"])
+    watch.follow(history)
+    entry = Entries()
+    stopped = entry(Stopped(engine="e", reason="asked"))
+    for best in (small.merge, small.left, small.right, small.step, small.seed, small.dead):
+        history.best = best
+        watch.entry(stopped)
+        await asyncio.sleep(0.01)
+    await watch.finish()
+    lines = (tmp_path / "told").read_text().splitlines()
+    assert lines == [f"begin {small.left}", "end", f"begin {small.dead}", "end"]

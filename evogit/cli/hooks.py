@@ -1,0 +1,196 @@
+"""What a person has `evogit run` do beside evolving: a command for each new best, a log, an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.events import event_line
+from evogit.cli.terminal import PLAIN, Terminal
+from evogit.cli.text import escape
+from evogit.cli.view import View
+from evogit.cli.watch import Watch
+from evogit.core import Entry, UsageError
+from evogit.history import History
+from evogit.repository import Repository
+
+NO_GAIN = 5
+"""Exit code of a run that ended without an improvement, where that was asked for."""
+
+PATIENCE = 30.0
+"""Seconds that a run which is over waits for the command of its last best."""
+
+TAIL = 300
+"""Bytes of a failed command's output that are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What was asked for with `--on-best`, `--log` and `--exit-code`."""
+
+    on_best: str | None = None
+    log: Path | None = None
+    exit_code: bool = False
+
+    def watches(self, repository: Repository, terminal: Terminal, secrets: Sequence[str]) -> list[Watch]:
+        """Those who do it, for one run in this repository; `secrets` reach neither the log nor the command.
+
+        Raises:
+            UsageError: the log cannot be written.
+        """
+        found: list[Watch] = [Log(self.log, terminal, secrets)] if self.log else []
+        if self.on_best:
+            environment = {name: value for name, value in os.environ.items() if value not in secrets}
+            found.append(OnBest(self.on_best, {**environment, "EVOGIT_REPOSITORY": str(repository.path)}, terminal))
+        return found
+
+    def end(self, history: History) -> None:
+        """Exit with 5 if that was asked for and nothing is better than the seed."""
+        improved = history.best and history.seed and history.fitter(history.best, history.seed)
+        if self.exit_code and not improved:
+            sys.exit(NO_GAIN)
+
+
+NO_HOOKS = Hooks()
+
+
+def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--on-best`, `--log` and `--exit-code`, as `hooks`."""
+
+    @click.option("--on-best", metavar="CMD", help="Run this shell command whenever another candidate is the best.")
+    @click.option(
+        "--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append what happens, in lines."
+    )
+    @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when nothing got better than the seed.")
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, on_best: str | None, log: Path | None, exit_code: bool, **rest: Any) -> Any:
+        return command(*arguments, hooks=Hooks(on_best=on_best, log=log, exit_code=exit_code), **rest)
+
+    return wrapped
+
+
+class Log:
+    """Appends one line per event to a file, whatever the terminal shows."""
+
+    def __init__(self, path: Path, terminal: Terminal, secrets: Sequence[str]) -> None:
+        self._terminal, self._secrets = terminal, secrets
+        self._view: View
+        try:
+            self._file: IO[str] | None = path.open("a", buffering=1, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise UsageError(f"expected a file to append to with --log, got {path}: {error.strerror}") from error
+
+    def follow(self, history: History) -> None:
+        """Tell of this run."""
+        self._view = View(history, PLAIN, time.time())
+
+    def entry(self, entry: Entry) -> None:
+        """Write it down."""
+        self._write(event_line(self._view, entry.event).plain, entry.time)
+
+    def activity(self, agent: str, doing: str) -> None:
+        """What agents are at is nothing that happened."""
+
+    def stopping(self) -> None:
+        """Write that down, too."""
+        self._write("stopping   what is being judged is finished first", time.time())
+
+    async def draw(self) -> None:
+        """Nothing to draw."""
+
+    async def finish(self) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, line: str, when: float) -> None:
+        for secret in self._secrets:
+            line = line.replace(secret, "[redacted]")
+        try:
+            if self._file is not None:
+                self._file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z', time.localtime(when))}  {escape(line)}\n")
+        except OSError as error:  # a full disk, say: the run is worth more than its log
+            self._file = None
+            self._terminal.note(f"the log ends here: {error.strerror}", "yellow")
+
+
+class OnBest:
+    """Runs a person's command for the best, one at a time; of several that came meanwhile only the latest."""
+
+    def __init__(self, command: str, environment: Mapping[str, str], terminal: Terminal) -> None:
+        self._command, self._environment, self._terminal = command, environment, terminal
+        self._history: History
+        self._told: str | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    def follow(self, history: History) -> None:
+        """The best of this run; the one that it has already is no news."""
+        self._history, self._told = history, history.best
+
+    def entry(self, entry: Entry) -> None:
+        """Begin to tell if the best is another one now."""
+        if self._news() and (self._running is None or self._running.done()):
+            self._running = asyncio.create_task(self._tell())
+
+    def activity(self, agent: str, doing: str) -> None:
+        """No news about the best."""
+
+    def stopping(self) -> None:
+        """No news about the best."""
+
+    async def draw(self) -> None:
+        """Nothing to draw."""
+
+    async def finish(self) -> None:
+        """Let the command for the last best end; one that takes too long goes on by itself."""
+        if self._running is not None:
+            done, _ = await asyncio.wait([self._running], timeout=PATIENCE)
+            if not done:
+                self._terminal.note(f"--on-best has not ended after {PATIENCE:g} s, and goes on", "yellow")
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _news(self) -> bool:
+        return self._history.best not in (None, self._history.seed, self._told)
+
+    async def _tell(self) -> None:
+        while self._news():
+            best = self._told = self._history.best or ""
+            with tempfile.TemporaryFile() as output:
+                process = await asyncio.create_subprocess_shell(
+                    self._command,
+                    env={**self._environment, **self._about(best)},
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+                if code := await process.wait():
+                    output.seek(max(0, os.fstat(output.fileno()).st_size - TAIL))
+                    self._complain(code, output.read().decode(errors="replace"))
+
+    def _about(self, best: str) -> dict[str, str]:
+        history, score = self._history, self._history.fitness(best)
+        seed = history.fitness(history.seed) if history.seed else None
+        gain = "" if score is None or seed is None else repr(history.metric.gain(score, seed))
+        return {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": repr(score), "EVOGIT_GAIN": gain}
+
+    def _complain(self, code: int, output: str) -> None:
+        last = escape(output.strip().splitlines()[-1]) if output.strip() else ""
+        self._terminal.note(Text(f"--on-best ended with {code}{f': {last}' if last else ''}", "yellow"))
