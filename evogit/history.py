@@ -226,14 +226,13 @@ class History:
     def _(self, event: TaskChanged, entry: Entry) -> None:
         again = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
         judged = {commit: self.evaluation(commit) for commit in self._evaluations if self.judged(commit)}
-        self._former |= {commit: evaluation for commit, evaluation in judged.items() if evaluation}
+        self._former = self._former | {commit: found for commit, found in judged.items() if found}
         changes = {name: getattr(event, name) for name in CHANGEABLE}
         self.started = replace(self._first_start(), **changes)
         self._evaluations, self.evidence = {}, {}
         self.best, self.records = None, []
-        for candidate in self.phylogeny:
-            if candidate.commit in again:
-                self._unjudged.setdefault(candidate.commit, _again(candidate))
+        waiting = {each.commit: _again(each) for each in self.phylogeny if each.commit in again}
+        self._unjudged = waiting | self._unjudged
 
     @_apply.register
     def _(self, event: Adopted, entry: Entry) -> None:

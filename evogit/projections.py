@@ -43,9 +43,11 @@ class Projections:
         """Show every evaluation as a note."""
         texts = {}
         for candidate in self._history.phylogeny:
-            evaluation = self._history.evaluation(candidate.commit)
-            if evaluation is not None:
-                texts[candidate.commit] = note(evaluation)
+            commit = candidate.commit
+            if evaluation := self._history.evaluation(commit):
+                texts[commit] = note(evaluation)
+            elif former := self._history.former(commit):
+                texts[commit] = f"before the task changed: {note(former)}"
         self._repository.write_notes(self._history.run, texts)
 
 

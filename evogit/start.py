@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,26 @@ from evogit.verdicts import Executor
 
 EPOCH = 946_684_800
 """2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
+
+
+TOLD = {"goal"}
+"""Parts of a task that agents are told and nobody is judged by; a run goes on when they change."""
+
+logger = logging.getLogger(__name__)
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Names of the parts of a task that differ; none where an old journal does not tell its parts."""
+    if not before:
+        return []
+    return [name for name in dict.fromkeys([*now, *before]) if before.get(name) != now.get(name)]
+
+
+def ways_on(task: Task, changed: Sequence[str]) -> str:
+    """What a person can do about a changed task: candidates of another seed cannot be judged again as of this one."""
+    anew = "begin a new run (--name NAME)"
+    rescore = "`evogit rescore TASK`" if task.seed else "`evogit rescore`"
+    return anew if "seed" in changed else f"judge the living again under it ({rescore}), {anew}"
 
 
 def generator(seed: int, move: int, agent: str) -> random.Random:
@@ -54,12 +75,28 @@ class Start:
         began = self.history.started
         if began is None:
             return
-        ways = "go on with a new run (--name NAME), or put it back as it was"
         if (began.evaluator, began.task_digest) != (evaluator_digest, self.task.digest):
-            what = "task" if began.evaluator == evaluator_digest else "evaluator"
-            raise RefusedError(f"the {what} changed since the run {self.history.run!r} began; {ways}")
+            self._check_change(began, evaluator_digest)
         if began.split != self.split:
-            raise RefusedError(f"this run judges on the split {began.split!r}, not {self.split!r}; {ways}")
+            raise RefusedError(
+                f"this run judges on the split {began.split!r}, not {self.split!r}; "
+                "go on with a new run (--name NAME), or name that split"
+            )
+
+    def _check_change(self, began: RunStarted, evaluator_digest: str) -> None:
+        """Refuse a changed task, unless only what agents are told changed: that judges nobody."""
+        changed = changes(began.parts, self.task.parts)
+        if changed and set(changed) <= TOLD and began.evaluator == evaluator_digest:
+            latest = list(self.history.engines.values())[-1]
+            if changes(latest.parts, self.task.parts):
+                logger.warning("the %s changed; the run goes on, as candidates are judged as before", *changed)
+            return
+        what = "task" if began.evaluator == evaluator_digest else "evaluator"
+        named = f" ({', '.join(changed)})" if changed else ""
+        raise RefusedError(
+            f"the {what} changed since the run {self.history.run!r} began{named}, and scores must not mix; "
+            f"{ways_on(self.task, changed)}, or put it back as it was"
+        )
 
     def begin(self, evaluator: Executor, agents: int, *, joined: bool) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.
@@ -94,6 +131,7 @@ class Start:
             population=began.population if began else self._population(),
             editable=self.task.editable,
             withheld=self.task.withheld,
+            parts=self.task.parts,
             settings=self.settings,
         )
 

@@ -59,14 +59,28 @@ def find_repository(repo: str | None) -> Repository:
 
 def place_to_run(task: Task, repo: str | None, name: str) -> Repository:
     """The repository that a run of `task` begins or goes on in; created when there is none yet."""
-    if repo is not None:
-        return open_or_create(Path(repo))
-    if task.seed is None:
+    if repo is None and task.seed is None:
         return Repository.discover(task.folder)
+    return open_or_create(_folder_to_run(task, repo, name))
+
+
+def run_before(task: Task, repo: str | None, name: str) -> tuple[Repository | None, History]:
+    """The repository that `place_to_run` would give and what the run did so far, but nothing is created."""
+    folder = _folder_to_run(task, repo, name)
+    repository = _discover(folder) if folder.is_dir() and any(folder.iterdir()) else None
+    if repository is None or name not in repository.runs():
+        return repository, History(name)
+    return repository, open_run(repository, name)[0]
+
+
+def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
+    """A folder in that repository, or where it is to be created."""
+    if repo is not None:
+        return Path(repo)
+    if task.seed is None:
+        return task.folder
     here = _discover(Path.cwd())
-    if here is not None and name in here.runs():
-        return here
-    return open_or_create(Path(f"evogit-{task.name}"))
+    return here.path if here is not None and name in here.runs() else Path(f"evogit-{task.name}")
 
 
 def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:

@@ -56,7 +56,15 @@ def _facts(view: View, candidate: Candidate, files: list[str]) -> list[Text]:
         facts.append(("changed", Text(", ".join(escape(path) for path in files[:6]) + more)))
     facts.append(("children", Text(f"{len(history.phylogeny.children(candidate.commit)):,}")))
     facts += [("decided", line) for line in _decided(history, candidate.commit)]
-    facts.append(("status", _status(history.evaluation(candidate.commit))))
+    evaluation, former = history.evaluation(candidate.commit), history.former(candidate.commit)
+    facts.append(
+        (
+            "status",
+            Text("not judged since the task changed", "dim") if former and not evaluation else _status(evaluation),
+        )
+    )
+    if former:
+        facts.append(("before", _former(former)))
     return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
 
 
@@ -76,6 +84,12 @@ def _status(evaluation: Evaluation | None) -> Text:
     words += ["judged: inside"] if evaluation.judged == "inside" else []
     words += ["known from an equal candidate"] if evaluation.cached else []
     return Text(", ".join(words), "" if evaluation.ok else "red")
+
+
+def _former(evaluation: Evaluation) -> Text:
+    """What it was judged to be before the task changed."""
+    values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in evaluation.metrics.items())
+    return Text(f"{evaluation.status}, as the task was then{f': {values}' if values else ''}", "dim")
 
 
 # --- what the evaluator said --------------------------------------------------------------------------------------

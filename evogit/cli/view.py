@@ -52,13 +52,17 @@ class View:
         if history.fitness(commit) is not None:
             return Text(glyphs.scored)
         evaluation = history.evaluation(commit)
+        if evaluation is None and history.former(commit):
+            return Text(glyphs.scored, "dim")
         return Text(glyphs.failed, "red") if evaluation and evaluation.counts else Text(glyphs.pending, "dim")
 
     def score(self, commit: str) -> Text:
-        """The primary metric, or in a word why there is none."""
+        """The primary metric, or in a word why there is none; `old`: judged before the task changed, and not since."""
         value, evaluation = self.history.fitness(commit), self.history.evaluation(commit)
         if value is not None:
             return Text(number(value, self.places))
+        if evaluation is None and self.history.former(commit):
+            return Text("old", "dim")
         return Text("fail", "red") if evaluation and evaluation.counts else Text("...", "dim")
 
     def gain(self, commit: str, over: tuple[str, ...]) -> Text:

@@ -25,11 +25,13 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
         judged |= {"metrics": dict(evaluation.metrics), "cost": asdict(evaluation.cost)}
+    former = history.former(commit)
     return {
         "schema": SCHEMA,
         **asdict(candidate),
         "parents": list(candidate.parents),
         **judged,
+        "former": {"status": former.status, "metrics": dict(former.metrics)} if former else None,
         "best": commit == history.best,
         "pruned": commit in history.pruned,
         "promoted": commit in history.promoted,

@@ -82,6 +82,14 @@ def test_a_changed_task_is_refused_with_the_ways_on(script: Cli, task: Path) -> 
     done = script("run", "sine", "--evaluations", "2")
     assert done.code == 4
     assert "--name" in done.err
+    assert "(evaluator/evaluate.py)" in done.err
+    assert script("rescore", "sine").code == 4
+    looked = script("rescore", "sine", "--dry-run", "--json")
+    assert (looked.code, looked.json["candidates"][0]["now"]) == (0, None)
+    done = script("rescore", "sine", "--yes", "--json")
+    assert (done.code, done.json["candidates"][0]["now"]["status"]) == (0, "ok")
+    assert "nothing changed" in script("rescore", "sine").err
+    assert script("run", "sine", "--evaluations", "2", "--json").json["evaluated"] == 2
 
 
 @pytest.mark.slow

@@ -1,0 +1,144 @@
+"""Judges again, under a changed task or evaluator, those who matter: the seed, the living, the record holders."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evogit.config import Task
+from evogit.core import Entry, Evaluation, RefusedError, TaskChanged
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.projections import Projections
+from evogit.repository import Journal, Repository
+from evogit.schema import matches
+from evogit.start import TOLD, changes, ways_on
+from evogit.verdicts import Judge, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What rescoring does: `changed` parts of the task by name (none where an old journal does not tell), candidates.
+
+    `begun`: the change is journalled, and these are left of a rescoring that was cut off. `seconds` is what their last
+    evaluations took, one after the other.
+    """
+
+    changed: tuple[str, ...]
+    candidates: tuple[str, ...]
+    begun: bool
+    seconds: float
+
+
+def plan(repository: Repository, history: History, task: Task) -> Plan | None:
+    """What there is to do, None when nothing changed that candidates are judged by.
+
+    Raises:
+        RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
+    """
+    if history.seed is None:
+        raise RefusedError(f"the run {history.run} has no seed yet, so there is nothing to judge again; `evogit run`")
+    if repository.engines(history.run).alive():
+        raise RefusedError(f"an engine works on the run {history.run}; stop it first, with `evogit stop` or Ctrl-C")
+    changed = _changed(repository, history, task)
+    if changed is None:
+        left = _waiting(history)
+        return Plan((), left, True, _seconds(history, left)) if left else None
+    after = copy.copy(history)
+    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(history, task, "outside", by="")))
+    again = _waiting(after)
+    return Plan(changed, again, False, _seconds(after, again))
+
+
+async def rescore(
+    repository: Repository, journal: Journal, history: History, task: Task, *, provider: str, jobs: int
+) -> None:
+    """Journal the change and judge again; cut off at any moment, it goes on when it or `run` is called again.
+
+    Raises:
+        EvoGitError: the evaluator or the sandbox cannot be used.
+        RefusedError: the seed fails under the changed task, or an engine is at work; then nothing was journalled.
+    """
+    with repository.engines(history.run).enter(join=False) as engine:
+        repository.clear_locks(history.run)
+        journal.refresh()
+        async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
+            judge = Judge(repository, journal, history, task, evaluator, engine)
+            if _changed(repository, history, task) is not None:
+                verdict = await _judge_seed(judge, history)
+                journal.append(_event(history, task, evaluator.judged, by=repository.user))
+                _refuse_strays(repository, history, task, judge)
+                judge.record(history.seed or "", verdict)
+            await judge.take_over()
+            await judge.judge_finalists()
+        projections = Projections(repository, history)
+        projections.follow()
+        projections.notes()
+
+
+async def _judge_seed(judge: Judge, history: History) -> Verdict:
+    verdict = await judge.judge(history.seed or "")
+    assert verdict  # nobody can prune the seed
+    if not verdict.evaluation.ok:
+        raise RefusedError(
+            f"the seed fails under the changed task ({verdict.evaluation.status}: {verdict.evaluation.reason}); "
+            "nothing was changed; mend the task and look at it with `evogit check`"
+        )
+    return verdict
+
+
+def _refuse_strays(repository: Repository, history: History, task: Task, judge: Judge) -> None:
+    """Find invalid, without judging them, those that changed what the task protects now."""
+    seed = history.phylogeny[history.seed or ""].tree
+    for commit in _waiting(history):
+        paths = repository.changed_paths(seed, history.phylogeny[commit].tree)
+        if strays := [path for path in paths if not matches(path, task.editable)]:
+            reason = f"it changed {strays[0]}, which is not editable any more"
+            evaluation = Evaluation(
+                status="invalid", reason=reason, split=history.split, evaluator=task.evaluator_digest
+            )
+            judge.record(commit, Verdict(evaluation, {}))
+
+
+def _changed(repository: Repository, history: History, task: Task) -> tuple[str, ...] | None:
+    """The parts that changed since the run's candidates were judged, None when they would be judged as before."""
+    began = history.started
+    if began is None or (began.evaluator, began.task_digest) == (task.evaluator_digest, task.digest):
+        return None
+    changed = changes(began.parts, task.parts)
+    if changed and set(changed) <= TOLD and began.evaluator == task.evaluator_digest:
+        return None
+    if task.seed and _tree(repository, task) != history.phylogeny[history.seed or ""].tree:
+        raise RefusedError(f"seed/ changed, and no candidate descends from the new one; {ways_on(task, ['seed'])}")
+    return tuple(changed)
+
+
+def _tree(repository: Repository, task: Task) -> str:
+    """The tree that the task's seed would have in this repository."""
+    files = task.seed_files()
+    contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
+    return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+
+
+def _event(history: History, task: Task, judged: str, *, by: str) -> TaskChanged:
+    return TaskChanged(
+        by=by,
+        task_digest=task.digest,
+        metrics=task.metrics,
+        split=history.split,
+        evaluator=task.evaluator_digest,
+        judged="inside" if judged == "inside" else "outside",
+        editable=task.editable,
+        withheld=task.withheld,
+        parts=task.parts,
+    )
+
+
+def _waiting(history: History) -> tuple[str, ...]:
+    """Those that were judged under an earlier task and wait for the next judgement."""
+    return tuple(commit for commit in history.pending if history.former(commit))
+
+
+def _seconds(history: History, commits: Sequence[str]) -> float:
+    return sum(found.cost.wall for commit in commits if (found := history.former(commit)))
