@@ -27,7 +27,7 @@ LAYERS = (
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"settings"},
     {
-        *("attention", "background", "breeding", "budget", "population", "projections", "purse", "start", "turns"),
+        *("adding", "attention", "background", "breeding", "budget", "population", "projections", "purse", "start", "turns"),
         *("proposals", "verdicts"),
     },
     {"run", "review"},
@@ -37,6 +37,7 @@ LAYERS = (
 
 SIDEWAYS = {
     ("content", "core"),
+    ("attention", "adding"),
     ("attention", "projections"),
     ("attention", "verdicts"),
     ("breeding", "background"),
@@ -60,7 +61,6 @@ SIDEWAYS = {
     ("start", "verdicts"),
     ("starter", "config"),
     ("user_settings", "schema"),
-    ("user_settings", "tables"),
     ("verdicts", "turns"),
 }
 """The only imports between parts of one layer: (importer, imported)."""

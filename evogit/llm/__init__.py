@@ -20,6 +20,10 @@ class CredentialError(EvoGitError):
     """The endpoint refuses our key, or there is none: no further call can succeed."""
 
 
+class UnknownModelError(EvoGitError):
+    """The endpoint does not have this model: no further call can succeed."""
+
+
 class SpendingLimitError(EvoGitError):
     """A limit on money or tokens is reached: nothing more may be asked."""
 
@@ -90,10 +94,14 @@ class Account(Protocol):
 
 
 class Model(Protocol):
-    """A model behind some endpoint. `name` is what people call it, `price` None when nobody knows it."""
+    """A model behind some endpoint.
+
+    `name` is what people call it, `price` None when nobody knows it, `context` the tokens that a question may have.
+    """
 
     name: str
     price: Price | None
+    context: int
 
     async def ask(self, question: Question, account: Account) -> str:
         """The text of the reply.
@@ -102,6 +110,7 @@ class Model(Protocol):
             CredentialError: no call can succeed.
             ModelError: no usable reply came, whatever was tried.
             SpendingLimitError: the account allows no attempt.
+            UnknownModelError: no call can succeed.
         """
         ...
 

@@ -1,0 +1,175 @@
+"""A model behind an OpenAI-compatible endpoint: time-outs, retries and what each attempt costs.
+
+Importing it takes a third of a second, for which `opening` waits until an endpoint is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import openai
+
+from evogit.llm import (
+    Account,
+    CredentialError,
+    Price,
+    Question,
+    UnknownModelError,
+    Usage,
+    estimate_tokens,
+)
+from evogit.llm.replies import LONGEST_BODY, LostAttemptError, read_error, read_reply, retry_after
+
+LONGEST_PAUSE = 60.0
+"""Seconds between two attempts at most, where the endpoint asks for no longer wait."""
+
+NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""Errors after which the endpoint has not got the question, so that it cannot charge for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long an endpoint may take (seconds), and how often it is asked again."""
+
+    connect: float = 10.0
+    first_byte: float = 120.0
+    total: float = 600.0
+    retries: int = 5
+    pause: float = 1.0
+
+
+def connect(base_url: str, key: str) -> openai.AsyncOpenAI:
+    """A client, which holds up to 1000 connections and never asks twice by itself."""
+    return openai.AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0)
+
+
+@dataclass(slots=True, kw_only=True)
+class Endpoint:
+    """The `llm.Model` behind an endpoint.
+
+    `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
+    `options` are sent with every question.
+    """
+
+    name: str
+    id: str
+    price: Price | None
+    context: int
+    client: openai.AsyncOpenAI
+    key_from: str
+    secrets: tuple[str, ...]
+    rng: random.Random
+    options: Mapping[str, Any] = field(default_factory=dict)
+    patience: Patience = field(default_factory=Patience)
+
+    async def ask(self, question: Question, account: Account) -> str:
+        """The text of the reply, after as many attempts as patience allows.
+
+        Raises:
+            CredentialError: the endpoint does not accept the key, or there is no credit.
+            ModelError: no usable reply came.
+            SpendingLimitError: the account allows no attempt.
+            UnknownModelError: the endpoint has no such model.
+        """
+        prompt = sum(estimate_tokens(message.content) for message in question.messages)
+        for attempt in range(self.patience.retries + 1):
+            account.check()
+            try:
+                text, usage = await self._attempt(question, prompt)
+            except LostAttemptError as lost:
+                account.charge(self, lost.usage, str(lost))
+                if not lost.again or attempt == self.patience.retries:
+                    raise
+                await asyncio.sleep(self._pause(attempt, lost.wait))
+            except (CredentialError, UnknownModelError) as error:
+                account.charge(self, Usage(), str(error))
+                raise
+            except asyncio.CancelledError:
+                account.charge(self, Usage(prompt=prompt, estimated=True), "broken off")
+                raise
+            else:
+                account.charge(self, usage)
+                return text
+        raise AssertionError("the last attempt returns or raises")
+
+    def _pause(self, attempt: int, wait: float | None) -> float:
+        """Seconds until the next attempt: they grow, and differ between agents that failed at the same time."""
+        grown = min(self.patience.pause * 2**attempt, LONGEST_PAUSE) * self.rng.uniform(0.5, 1.0)
+        return grown if wait is None else wait + self.rng.uniform(0.0, min(self.patience.pause, wait))
+
+    async def _attempt(self, question: Question, prompt: int) -> tuple[str, Usage]:
+        body = bytearray()
+        unknown = Usage(prompt=prompt, estimated=True)
+        try:
+            async with asyncio.timeout(self.patience.total), self._answer(question) as answer:
+                async for part in answer.iter_bytes():
+                    body += part
+                    if len(body) > LONGEST_BODY:
+                        unknown = Usage(prompt=prompt, completion=len(body) // 4, estimated=True)
+                        said = f"the reply has more than {LONGEST_BODY} bytes"
+                        raise LostAttemptError(said, unknown, again=False)
+        except openai.APIStatusError as error:
+            raise self._refused(error) from None
+        except TimeoutError:
+            said = f"no complete reply within {self.patience.total:g} s"
+            raise LostAttemptError(said, unknown, again=True) from None
+        except (openai.APIConnectionError, httpx2.RequestError) as error:
+            raise self._broken(error, unknown) from None
+        return read_reply(self._redacted(body.decode(errors="replace")), prompt)
+
+    @asynccontextmanager
+    async def _answer(self, question: Question) -> AsyncIterator[Any]:
+        patience = self.patience
+        async with self.client.chat.completions.with_streaming_response.create(
+            model=self.id,
+            messages=[{"role": each.role, "content": each.content} for each in question.messages],  # type: ignore[misc]
+            timeout=openai.Timeout(patience.first_byte, connect=patience.connect),
+            extra_body=dict(self.options),
+        ) as answer:
+            yield answer
+
+    # --- what went wrong ----------------------------------------------------------------------------------------
+
+    def _broken(self, error: Exception, unknown: Usage) -> LostAttemptError:
+        """No complete answer came."""
+        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
+        usage = Usage() if isinstance(cause, NEVER_ARRIVED) else unknown
+        if isinstance(cause, httpx2.ConnectTimeout):
+            what = f"no connection within {self.patience.connect:g} s"
+        elif isinstance(cause, httpx2.TimeoutException):
+            what = f"nothing came for {self.patience.first_byte:g} s"
+        else:
+            what = f"the connection broke: {str(cause) or type(cause).__name__}"
+        return LostAttemptError(what, usage, again=True)
+
+    def _refused(self, error: openai.APIStatusError) -> Exception:
+        """What an answer that is an error means for the run."""
+        status, response = error.status_code, error.response
+        code, said = read_error(self._redacted(response.text))
+        if status in (401, 403):
+            return CredentialError(
+                f"{self._where} does not accept the key from {self.key_from} ({status}: {said}); check it, or name "
+                f"another in [models] of your settings"
+            )
+        if status == 402 or code == "insufficient_quota":
+            return CredentialError(f"{self._where} says that the account has no credit ({status}: {said})")
+        if status == 404:
+            return UnknownModelError(f"{self._where} does not know the model {self.id!r} (404: {said})")
+        again = status in (408, 409, 429) or status >= 500
+        wait = retry_after(response.headers.get("retry-after"))
+        return LostAttemptError(f"the endpoint answered {status}: {said}", Usage(), again=again, wait=wait)
+
+    @property
+    def _where(self) -> str:
+        return str(self.client.base_url).rstrip("/")
+
+    def _redacted(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, "[redacted]")
+        return text

@@ -1,0 +1,207 @@
+"""Records what models answered, and answers the same again without them: offline, without a key, at no cost.
+
+A recording is a text file with a JSON object a line, one for every question that was answered or given up: `key` (the
+sha256 of model and messages), `model`, `move`, `attempt`, `price` (dollars for a million tokens: prompt, cached,
+completion; null when nobody knows it), `context`, `charges` (what every attempt used, and why it failed), and `reply`
+or `error`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from evogit.core import UsageError
+from evogit.llm import Account, Model, ModelError, Price, Question, Usage
+
+_USAGE = [each.name for each in fields(Usage)]
+
+
+@dataclass(slots=True)
+class _Listener:
+    """Passes charges on and remembers them."""
+
+    account: Account
+    charges: list[dict[str, Any]] = field(default_factory=list)
+
+    def check(self) -> None:
+        self.account.check()
+
+    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+        self.charges.append({**asdict(usage), "failure": failure})
+        self.account.charge(model, usage, failure)
+
+
+class Recorder:
+    """Writes to a recording, after what it holds already. `secrets` may grow; none of them is written."""
+
+    def __init__(self, file: Path, secrets: Sequence[str]) -> None:
+        self._file, self._secrets = file, secrets
+        self._line(b"")  # finds out now if it cannot be written
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Append one line."""
+        line = json.dumps(record)
+        for secret in self._secrets:
+            line = line.replace(secret, "[redacted]")
+        self._line(line.encode() + b"\n")
+
+    def _line(self, line: bytes) -> None:
+        """A single write, so that lines of several engines never mix; it begins after a line that was cut off."""
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                size = os.fstat(descriptor).st_size
+                whole = not size or os.pread(descriptor, 1, size - 1) == b"\n"
+                os.write(descriptor, line if whole else b"\n" + line)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise UsageError(f"cannot write the recording {self._file}: {error.strerror}") from error
+
+
+class RecordedModel:
+    """Asks another model and records what came of it."""
+
+    def __init__(self, model: Model, recorder: Recorder) -> None:
+        self._model, self._recorder = model, recorder
+        self.name, self.price, self.context = model.name, model.price, model.context
+
+    async def ask(self, question: Question, account: Account) -> str:
+        """Ask; a question that ends the run or is broken off is not recorded."""
+        listener = _Listener(account)
+        try:
+            reply = await self._model.ask(question, listener)
+        except ModelError as error:
+            self._record(question, listener, error=str(error))
+            raise
+        self._record(question, listener, reply=reply)
+        return reply
+
+    def _record(self, question: Question, listener: _Listener, **outcome: str) -> None:
+        price = self.price
+        self._recorder.write(
+            {
+                "key": question_key(self.name, question),
+                "model": self.name,
+                "move": question.move,
+                "attempt": question.attempt,
+                "price": [price.prompt, price.cached, price.completion] if price else None,
+                "context": self.context,
+                "charges": listener.charges,
+                **outcome,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One line of a recording."""
+
+    key: str
+    model: str
+    move: int
+    attempt: int
+    price: Price | None
+    context: int
+    charges: tuple[tuple[Usage, str], ...]
+    reply: str | None
+    error: str
+
+
+class ReplayedModel:
+    """Answers from a recording. The attempts are charged as they were, so that limits are reached where they were.
+
+    Of several records of a question the one with the same move and attempt is taken, else the first one left.
+    """
+
+    def __init__(self, name: str, records: Sequence[Record]) -> None:
+        self.name = name
+        self.price: Price | None = records[0].price
+        self.context = records[0].context
+        self._left: dict[str, list[Record]] = defaultdict(list)
+        for record in records:
+            self._left[record.key].append(record)
+
+    async def ask(self, question: Question, account: Account) -> str:
+        """The recorded reply.
+
+        Raises:
+            ModelError: the question was not recorded, or its reply was none.
+            SpendingLimitError: the account allows no attempt.
+        """
+        account.check()
+        record = self._take(question)
+        await asyncio.sleep(0)
+        for number, (usage, failure) in enumerate(record.charges):
+            if number:
+                account.check()
+            account.charge(self, usage, failure)
+        if record.reply is None:
+            raise ModelError(record.error)
+        return record.reply
+
+    def _take(self, question: Question) -> Record:
+        key = question_key(self.name, question)
+        left = self._left.get(key)
+        if not left:
+            begins = question.messages[-1].content[:60] if question.messages else ""
+            often = " so often" if key in self._left else ""
+            raise ModelError(f"the recording does not have this question{often}: {key[:12]}, {begins!r}...")
+        here = (question.move, question.attempt)
+        same = [record for record in left if (record.move, record.attempt) == here]
+        left.remove(chosen := (same or left)[0])
+        return chosen
+
+
+def question_key(model: str, question: Question) -> str:
+    """Identifies what is asked of whom (sha256, hex)."""
+    text = json.dumps([model, [[message.role, message.content] for message in question.messages]])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_recording(file: Path) -> dict[str, list[Record]]:
+    """Model -> what was recorded of it. Lines that are no JSON were cut off when an engine died, and are left out.
+
+    Raises:
+        UsageError: the file cannot be read or is no recording.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the recording {file}: {error}") from error
+    records: dict[str, list[Record]] = defaultdict(list)
+    for number, line in enumerate(lines, 1):
+        with suppress(json.JSONDecodeError):
+            said = json.loads(line)
+            try:
+                record = _record(said)
+            except (ValueError, KeyError, TypeError) as error:
+                raise UsageError(f"{file}, line {number}: expected a record of --record, got {error!r}") from None
+            records[record.model].append(record)
+    if not records:
+        raise UsageError(f"expected a recording that `evogit run --record` made, found no record in {file}")
+    return dict(records)
+
+
+def _record(said: dict[str, Any]) -> Record:
+    prices = said["price"]
+    return Record(
+        key=str(said["key"]),
+        model=str(said["model"]),
+        move=int(said["move"]),
+        attempt=int(said["attempt"]),
+        price=None if prices is None else Price(prompt=prices[0], cached=prices[1], completion=prices[2]),
+        context=int(said["context"]),
+        charges=tuple((Usage(**{name: each[name] for name in _USAGE}), each["failure"]) for each in said["charges"]),
+        reply=said.get("reply"),
+        error=str(said.get("error", "")),
+    )

@@ -1,0 +1,114 @@
+"""What an endpoint sent, read with suspicion: a reply, or why it is none."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from evogit.llm import ModelError, Usage, estimate_tokens
+
+LONGEST_BODY = 1_000_000
+"""Bytes of a body that are read at most."""
+
+LONGEST_WAIT = 300.0
+"""Seconds that an endpoint's `Retry-After` is honoured at most."""
+
+LONGEST_QUOTE = 200
+"""Characters of an endpoint's own words that go into a message."""
+
+
+class LostAttemptError(ModelError):
+    """One attempt brought no usable reply.
+
+    `usage` is what it cost, `again` whether another one may help, `wait` the seconds that the endpoint asks to wait.
+    """
+
+    def __init__(self, reason: str, usage: Usage, *, again: bool, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.usage, self.again, self.wait = usage, again, wait
+
+
+def read_reply(body: str, prompt: int) -> tuple[str, Usage]:
+    """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say.
+
+    Raises:
+        LostAttemptError: it is no chat completion with a text.
+    """
+    unknown = Usage(prompt=prompt, completion=estimate_tokens(body), estimated=True)
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise LostAttemptError(f"the reply is not JSON: {quote(body)}", unknown, again=True) from None
+    if not isinstance(answer, dict):
+        raise LostAttemptError(f"the reply is no chat completion: {quote(body)}", unknown, again=True)
+    usage = _usage(answer.get("usage")) or unknown
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise LostAttemptError(f"the reply has no choices: {quote(body)}", usage, again=True)
+    return _text(choice, message, usage), usage
+
+
+def _text(choice: dict[str, Any], message: dict[str, Any], usage: Usage) -> str:
+    text, finish = message.get("content"), choice.get("finish_reason")
+    if finish == "length":
+        raise LostAttemptError("the reply was cut at the limit on its tokens; raise max_tokens", usage, again=False)
+    if refused := message.get("refusal"):
+        raise LostAttemptError(f"the model refused: {quote(str(refused))}", usage, again=False)
+    if finish == "content_filter":
+        raise LostAttemptError("the endpoint's content filter stopped the reply", usage, again=False)
+    if not isinstance(text, str) or not text.strip():
+        raise LostAttemptError("the reply has no text", usage, again=True)
+    return text.encode(errors="replace").decode()  # JSON can spell halves of characters, which no file can hold
+
+
+def _usage(said: Any) -> Usage | None:
+    """What the endpoint counted, None unless that makes sense."""
+    if not isinstance(said, dict):
+        return None
+    details = said.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    prompt, completion = _count(said.get("prompt_tokens")), _count(said.get("completion_tokens"))
+    if prompt is None or completion is None:
+        return None
+    return Usage(prompt=prompt, cached=min(_count(cached) or 0, prompt), completion=completion)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 10**9 else None
+
+
+def quote(text: str) -> str:
+    """The beginning of an endpoint's own words, on one line."""
+    line = " ".join(text[: 4 * LONGEST_QUOTE].split())
+    return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"
+
+
+def read_error(text: str) -> tuple[str, str]:
+    """The code and the message for people in the body of an error; the code is empty where there is none."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return "", quote(text)
+    error = said.get("error", said) if isinstance(said, dict) else said
+    if not isinstance(error, dict):
+        return "", quote(str(error))
+    return str(error.get("code") or ""), quote(str(error.get("message") or text))
+
+
+def retry_after(header: str | None, now: datetime | None = None) -> float | None:
+    """Seconds to wait, from a number or an HTTP date, capped at LONGEST_WAIT; None where there is neither."""
+    if header is None:
+        return None
+    if re.fullmatch(r"\d+(\.\d+)?", header.strip()):
+        return min(float(header), LONGEST_WAIT)
+    try:
+        then = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return min(max((then - (now or datetime.now(UTC))).total_seconds(), 0.0), LONGEST_WAIT)

@@ -1,0 +1,52 @@
+"""A model that reads its replies from a file: for trials, tests and demonstrations, without a key."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from evogit.core import UsageError
+from evogit.llm import Account, Price, Question, Usage, estimate_tokens
+
+SCRIPT = "script:"
+"""What the name of a scripted model begins with; the path of the file follows."""
+
+
+class ScriptedModel:
+    """Answers the first question of move m with reply m of the file, the next one in that move with the reply after it.
+
+    So what an agent is told does not depend on who asks first. After the last reply comes the first one again. Lines
+    that begin with `%%` separate the replies; what else is on them is for people.
+    """
+
+    price: Price | None = Price(prompt=0, cached=0, completion=0)
+    context: int = 100_000
+
+    def __init__(self, file: Path) -> None:
+        self.name = f"{SCRIPT}{file}"
+        self._replies = _replies(file)
+
+    async def ask(self, question: Question, account: Account) -> str:
+        """The next reply of the file; its tokens are estimated and cost nothing."""
+        account.check()
+        await asyncio.sleep(0)
+        reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
+        prompt = sum(estimate_tokens(message.content) for message in question.messages)
+        account.charge(self, Usage(prompt=prompt, completion=estimate_tokens(reply), estimated=True))
+        return reply
+
+
+def _replies(file: Path) -> list[str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"expected a file of replies after {SCRIPT}, cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"expected UTF-8 text in {file}: {error}") from error
+    replies = re.split(r"^%%[^\n]*(?:\n|\Z)", text, flags=re.MULTILINE)
+    if len(replies) > 1 and not replies[0].strip():
+        del replies[0]  # what stands before the first separator is no reply when there is nothing
+    if not text.strip():
+        raise UsageError(f"expected replies in {file}, separated by lines that begin with %%, got an empty file")
+    return replies

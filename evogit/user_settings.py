@@ -1,0 +1,154 @@
+"""What belongs to a person and not to a repository: models, what they cost, and where their keys are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
+
+from evogit.core import ConfigError
+from evogit.schema import Duration, problem
+
+Dollars = Annotated[FiniteFloat, Field(ge=0)]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
+
+_KEY_ITSELF = re.compile(r"api_?key|key|token|secret|password", re.IGNORECASE)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PriceTable(_Table):
+    """`price`: dollars for a million tokens; all 0 for a model of your own."""
+
+    input: Dollars
+    """Of the prompt."""
+    cached: Dollars | None = None
+    """Of that part of the prompt which the endpoint has in its cache; default: as much as `input`."""
+    output: Dollars
+    """Of the reply, reasoning included."""
+
+
+class ModelTable(_Table):
+    """`[models.NAME]`: one model, how it is reached and what it costs."""
+
+    id: str = ""
+    """What the endpoint calls it; default: NAME."""
+    base_url: str = ""
+    """The endpoint, up to "/v1"; default: OPENAI_BASE_URL, else OpenAI's own."""
+    key_env: Variable | None = None
+    """The environment variable that holds the key; default: OPENAI_API_KEY, where `base_url` is not given either."""
+    key_command: str = ""
+    """The shell command that prints the key, such as "pass show openai"."""
+    price: PriceTable | None = None
+    """What it costs; default: EvoGit's own table, which knows some models at OpenAI's own endpoint."""
+    temperature: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    """How much replies vary; default: the endpoint's own."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Tokens of a reply at most, reasoning included; default: the endpoint's own."""
+    reasoning_effort: str = ""
+    """How long it thinks, such as "low"; default: the endpoint's own."""
+    context: int = Field(default=100_000, ge=1000)
+    """Tokens of a question at most; a brief is fitted to it."""
+    connect: Duration = 10.0
+    """How long to wait for a connection."""
+    first_byte: Duration = 120.0
+    """How long to wait for the reply to begin, and in it for more to come."""
+    total: Duration = 600.0
+    """How long one attempt may take."""
+    retries: int = Field(default=5, ge=0, le=100)
+    """Attempts after the first one, where another one may help."""
+    pause: Duration = 1.0
+    """Before the second attempt; it doubles from attempt to attempt, up to a minute."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", value):
+            raise ValueError(f'expected a URL without a name or password, such as "https://host/v1", got "{value}"')
+        return value
+
+    @field_validator("key_command")
+    @classmethod
+    def _one_place(cls, value: str, info: Any) -> str:
+        if value and info.data.get("key_env"):
+            raise ValueError("expected key_env or key_command, got both")
+        return value
+
+
+class AgentTable(_Table):
+    """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
+
+    kind: str
+    """Such as "editor" or "mutator"."""
+    model: str = ""
+    """A name of `[models.NAME]` or one that the endpoint knows; default: `model` above."""
+    count: int = Field(default=1, gt=0)
+    """How many."""
+
+
+class UserSettings(_Table):
+    """A whole settings.toml."""
+
+    durability: Literal["process", "fsync"] = "process"
+    """What the journal survives: the death of the process, or with "fsync" (slower) a power loss, too."""
+    model: str = ""
+    """The model of agents that name none."""
+    models: dict[str, ModelTable] = {}
+    """Models by the name that people call them by."""
+    agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
+    """Who works on runs that are started without naming any agents."""
+
+    @field_validator("models")
+    @classmethod
+    def _names(cls, value: dict[str, ModelTable]) -> dict[str, ModelTable]:
+        if odd := [name for name in value if not name or name.startswith("script:") or not name.isprintable()]:
+            raise ValueError(f'expected names of models that do not begin with "script:", got {odd[0]!r}')
+        return value
+
+
+def settings_file(environ: Mapping[str, str]) -> Path:
+    """Where a person's settings are: $EVOGIT_SETTINGS, else evogit/settings.toml in the XDG folder."""
+    if named := environ.get("EVOGIT_SETTINGS"):
+        return Path(named)
+    folder = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
+    return Path(folder) / "evogit" / "settings.toml"
+
+
+def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
+    """Read a person's settings; without a file they are the defaults.
+
+    Raises:
+        ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
+    """
+    file = settings_file(environ)
+    if not file.exists() and not environ.get("EVOGIT_SETTINGS"):
+        return UserSettings()
+    try:
+        return UserSettings.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}; EVOGIT_SETTINGS names it") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not TOML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{file}: {_problem(each['loc'], each)}" for each in error.errors())) from None
+
+
+def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
+    if error["type"] == "extra_forbidden" and _KEY_ITSELF.fullmatch(str(loc[-1])):
+        say = 'key_env = "VARIABLE" or key_command = "COMMAND"'
+        return f"{'.'.join(map(str, loc))}: a credential itself never stands in a file; say where it is: {say}"
+    return problem(loc, error, _known_keys(loc[:-1]))
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
+    if not loc:
+        return UserSettings.model_fields
+    if loc[0] == "agents":
+        return AgentTable.model_fields
+    return (PriceTable if loc[-1] == "price" and len(loc) == 3 else ModelTable).model_fields
