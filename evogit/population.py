@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from evogit.agents import Agent
+from evogit.agents.editor import Editor
 from evogit.agents.mutator import Mutator, mutator_pool
 from evogit.core import UsageError
 from evogit.llm import Model
 from evogit.settings import AgentSpec
 
-KINDS = ("mutator",)
+KINDS = ("mutator", "editor")
 """Kinds of agents that come along."""
 
 Models = Callable[[str], Model]
-"""Finds the model that a name stands for."""
+"""Finds the model that a name stands for; an empty one stands for the person's usual model."""
 
 
 def no_models(name: str) -> Model:
@@ -34,7 +35,7 @@ def populate(stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models) 
     Raises:
         UsageError: an agent's kind or model is not known.
     """
-    makers = {"mutator": _mutators}
+    makers = {"mutator": _mutators, "editor": _editors}
     agents: list[Agent] = []
     for spec in specs:
         if spec.kind not in makers:
@@ -46,3 +47,8 @@ def populate(stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models) 
 def _mutators(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
     pool = stack.enter_context(mutator_pool(min(spec.count, os.cpu_count() or 1)))
     return [Mutator(pool) for _ in range(spec.count)]
+
+
+def _editors(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
+    model = models(spec.model)
+    return [Editor(model) for _ in range(spec.count)]

@@ -7,7 +7,7 @@ markers itself, such as conflicts left in a file, is written between longer ones
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evogit.agents.edits import one_line
@@ -90,7 +90,7 @@ def parse(text: str) -> Reply:
     return Reply(reader.title or f"edit {one_line(blocks[0].path, 60)}", blocks)
 
 
-def marker_length(texts: Iterator[str]) -> int:
+def marker_length(texts: Iterable[str]) -> int:
     """The length of markers that none of the texts has at the beginning of a line."""
     taken = {len(found) for text in texts for found in _MARKER.findall(text)}
     return next(length for length in range(SHORTEST, SHORTEST + len(taken) + 1) if length not in taken)

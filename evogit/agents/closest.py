@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
 MOST_LINES = 60
@@ -39,11 +39,11 @@ def _by_equal_lines(known: Sequence[str], sought: Sequence[str]) -> int | None:
     for number, line in enumerate(known):
         if line in wanted:
             places[line].append(number)
-    votes: Counter[int] = Counter()
+    votes: dict[int, float] = defaultdict(float)
     for offset, line in enumerate(sought):
         if 0 < len(places.get(line, ())) <= OFTEN:
             for number in places[line]:
-                votes[number - offset] += 1 / len(places[line])  # type: ignore[assignment]  # weights, not counts
+                votes[number - offset] += 1 / len(places[line])
     return max(votes, key=lambda start: (votes[start], -start)) if votes else None
 
 
@@ -53,7 +53,7 @@ def _by_words(known: Sequence[str], sought: Sequence[str]) -> int | None:
     words = set(re.findall(r"\w+", sought[offset]))
     best, shared = None, 0.0
     for number, line in enumerate(known):
-        common = len(words.intersection(found := re.findall(r"\w+", line)))
-        if common and (share := common / (len(words) + len(found) - common)) > shared:
+        found = set(re.findall(r"\w+", line))
+        if words & found and (share := len(words & found) / len(words | found)) > shared:
             best, shared = number, share
     return None if best is None or shared < 0.2 else best - offset

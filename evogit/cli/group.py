@@ -24,6 +24,7 @@ class Listed:
 SECTIONS: dict[str, dict[str, Listed]] = {
     "Begin": {
         "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
+        "init": Listed("init", "improve your own repository", "evogit init"),
         "tasks": Listed("tasks", "the tasks that come along", "evogit tasks"),
         "new": Listed("tasks", "a task of your own", "evogit new my_task"),
         "check": Listed("tasks", "judge a task's seed", "evogit check my_task"),
@@ -34,6 +35,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "log": Listed("log", "candidates, newest first", "evogit log -n 20"),
         "graph": Listed("graph", "who was bred from whom", "evogit graph -n 12"),
         "show": Listed("show", "one candidate in full", "evogit show best"),
+        "brief": Listed("brief", "what an agent is told", "evogit brief best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
         "best": Listed("status", "the best against the seed", "evogit best"),
         "export": Listed("export", "a candidate's files", "evogit export best ./out"),
@@ -43,6 +45,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "prune": Listed("decide", "breed from it no more", "evogit prune 41d07e2 --subtree -m 'unsafe'"),
         "guide": Listed("decide", "tell all agents something", "evogit guide 'keep it in one file'"),
         "stop": Listed("stop", "stop the engine at work", "evogit stop --wait"),
+        "add": Listed("add", "your commits as candidates", "evogit add my-branch"),
         "land": Listed("land", "bring it onto your branch", "evogit land best --squash"),
         "undo": Listed("decide", "take a decision back", "evogit undo"),
         "decisions": Listed("decide", "what was decided", "evogit decisions"),

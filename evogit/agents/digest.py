@@ -1,0 +1,134 @@
+"""What is known about a candidate and its relatives, as short texts for a model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from evogit.agents import Background, Relative
+from evogit.agents.edits import one_line
+from evogit.core import Evaluation, Metric
+from evogit.llm import estimate_tokens
+
+MOST_CASES = 30
+"""Cases that are listed."""
+
+CASE_FEEDBACK = 400
+"""Tokens of what the evaluator said of one case."""
+
+
+def fence(text: str, kind: str = "") -> str:
+    """Text between lines of backticks, more of them than the text itself has anywhere; empty for none."""
+    if not text.strip():
+        return ""
+    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
+    marks = "`" * (longest + 1)
+    return f"{marks}{kind}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{marks}"
+
+
+def cut(text: str, tokens: int) -> str:
+    """The beginning of a text, of about so many tokens; says how much is missing."""
+    content = text.encode(errors="replace")
+    if len(content) <= 4 * tokens:
+        return text
+    return f"{content[: 4 * tokens].decode(errors='ignore')}\n[... {len(content) - 4 * tokens:,} more bytes]"
+
+
+def scores(background: Background) -> str:
+    """The parent's metrics beside those of the seed and of the best, or why it has none."""
+    evaluation = background.evaluation
+    lines = ["The candidate has not been judged yet."] if evaluation is None else []
+    if evaluation and not evaluation.ok:
+        lines += [f"The candidate failed: {evaluation.status}.", fence(evaluation.reason)]
+    lines += [_metric(metric, background) for metric in background.metrics]
+    for stage, metrics in (evaluation.stages if evaluation else {}).items():
+        lines.append(f"- before that, on {stage}: {_values(metrics)}")
+    if background.inside:
+        lines.append("The candidate is judged by a command that runs beside its code; tampering with it is cheating.")
+    return "\n".join(lines)
+
+
+def _metric(metric: Metric, background: Background) -> str:
+    evaluation = background.evaluation
+    known = {
+        "this candidate": evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None,
+        "the seed": background.seed_metrics.get(metric.name),
+        "the best so far": background.best_metrics.get(metric.name),
+        "the best known anywhere": metric.best_known,
+    }
+    shown = ", ".join(f"{who} {value:.6g}" for who, value in known.items() if value is not None)
+    primary = ", the primary metric" if metric.primary else ""
+    return f"- {metric.name} ({metric.direction} it{primary}): {shown or 'no value yet'}"
+
+
+def _values(metrics: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in metrics.items())
+
+
+def worst_first(background: Background) -> list[str]:
+    """Names of the parent's cases, those first that are worst by the primary metric."""
+    cases = background.evaluation.cases if background.evaluation else {}
+    primary = background.metrics[0]
+    sign = 1.0 if primary.direction == "maximize" else -1.0
+    return sorted(cases, key=lambda name: sign * cases[name].get(primary.name, -sign * math.inf))
+
+
+def cases(background: Background) -> str:
+    """The parent's values, case by case."""
+    names, known = worst_first(background), background.evaluation.cases if background.evaluation else {}
+    lines = [f"{one_line(name)}: {_values(known[name])}" for name in names[:MOST_CASES]]
+    return fence("\n".join([*lines, f"and {len(names) - MOST_CASES} more"] if names[MOST_CASES:] else lines))
+
+
+def feedback(background: Background, tokens: int) -> str:
+    """What the evaluator said of cases, the worst ones first."""
+    said = background.feedback
+    names = [name for name in worst_first(background) if name in said]
+    names += [name for name in said if name not in names]
+    parts = [f"{one_line(name)}:\n{cut(said[name].strip(), CASE_FEEDBACK)}" for name in names if said[name].strip()]
+    return fence(cut("\n\n".join(parts), tokens))
+
+
+def steps(relatives: Sequence[Relative], metric: Metric, tokens: int) -> str:
+    """Candidates that were bred one from the other, each with its gain over the one before."""
+    before = [None, *(each.evaluation for each in relatives)]
+    lines = [_line(each, over, metric) for each, over in zip(relatives, before, strict=False)]
+    return fence(_with_diffs(lines, relatives, tokens))
+
+
+def siblings(background: Background, tokens: int) -> str:
+    """What was bred from the parent, each with its gain over it."""
+    parent = background.evaluation
+    lines = [_line(each, parent, background.metrics[0]) for each in background.siblings]
+    return fence(_with_diffs(lines, background.siblings, tokens))
+
+
+def listed(lines: Iterable[str], tokens: int) -> str:
+    """Foreign lines, one below the other."""
+    return fence(cut("\n".join(f"- {one_line(line, 300)}" for line in lines), tokens))
+
+
+def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
+    candidate, evaluation = relative.candidate, relative.evaluation
+    name = f"- {candidate.commit[:7]} {one_line(candidate.title) or candidate.operator}"
+    if evaluation is None:
+        return f"{name}: not judged yet"
+    if not evaluation.ok:
+        return f"{name}: failed ({evaluation.status}) {one_line(evaluation.reason, 300)}"
+    value = evaluation.metrics[metric.name]
+    if over is None or not over.ok:
+        return f"{name}: {value:.6g}"
+    gain = metric.gain(value, over.metrics[metric.name])
+    return f"{name}: {value:.6g} ({'better' if gain > 0 else 'worse' if gain < 0 else 'no better'}, {gain:+.3g})"
+
+
+def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int) -> str:
+    """The lines, and as many of the changes as fit: the latest ones, in their order."""
+    left = tokens - estimate_tokens("\n".join(lines))
+    diffs: list[str] = []
+    for relative in reversed(relatives):
+        if relative.diff and left > 0:
+            diffs.append(f"\nChange of {relative.candidate.commit[:7]}:\n{cut(relative.diff, min(left, tokens // 2))}")
+            left -= estimate_tokens(diffs[-1])
+    return "\n".join([*lines, *reversed(diffs)])

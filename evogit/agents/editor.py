@@ -1,0 +1,112 @@
+"""The agent that asks a model once: a brief goes out, edits of several files come back, all of which must fit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents.blocks import EditError, Reply, parse
+from evogit.agents.digest import cut
+from evogit.agents.draft import Draft
+from evogit.llm import Account, Message, Model, ModelError, Question, SpendingLimitError
+from evogit.repository import EXECUTABLE, FILE
+
+KEPT = 50_000
+"""Tokens of a reply that are kept as evidence; half of it may be in the question for another one."""
+
+
+class Editor:
+    """Asks `model`; a reply that cannot be used gets one try to repair it."""
+
+    kind = "editor"
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Have the model change the brief's parent.
+
+        Raises:
+            ConfigError: a template of the task is wrong.
+            CredentialError: the model can never be asked.
+            NoUsableChangeError: no usable reply came; prompts and replies are its evidence.
+        """
+        if brief.background is None or brief.account is None:
+            raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
+        talk = _Talk(self._model, brief, brief.background(), brief.account)
+        reply = await talk.ask(())
+        try:
+            return talk.proposal(reply)
+        except EditError as error:
+            reply = await talk.repair(reply, error)
+        try:
+            return talk.proposal(reply)
+        except EditError as error:
+            raise NoUsableChangeError(str(error), talk.evidence) from error
+
+
+class _Talk:
+    """One move: questions, replies, and what is kept of them."""
+
+    def __init__(self, model: Model, brief: Brief, background: Background, account: Account) -> None:
+        self._model, self._brief, self._background, self._account = model, brief, background, account
+        self._written = briefing.write(brief, background, model.context)
+        self._longest = model.context // 8
+        self._asked = 0
+        self.evidence: dict[str, bytes] = {}
+
+    async def ask(self, more: Sequence[Message]) -> str:
+        """The reply to the brief and what was said since."""
+        new = more or self._written.messages
+        self._keep("prompt", "\n\n".join(message.content for message in new if message.role != "assistant"))
+        question = Question(messages=(*self._written.messages, *more), move=self._brief.move, attempt=self._asked)
+        try:
+            reply = await self._model.ask(question, self._account)
+        except (ModelError, SpendingLimitError) as error:
+            raise NoUsableChangeError(str(error), self.evidence) from error
+        self._keep("reply", cut(reply, KEPT))
+        self._asked += 1
+        return reply
+
+    async def repair(self, reply: str, error: EditError) -> str:
+        """Another reply, once the model knows what was wrong with the first one."""
+        wrong = briefing.repair(str(error), error.hint, self._background)
+        try:
+            return await self.ask((Message("assistant", cut(reply, self._longest)), Message("user", wrong)))
+        except NoUsableChangeError as failed:
+            raise NoUsableChangeError(f"{error}; asked again: {failed}", self.evidence) from failed
+
+    def _keep(self, name: str, text: str) -> None:
+        number = f"-{self._asked + 1}" if self._asked else ""
+        self.evidence[f"{name}{number}.md"] = text.encode(errors="replace")
+
+    def proposal(self, reply: str) -> Proposal:
+        """The change that a reply describes.
+
+        Raises:
+            EditError: it cannot be carried out as a whole.
+        """
+        read: Reply = parse(reply)
+        draft = Draft(self._brief.files, self._background.refusal)
+        draft.take(read.blocks)
+        return Proposal(
+            changes=draft.changes,
+            title=read.title,
+            strategy=draft.strategy,
+            modes=self._modes(draft),
+            shown_donor=bool(self._background.inspirations),
+            model=self._model.name,
+            evidence=self.evidence,
+        )
+
+    def _modes(self, draft: Draft) -> dict[str, int]:
+        """Renamed files keep their mode; new ones that begin like a program are one."""
+        modes = {}
+        for path, content in draft.changes.items():
+            origin = draft.origins.get(path)
+            if content is None or (path in self._brief.files and not origin):
+                continue
+            program = origin in self._background.programs if origin else content.startswith(b"#!")
+            modes[path] = EXECUTABLE if program else FILE
+        return modes

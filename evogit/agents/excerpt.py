@@ -1,0 +1,125 @@
+"""Chooses the code that a brief shows: all that may be changed where it fits, else what matters most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from evogit.agents import Background, Brief
+from evogit.agents.digest import cut, fence
+from evogit.agents.edits import one_line
+from evogit.llm import estimate_tokens
+
+CONTEXT_SHARE = 0.2
+"""Share of the room for code that goes to files which may not be changed but are spoken of."""
+
+MAP_SHARE = 0.06
+"""Share of the room for code that the list of other files takes at most."""
+
+OVERHEAD = 20
+"""Tokens around a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The files that are shown, path -> text, and the list of all others."""
+
+    files: Mapping[str, str]
+    unshown: str
+
+    def text(self) -> str:
+        """The files, each between fences under its name."""
+        return "\n\n".join(f"{one_line(path, 300)}:\n{fence(text)}" for path, text in self.files.items())
+
+
+def excerpt(brief: Brief, background: Background, tokens: int) -> Excerpt:
+    """Choose files that take about so many tokens in all."""
+    spoken = _words(_spoken(brief, background))
+    room = _Room(int(tokens * (1 - MAP_SHARE)))
+    own = sorted(brief.files, key=lambda path: (not _is_in(path, spoken), len(brief.files[path]), path))
+    for path in own:
+        room.take(path, brief.files[path])
+    for path in own[: not room.files]:
+        room.take_part(path, brief.files[path])
+    context = min(room.left, int(tokens * CONTEXT_SHARE))
+    others = [path for path in background.sizes if path not in brief.files and _is_in(path, spoken)]
+    for path in sorted(others, key=lambda path: (background.sizes[path], path)):
+        if background.sizes[path] // 4 <= context:
+            content = background.read(path)
+            context -= room.take(path, content)
+    files = dict(sorted(room.files.items()))
+    unshown = {path: size for path, size in background.sizes.items() if path not in files}
+    return Excerpt(files, _map(unshown, int(tokens * MAP_SHARE)))
+
+
+class _Room:
+    """Holds files until it is full."""
+
+    def __init__(self, tokens: int) -> None:
+        self.left = tokens
+        self.files: dict[str, str] = {}
+
+    def take(self, path: str, content: bytes) -> int:
+        """Take a file in if it is a text and fits; the tokens that it takes."""
+        needed = -(-len(content) // 4) + OVERHEAD
+        text = _text(content) if needed <= self.left else None
+        if text is None:
+            return 0
+        self.files[path] = text
+        self.left -= needed
+        return needed
+
+    def take_part(self, path: str, content: bytes) -> None:
+        """Take in as much of a text as fits."""
+        if (text := _text(content)) is not None:
+            self.files[path] = cut(text, self.left - OVERHEAD)
+            self.left = 0
+
+
+def _text(content: bytes) -> str | None:
+    """A file as lines without their CR; None for what is no text."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text.replace("\r\n", "\n")
+
+
+def _spoken(brief: Brief, background: Background) -> Iterable[str]:
+    """All texts of the brief that may name files."""
+    yield brief.goal
+    yield from background.guidance
+    yield from background.feedback.values()
+    yield from (background.log, background.output, *background.failures)
+    yield background.evaluation.reason if background.evaluation else ""
+    for relative in (*background.lineage, *background.siblings, *background.inspirations):
+        yield relative.diff
+        yield relative.evaluation.reason if relative.evaluation else ""
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    """What may be a path or the name of a file: with and without the `a/` and `b/` of patches and a final dot."""
+    found = {word.strip("./") for text in texts for word in re.findall(r"[\w./-]+", text)}
+    return found | {word[2:] for word in found if word.startswith(("a/", "b/"))}
+
+
+def _is_in(path: str, words: set[str]) -> bool:
+    return path in words or PurePosixPath(path).name in words
+
+
+def _map(sizes: Mapping[str, int], tokens: int) -> str:
+    """Paths with their bytes; of many files only how much each folder holds."""
+    listing = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
+    if estimate_tokens(listing) > tokens:
+        folders: dict[str, tuple[int, int]] = {}
+        for path, size in sizes.items():
+            folder = path.rpartition("/")[0] + "/"
+            files, total = folders.get(folder, (0, 0))
+            folders[folder] = files + 1, total + size
+        listing = "\n".join(
+            f"{one_line(folder, 300)} {files:,} files, {total:,} bytes"
+            for folder, (files, total) in sorted(folders.items())
+        )
+    return fence(cut(listing, tokens))

@@ -1,0 +1,56 @@
+"""`evogit brief`: what an editor would be told about a candidate, without asking any model."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from evogit.agents import briefing
+from evogit.breeding import Breeder
+from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.place import open_place, task_here
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import escape
+from evogit.config import find_task
+from evogit.review import SCHEMA, resolve
+
+
+@click.command()
+@click.argument("rev", type=REVISION, default="best")
+@click.option("--donor", type=REVISION, metavar="REV", help="Another candidate to show as an inspiration.")
+@click.option(
+    "--context",
+    type=click.IntRange(min=1_000),
+    default=100_000,
+    show_default=True,
+    metavar="TOKENS",
+    help="What the model may be asked at a time.",
+)
+@click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
+@name_option
+@with_repo
+@with_terminal
+def brief(
+    terminal: Terminal, repo: str | None, name: str | None, rev: str, donor: str | None, context: int, task: str | None
+) -> None:
+    """Show what an editor would be told to improve REV: rules, goal, code, scores, and what was tried.
+
+    REV is `best` (the default), `seed`, an agent's name or the beginning of an id. The tokens of each section, about
+    four bytes each, are told beside it. No model is asked.
+    """
+    place = open_place(repo, name)
+    found = find_task(task) if task else task_here(repo, place.history.run)[0]
+    parent = resolve(place.history, rev)
+    other = resolve(place.history, donor) if donor else None
+    told = Breeder(place.repository, found, place.history).brief(parent, other)
+    assert told.background is not None  # the breeder always gives one
+    written = briefing.write(told, told.background(), context)
+    if terminal.json:
+        parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
+        terminal.data({"schema": SCHEMA, "run": place.history.run, "commit": parent.commit, **parts})
+        return
+    text = f"{written.rules}\n{written.text}"
+    terminal.show(Text(escape(line)) for line in text.removesuffix("\n").split("\n"))
+    total = ("total", f"{sum(written.tokens.values()):,}", "tokens, about")
+    for line in table([*((heading, f"{count:,}") for heading, count in written.tokens.items()), total], "lrl"):
+        terminal.note(line, "dim")
