@@ -6,7 +6,6 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evogit.cli.hooks import NO_HOOKS, Hooks
@@ -14,7 +13,8 @@ from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, Lines, Several, Watch
 from evogit.config import Task
 from evogit.core import Stopped
-from evogit.population import Models, no_models
+from evogit.llm.opening import OpenModels
+from evogit.population import no_models
 from evogit.repository import Repository
 from evogit.run import Run
 from evogit.settings import Settings
@@ -39,23 +39,24 @@ def evolve(
     *,
     quiet: bool = False,
     hooks: Hooks = NO_HOOKS,
-    models: Models = no_models,
-    secrets: Sequence[str] = (),
+    models: OpenModels | None = None,
 ) -> Done:
     """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 
-    `quiet`: without a terminal only new best candidates are told. `models` and `secrets` are for the `Run`.
+    `quiet`: without a terminal only new best candidates are told. `models` are for the settings' agents; they are
+    closed in the end.
     """
     shown: Watch = Dashboard(terminal, settings) if terminal.live else Lines(terminal, quiet)
+    find, secrets = (models.get, models.secrets) if models else (no_models, ())
     watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
-    engine = Run(repository, task, name, settings, watch, models=models, secrets=secrets)
+    engine = Run(repository, task, name, settings, watch, models=find, secrets=secrets)
     watch.follow(engine.history)
     began, before = time.monotonic(), engine.history.counts.evaluated
-    stopped = asyncio.run(_evolve(engine, watch))
+    stopped = asyncio.run(_evolve(engine, watch, models))
     return Done(engine, stopped, time.monotonic() - began, engine.history.counts.evaluated - before)
 
 
-async def _evolve(engine: Run, watch: Watch) -> Stopped:
+async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopped:
     evolving = asyncio.create_task(engine.evolve())
     drawing = asyncio.create_task(watch.draw())
     asked = False
@@ -85,6 +86,8 @@ async def _evolve(engine: Run, watch: Watch) -> Stopped:
     finally:
         drawing.cancel()
         watch.close()
+        if models:
+            await models.close()
 
 
 def _forget_terminal() -> None:

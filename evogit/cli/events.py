@@ -35,11 +35,7 @@ def event_line(view: View, event: Event) -> Text:
         case FailedProposal():
             return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
         case Spent():
-            about = (
-                f"{first_line(event.agent)}: {first_line(event.model)}, {event.prompt:,} + {event.completion:,} tokens"
-            )
-            cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
-            return _line("asked", f"{about}{cost}{f': {first_line(event.failure)}' if event.failure else ''}")
+            return _line("asked", _asked(event))
         case TaskChanged():
             return _line("task", f"changed by {first_line(event.by)}; what was judged before ranks nobody")
         case Adopted():

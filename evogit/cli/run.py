@@ -7,22 +7,23 @@ from dataclasses import replace
 
 import click
 
+from evogit.cli.agents import LIMITS, Asked, hire, with_agents
+from evogit.cli.consent import engage
 from evogit.cli.engine import evolve
+from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import Place, find_repository, place_to_run, task_here
+from evogit.cli.place import Place, find_repository, place_to_run, run_before, task_here
 from evogit.cli.report import report
 from evogit.cli.terminal import Terminal
 from evogit.config import find_task
 from evogit.core import UsageError
 from evogit.review import status_record
-from evogit.settings import AgentSpec, Settings
-
-LIMITS = ("evaluations", "proposals", "minutes", "target")
+from evogit.settings import Settings
 
 
 @click.command()
 @click.argument("task", type=TASK, required=False)
-@click.option("--agents", type=int, default=4, show_default=True, metavar="N", help="Agents that propose changes.")
+@with_agents
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates judged at a time; default: one per core.")
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
@@ -34,6 +35,7 @@ LIMITS = ("evaluations", "proposals", "minutes", "target")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the random generators.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside the engine that is at work already.")
+@with_hooks
 @sandbox_option
 @name_option
 @with_repo
@@ -43,8 +45,9 @@ def run(
     repo: str | None,
     name: str | None,
     task: str | None,
-    agents: int,
+    asked: Asked,
     jobs: int | None,
+    hooks: Hooks,
     **chosen: object,
 ) -> None:
     """Evolve TASK (a name or a folder); without TASK what the repository here evolves.
@@ -55,16 +58,19 @@ def run(
     """
     if jobs is not None:
         chosen["jobs"] = jobs
-    settings = Settings(population=(AgentSpec("mutator", count=agents),), **chosen)  # type: ignore[arg-type]
-    if not terminal.live and all(chosen[limit] is None for limit in LIMITS):
-        raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
+    settings = Settings(**chosen)  # type: ignore[arg-type]
     if task is None:
         found, run_name = task_here(repo, name)
-        repository = find_repository(repo)
+        repo = str(find_repository(repo).path)
     else:
         found = find_task(task)
         run_name = name or found.name
-        repository = place_to_run(found, repo, run_name)
+    before, history = run_before(found, repo, run_name)
+    crew = hire(asked, settings, history)
+    if not terminal.live and not crew.will_end:
+        raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
+    settings = engage(terminal, crew, found, before, history, yes=asked.yes)
+    repository = place_to_run(found, repo, run_name)
     if found.seed is None and repository.dirty():
         terminal.note(
             "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
@@ -72,7 +78,7 @@ def run(
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
         terminal.note("exclusive = true: candidates are judged one at a time, on a core that the rest of EvoGit leaves")
-    done = evolve(repository, found, run_name, settings, terminal)
+    done = evolve(repository, found, run_name, settings, terminal, hooks=hooks, models=crew.models)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:
         terminal.data(status_record(repository, place.history))
@@ -80,3 +86,4 @@ def run(
         terminal.show(report(place, terminal, done))
     if done.stopped.reason == "interrupted":
         sys.exit(130)
+    hooks.end(place.history)

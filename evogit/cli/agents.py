@@ -1,0 +1,196 @@
+"""Who works on a run and what that may cost: the options of it, and what they mean on a run that has a past."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evogit.cli.options import Command
+from evogit.core import UsageError
+from evogit.history import History
+from evogit.llm import Model
+from evogit.llm.opening import OpenModels, open_models
+from evogit.review import last_asking_start, last_start, used
+from evogit.settings import AgentSpec, Settings
+from evogit.user_settings import UserSettings, load_user_settings
+
+AGENTS = 4
+"""Agents of a run for which nobody says how many."""
+
+LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target")
+"""Settings that end a run."""
+
+CEILINGS = ("dollars", "tokens", "proposals")
+"""Limits that bound what models cost, and that hold on until others are given."""
+
+DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
+"""What a run may use of models that cost money, where nobody says: dollars where all prices are known."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a person said about agents and models."""
+
+    agent: tuple[AgentSpec, ...] = ()
+    agents: int | None = None
+    model: str = ""
+    record: Path | None = None
+    replay: Path | None = None
+    yes: bool = False
+
+
+def with_agents(command: Command) -> Command:
+    """Give a command the options on agents and models, as one `asked`; limits stay options of their own."""
+
+    @click.option("--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind; can be repeated.")
+    @click.option(
+        "--agents", type=int, metavar="N", help=f"How many mutators, or editors with --model; default: {AGENTS}."
+    )
+    @click.option("--model", default="", metavar="NAME", help="What editors ask; alone, all agents are editors.")
+    @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
+    @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
+    @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
+    @click.option("--record", type=FILE, metavar="FILE", help="Write all questions and replies to FILE.")
+    @click.option("--replay", type=FILE, metavar="FILE", help="Take replies from a recording; no model is asked.")
+    @functools.wraps(command)
+    def wrapped(
+        agent: tuple[str, ...],
+        agents: int | None,
+        model: str,
+        yes: bool,
+        record: Path | None,
+        replay: Path | None,
+        **rest: Any,
+    ) -> Any:
+        specs = tuple(AgentSpec.parse(text) for text in agent)
+        if specs and agents is not None:
+            raise UsageError("expected --agent KIND[@MODEL][:N] with its own N, or --agents N, got both")
+        asked = Asked(agent=specs, agents=agents, model=model, record=record, replay=replay, yes=yes)
+        return command(asked=asked, **rest)
+
+    return wrapped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """Who works on a run: settings with the limits that hold, and those of the models that are `asking` somebody."""
+
+    settings: Settings
+    models: OpenModels
+    asking: tuple[Model, ...]
+    added: tuple[str, ...]
+    """Names of limits that nobody gave now: from before, or defaults."""
+
+    @property
+    def will_end(self) -> bool:
+        """Whether there is a limit; one on dollars is none for models that are free."""
+        free = not any(map(costs, self.asking))
+        return any(getattr(self.settings, name) is not None for name in LIMITS if not (free and name == "dollars"))
+
+
+def hire(asked: Asked, settings: Settings, history: History) -> Crew:
+    """Find the agents and open their models, before anything is written.
+
+    Raises:
+        ConfigError: the user's settings are wrong.
+        CredentialError: a key cannot be had.
+        UsageError: what was asked for makes no sense together.
+    """
+    user = load_user_settings(os.environ)
+    specs = population(asked, history, user)
+    models = open_models(user, record=asked.record, replay=asked.replay)
+    asking = tuple(models.get(name) for name in dict.fromkeys(spec.model for spec in specs if spec.asks))
+    models.forget_keys()
+    limited = with_ceilings(replace(settings, population=specs), history, asking)
+    added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
+    return Crew(settings=limited, models=models, asking=asking, added=added)
+
+
+# --- who works ----------------------------------------------------------------------------------------------------
+
+
+def population(asked: Asked, history: History, user: UserSettings) -> tuple[AgentSpec, ...]:
+    """Those that were asked for, else those of the run's last start, else those of the user's settings.
+
+    Raises:
+        UsageError: an editor has no model, or an agent one that it does not ask.
+    """
+    specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
+    if asked.model and not any(spec.asks and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
+        raise UsageError(f"expected an editor without a model of its own beside --model {asked.model}")
+    named = tuple(replace(spec, model=spec.model or asked.model or user.model) if spec.asks else spec for spec in specs)
+    for spec in named:
+        if spec.asks and not spec.model:
+            raise UsageError(
+                f'expected a model for {spec}: --model NAME, {spec.kind}@NAME, or model = "NAME" in settings'
+            )
+        if spec.model and not spec.asks:
+            raise UsageError(f"expected no model for a {spec.kind}, which asks none, got {spec}")
+    if (asked.record or asked.replay) and not any(spec.asks for spec in named):
+        raise UsageError("--record and --replay are for agents that ask models: --model NAME")
+    return named
+
+
+def _by_number(asked: Asked) -> tuple[AgentSpec, ...]:
+    if asked.model:
+        return (AgentSpec("editor", asked.model, _positive(asked.agents)),)
+    return (AgentSpec("mutator", count=_positive(asked.agents)),) if asked.agents is not None else ()
+
+
+def _positive(agents: int | None) -> int:
+    if agents is not None and agents < 1:
+        raise UsageError(f"expected --agents above 0, got {agents}")
+    return agents or AGENTS
+
+
+def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
+    return tuple(AgentSpec(**spec) for spec in settings.get("population", ()))
+
+
+def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
+    specs = tuple(AgentSpec(each.kind, each.model, each.count) for each in user.agents)
+    return specs or (AgentSpec("mutator", count=AGENTS),)
+
+
+# --- what it may cost ---------------------------------------------------------------------------------------------
+
+
+def costs(model: Model) -> bool:
+    """Whether calls cost money, as far as anybody knows."""
+    return model.price is None or not model.price.free
+
+
+def with_ceilings(settings: Settings, history: History, models: Sequence[Model]) -> Settings:
+    """The settings with the limits on models that hold from before, or if a model costs money and none does, defaults.
+
+    Raises:
+        UsageError: a limit on dollars cannot be kept, since a price is not known, or means nothing.
+    """
+    if not models:
+        if settings.dollars is not None or settings.tokens is not None:
+            raise UsageError("--dollars and --tokens limit what models cost, and no agent asks one: --model NAME")
+        return settings
+    unpriced = [model.name for model in models if model.price is None]
+    if unpriced and settings.dollars is not None:
+        raise UsageError(
+            f"expected a known price of {unpriced[0]} to keep --dollars; say [models.NAME] "
+            "price = {input = ..., output = ...} in your settings, or limit it with --tokens"
+        )
+    before = last_asking_start(history)
+    lasting = [name for name in CEILINGS if not (unpriced and name == "dollars")]
+    held: dict[str, Any] = {name: before.get(name) for name in lasting if getattr(settings, name) is None}
+    settings = replace(settings, **held)
+    if not any(map(costs, models)) or any(getattr(settings, name) is not None for name in CEILINGS):
+        return settings
+    if not unpriced:
+        return replace(settings, dollars=DOLLARS + used(history, "dollars"))
+    tokens, proposals = TOKENS + used(history, "tokens"), PROPOSALS + used(history, "proposals")
+    return replace(settings, tokens=int(tokens), proposals=int(proposals))

@@ -1,0 +1,189 @@
+"""Tells what models will cost and be sent, and asks once, before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.agents import CEILINGS, Crew, costs
+from evogit.cli.spending import amount, money
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import count
+from evogit.cli.view import first_line
+from evogit.config import Task
+from evogit.core import RefusedError
+from evogit.history import History
+from evogit.llm import Model, Usage
+from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.review import last_asking_start, used
+from evogit.settings import Settings
+
+REPLY = 2000
+"""Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
+
+AROUND = 2000
+"""Tokens of a brief beside goal and code."""
+
+FIRST = 5
+"""Paths that are named of those that are sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What models would be sent: path -> bytes of the `files` that agents may see, and how many are `kept` back.
+
+    `brief` is how many tokens a question has, about.
+    """
+
+    files: Mapping[str, int]
+    kept: int
+    brief: int
+
+
+def reach(task: Task, repository: Repository | None, history: History, context: int) -> Reach:
+    """What models of a run would be sent of its seed, or what becomes its seed; `context` tokens a question at most."""
+    if task.seed is not None and history.seed is None:
+        sizes = {path: len(content) for path, (content, _) in task.seed_files().items()}
+    else:
+        assert repository, "where the seed is a commit there is a repository"
+        tree = repository.tree_of(history.seed or repository.head())
+        entries = (entry for entry in repository.trees.entries(tree) if entry.mode in (FILE, EXECUTABLE))
+        sizes = {entry.path: repository.trees.size(entry.blob) for entry in entries}
+    files = {path: size for path, size in sizes.items() if task.is_visible(path)}
+    brief = min(AROUND + (sum(files.values()) + len(task.goal)) // 4, context)
+    return Reach(files=files, kept=len(sizes) - len(files), brief=brief)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A run as it would be paid: `models` with the endpoint of each."""
+
+    settings: Settings
+    history: History
+    models: Sequence[tuple[Model, str]]
+    reach: Reach
+
+    @property
+    def paid(self) -> tuple[str, ...]:
+        """What a person agrees to: `NAME at ENDPOINT` of each model that costs money, unless it is replayed."""
+        return tuple(
+            sorted(f"{model.name} at {endpoint}" for model, endpoint in self.models if endpoint and costs(model))
+        )
+
+    def agreed_before(self) -> bool:
+        """Whether the person agreed when the run was started last: to these models, with limits no lower."""
+        before = last_asking_start(self.history)
+        limits = ((getattr(self.settings, name), before.get(name)) for name in CEILINGS)
+        raised = any(old is not None and (new is None or new > old) for new, old in limits)
+        return not raised and set(self.paid) <= set(before.get("agreed", ()))
+
+
+def engage(
+    terminal: Terminal, crew: Crew, task: Task, repository: Repository | None, history: History, *, yes: bool
+) -> Settings:
+    """The crew's settings with what a person agreed to; for one that asks no model, nothing is to be agreed to.
+
+    Raises:
+        RefusedError: the person does not agree, or nobody is there to ask.
+    """
+    if not crew.asking:
+        return crew.settings
+    models = [(model, crew.models.endpoint(model.name)) for model in crew.asking]
+    sent = reach(task, repository, history, max(model.context for model in crew.asking))
+    offer = Offer(settings=crew.settings, history=history, models=models, reach=sent)
+    if crew.added:
+        limits = ", ".join(amount(name, getattr(crew.settings, name)) for name in crew.added)
+        terminal.note(_fact("limit", f"{limits}, from before or as nobody said; --dollars, --tokens, --proposals"))
+    return replace(crew.settings, agreed=consent(terminal, offer, yes=yes))
+
+
+def consent(terminal: Terminal, offer: Offer, *, yes: bool) -> tuple[str, ...]:
+    """Tell what will be paid and sent, and ask unless that was agreed to; returns what is agreed.
+
+    Raises:
+        RefusedError: the answer is no, or nobody is there to give one.
+    """
+    agreed = offer.agreed_before()
+    for line in lines(offer, short=agreed or not offer.paid):
+        terminal.note(line)
+    if not offer.paid or agreed or yes:
+        return offer.paid
+    if not terminal.interactive:
+        raise RefusedError("this costs money, and there is no terminal to ask on; add --yes to agree to it")
+    if not click.confirm("Send this and pay for it?", err=True):
+        raise RefusedError("nothing was sent and nothing was changed")
+    return offer.paid
+
+
+def lines(offer: Offer, *, short: bool) -> Iterator[Text]:
+    """What a person should know; `short`: only what is sent where."""
+    for model, endpoint in offer.models:
+        where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
+        yield _fact("model", f"{first_line(model.name)} {where}")
+    if any(endpoint for _, endpoint in offer.models):
+        yield _fact("sent", _sent(offer.reach))
+    if not short:
+        yield _fact("a call", _call(offer))
+        yield _fact("at most", _forecast(offer))
+
+
+def _fact(name: str, text: str) -> Text:
+    return Text.assemble((f"{name:<8}", "dim"), text)
+
+
+def _price(model: Model) -> str:
+    if model.price is None:
+        return "price not known"
+    if model.price.free:
+        return "free"
+    return f"{money(model.price.prompt)} in and {money(model.price.completion)} out for a million tokens"
+
+
+def _sent(reach: Reach) -> str:
+    first = sorted(reach.files)[:FIRST]
+    names = ", ".join(map(first_line, first)) + (" ..." if len(reach.files) > FIRST else "")
+    kept = f"; never sent: {count(reach.kept, 'file')} that {'is' if reach.kept == 1 else 'are'} withheld"
+    return f"{count(len(reach.files), 'file')} of {sum(reach.files.values()):,} bytes at most: {names}{kept}"
+
+
+def _call(offer: Offer) -> str:
+    price = dearest(offer)
+    tokens = f"about {offer.reach.brief:,} tokens of question and {REPLY:,} of reply"
+    return tokens if price is None else f"{tokens}, {money(price)}"
+
+
+def dearest(offer: Offer) -> float | None:
+    """Dollars for a call of the dearest model; None while a price is not known."""
+    usage = Usage(prompt=offer.reach.brief, completion=REPLY)
+    prices = [model.price.of(usage) if model.price else None for model, _ in offer.models]
+    known = [price for price in prices if price is not None]
+    return max(known) if len(known) == len(prices) else None
+
+
+def _forecast(offer: Offer) -> str:
+    """What the limits let the run use, as far as they say; every proposal may take a second call to be mended."""
+    left = {name: left for name in (*CEILINGS, "evaluations") if (left := _left(offer, name)) is not None}
+    price, each = dearest(offer), offer.reach.brief + REPLY
+    words = [money(left["dollars"])] if "dollars" in left else []
+    words += [f"{left['tokens']:,.0f} tokens"] if "tokens" in left else []
+    moves = min((left[name] for name in ("proposals", "evaluations") if name in left), default=None)
+    if moves is not None:
+        cost = (
+            f"{2 * moves * each:,.0f} tokens"
+            if price is None
+            else f"{money(moves * price)} to {money(2 * moves * price)}"
+        )
+        words.append(f"about {cost} for {count(int(moves), 'proposal')}")
+    calls = [left["tokens"] / each] if "tokens" in left else []
+    calls += [left["dollars"] / price] if "dollars" in left and price else []
+    told = f" (about {count(int(min(calls)), 'call')})" if calls else ""
+    return "; and ".join(words) + told + "; calls in flight may exceed that"
+
+
+def _left(offer: Offer, name: Any) -> float | None:
+    limit = getattr(offer.settings, name)
+    return None if limit is None else max(limit - used(offer.history, name), 0)
