@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from evogit.adding import People
 from evogit.projections import Projections
 from evogit.repository import Journal
 from evogit.verdicts import Judge
@@ -16,14 +17,19 @@ LOOK_EVERY = 0.3
 class Attention:
     """Looks at the repository again and again, also while all agents think or wait; `over` ends it."""
 
-    def __init__(self, journal: Journal, projections: Projections, judge: Judge, over: asyncio.Event) -> None:
+    def __init__(
+        self, journal: Journal, projections: Projections, judge: Judge, people: People, over: asyncio.Event
+    ) -> None:
         self._journal, self._projections, self._judge, self._over = journal, projections, judge, over
+        self._people = people
 
     async def attend(self) -> None:
         """Until the run is over: take in what people journalled, show it, and judge what waits for anybody."""
         async with asyncio.TaskGroup() as judging:
             while not self._over.is_set():
                 self._journal.refresh()
+                self._people.look()
+                self._people.consider()
                 self._projections.follow()
                 self._judge.give_up_pruned()
                 judging.create_task(self._judge.take_over())  # which may take long, and people must not wait for it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
@@ -46,11 +46,14 @@ class History:
         started: the first `run-started` entry's event; None before.
         engines: every `run-started` event, by engine.
         heads: agent -> id of its current individual.
+        human: ids of what people added, oldest first.
         pruned, promoted: ids under the decisions that are in force.
         records: ids that were the best when they were evaluated, oldest first.
         evidence: id -> evidence tree of its evaluation on the run's split.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
+        barren: agent -> how many of its proposals made no candidate.
+        span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
         seq: the highest clock seen.
     """
@@ -67,9 +70,12 @@ class History:
         self.pruned: set[str] = set()
         self.promoted: set[str] = set()
         self.records: list[str] = []
+        self.human: list[str] = []
         self.evidence: dict[str, str] = {}
         self.decisions: list[Entry] = []
         self.failures: deque[FailedProposal] = deque(maxlen=FAILURES)
+        self.barren: Counter[str] = Counter()
+        self.span = (0, 0)
         self.spent = Spending()
         self.spent_by: dict[tuple[str, str], Spending] = {}
         self.trees: dict[str, str] = {}
@@ -160,6 +166,7 @@ class History:
     def apply(self, entry: Entry) -> None:
         """Take in one more fact."""
         self.seq = max(self.seq, entry.seq)
+        self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
         self._apply(entry.event, entry)
 
     @singledispatchmethod
@@ -199,6 +206,8 @@ class History:
             self.seed = self.seed or event.candidate
         else:
             self.counts.proposed += 1
+        if event.operator == "human":
+            self.human.append(event.candidate)
         self._moved(event.move)
         if any(parent in self.pruned for parent in event.parents):
             self._apply_decisions()
@@ -209,12 +218,14 @@ class History:
     @_apply.register
     def _(self, event: Duplicate, entry: Entry) -> None:
         self.counts.duplicates += 1
+        self.barren[event.agent] += 1
         self._moved(event.move)
 
     @_apply.register
     def _(self, event: FailedProposal, entry: Entry) -> None:
         self.counts.failed_proposals += 1
         self.failures.append(event)
+        self.barren[event.agent] += 1
         self._moved(event.move)
 
     @_apply.register

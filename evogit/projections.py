@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evogit.core import Evaluation, RunStarted
 from evogit.history import History
-from evogit.repository import Repository
+from evogit.repository import RESERVED, Repository
 
 
 def agent_ref(history: History, agent: str) -> str:
@@ -35,7 +35,8 @@ class Projections:
     def _wanted(self) -> Iterator[tuple[str, str]]:
         history = self._history
         for agent in history.heads:
-            yield agent_ref(history, agent), history.head(agent)
+            if agent not in RESERVED:  # people move their own branches
+                yield agent_ref(history, agent), history.head(agent)
         if best := history.best or history.seed:
             yield f"refs/heads/evogit/{history.run}/best", best
 

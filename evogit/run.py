@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from typing import Protocol
 
+from evogit.adding import Adding, People
 from evogit.agents import Agent, NoUsableChangeError
 from evogit.attention import Attention
 from evogit.breeding import Bred, Breeder
@@ -43,6 +44,10 @@ __all__ = ["Observer", "Run", "Settings"]
 
 LONGEST_PAUSE = 5.0
 """Seconds that an agent which fails again and again pauses at most between two moves."""
+
+
+HURRIED = ("interrupted", "asked", "minutes")
+"""Reasons for which a run ends without judging what people added at the last moment."""
 
 
 class Observer(Protocol):
@@ -91,6 +96,7 @@ class Run:
         self._breeder = Breeder(repository, task, self.history, secrets=secrets)
         self._asked: tuple[StopReason, str] | None = None
         self._stopping = asyncio.Event()
+        self._people = People(Adding(repository, self.journal, self.history), self._adopt)
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
         self._proposals: Proposals
         self._purse: Purse
@@ -114,11 +120,20 @@ class Run:
             start = self._enter(stack)
             executor = self._executor or await self._evaluator(stack)
             agents = self._agents or populate(stack, self.settings.population, self._models)
-            self._judge = Judge(self.repository, self.journal, self.history, self.task, executor, self._engine)
+            self._judge = Judge(
+                self.repository,
+                self.journal,
+                self.history,
+                self.task,
+                executor,
+                self._engine,
+                self.settings.evaluations,
+            )
             names = start.begin(executor, len(agents), joined=self.settings.join)
             try:
                 await self._finish_what_was_left(start, names)
                 await self._live_together(names, agents)
+                await self._judge_people()
                 await self._judge.judge_finalists()
             except EvoGitError as error:
                 with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
@@ -194,7 +209,7 @@ class Run:
             deterministic=settings.deterministic,
             full=self._budget.full,
         )
-        attention = Attention(self.journal, self._projections, self._judge, self._stopping)
+        attention = Attention(self.journal, self._projections, self._judge, self._people, self._stopping)
         alarm = asyncio.get_running_loop().call_later((settings.minutes or 0) * 60, self.stop, "minutes")
         if settings.minutes is None:
             alarm.cancel()
@@ -203,6 +218,13 @@ class Run:
             await together([attention.attend(), *lives])
         finally:
             alarm.cancel()
+
+    async def _judge_people(self) -> None:
+        """Judge what people added until now, unless somebody or the clock wants the run to end at once."""
+        if self._asked and self._asked[0] not in HURRIED:
+            self._people.look()
+            await self._judge.take_over()
+            self._people.consider()
 
     async def _conclude(self, reason: StopReason, detail: str) -> Stopped:
         """Journal why it stopped, and show the run to plain Git."""

@@ -51,11 +51,19 @@ class Verdict:
 
 
 class Judge:
-    """Judges candidates of one run on its evaluator."""
+    """Judges candidates of one run on its evaluator; what people added only within `evaluations` of the run in all."""
 
     def __init__(
-        self, repository: Repository, journal: Journal, history: History, task: Task, evaluator: Executor, engine: str
+        self,
+        repository: Repository,
+        journal: Journal,
+        history: History,
+        task: Task,
+        evaluator: Executor,
+        engine: str,
+        evaluations: int | None = None,
     ) -> None:
+        self._evaluations = evaluations
         self._repository, self._journal, self._history = repository, journal, history
         self._task, self._evaluator, self._engine = task, evaluator, engine
         self._faults = 0
@@ -154,7 +162,17 @@ class Judge:
         if any(event.engine != me for event in pending.values()):
             alive = {me, *self._repository.engines(self._history.run).alive()}
             left += [commit for commit, event in pending.items() if event.engine not in alive]
-        return left
+        added = [commit for commit in left if self._is_new_of_people(commit) and commit not in self._taken]
+        return [commit for commit in left if commit not in added] + added[: self._room(len(added))]
+
+    def _is_new_of_people(self, commit: str) -> bool:
+        return self._history.phylogeny[commit].operator == "human" and self._history.former(commit) is None
+
+    def _room(self, waiting: int) -> int:
+        """How many of those that wait the run may still judge, beside what is being judged."""
+        if self._evaluations is None:
+            return waiting
+        return max(self._evaluations - self._history.counts.evaluated - len(self._history.pending) + waiting, 0)
 
     async def judge_finalists(self) -> None:
         """Judge the seed and the best on the holdout, if the task has one and they were not yet."""

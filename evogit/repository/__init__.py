@@ -25,6 +25,7 @@ from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, UnfitCha
 __all__ = [
     "EXECUTABLE",
     "FILE",
+    "RESERVED",
     "Journal",
     "MergeImpossibleError",
     "Merged",
@@ -201,6 +202,12 @@ class Repository:
         """The change from one commit or tree to another as a patch."""
         a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
         return a.diff_to_tree(b).patch or ""
+
+    def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
+        """Path, lines added, lines removed for each file that differs between two commits or trees."""
+        a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
+        patches = [patch for patch in a.diff_to_tree(b) if patch]
+        return [(patch.delta.new_file.path, *patch.line_stats[1:]) for patch in patches]
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""

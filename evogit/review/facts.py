@@ -8,7 +8,7 @@ from typing import Any
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.repository import Repository
+from evogit.repository import RESERVED, Repository
 from evogit.review.runs import agents
 from evogit.review.spending import spending_record
 
@@ -109,4 +109,5 @@ def _point(history: History, commit: str | None) -> Record | None:
 
 def _agent(history: History, name: str) -> Record:
     population = history.started.population if history.started else ""
-    return {"name": name, "ref": population + name, "commit": history.head(name) if history.seed else None}
+    ref = None if name in RESERVED else population + name
+    return {"name": name, "ref": ref, "commit": history.head(name) if history.seed else None}
