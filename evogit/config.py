@@ -233,7 +233,8 @@ def gallery() -> list[str]:
 
 def _load(file: Path) -> Task:
     if not file.is_file():
-        raise NotFoundError(f"expected {file.name} in {file.parent}, found none; `evogit new NAME` makes a task folder")
+        how = "`evogit new NAME` makes a task folder" if file.name == TASK_FILE else "`evogit init` makes one"
+        raise NotFoundError(f"expected {file.name} in {file.parent}, found none; {how}")
     folder = file.parent.resolve()
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))

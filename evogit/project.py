@@ -123,6 +123,7 @@ def _python(source: Source) -> Project:
     runner = _python_runner(source)
     benchmark = next((path for path in source.matching(BENCHMARK) if path.endswith(".py")), "")
     top = "src" if any(path.startswith("src/") for path in source.paths) else ""
+    apart = top or ("." if "/" in benchmark else "")
     needs = _requirements(source)
     if runner == "pytest" and not any(re.match(r"pytest\b(?!-)", need) for need in needs):
         needs = (*needs, "pytest")
@@ -130,9 +131,7 @@ def _python(source: Source) -> Project:
     return Project(
         kind=f"a Python project{f' with {runner}' if runner else ''}",
         tests=_with_path(top, f"python3 {flags[runner]}") if runner else "",
-        benchmark=_with_path(top or ("." if "/" in benchmark else ""), f"python3 {shlex.quote(benchmark)}")
-        if benchmark
-        else "",
+        benchmark=_with_path(apart, f"python3 {shlex.quote(benchmark)}") if benchmark else "",
         reads=read_of([source.text(benchmark)]),
         editable=editable(path for path in source.paths if path.endswith(".py") or ASIDE.search(path)),
         python=needs,

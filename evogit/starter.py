@@ -48,7 +48,7 @@ LIVES = 5
 {prepare}
 
 def evaluate(program, split: str, seed) -> Iterator[Case]:
-    """`program` is the candidate, `seed` the commit that the run began with: measured in turns, they share the noise."""
+    """`program` is the candidate, `seed` the commit that the run began with; measured in turns, they share noise."""
     if TESTS:
         run(program, TESTS)
     ratios = []
@@ -56,7 +56,8 @@ def evaluate(program, split: str, seed) -> Iterator[Case]:
         first, second = (program, seed) if life % 2 else (seed, program)
         took = {{each: run(each, WORK).cpu for each in (first, second)}}  # CPU seconds, measured by the sandbox
         ratios.append(took[seed] / max(took[program], 1e-6))
-    yield Case("work", feedback=f"ratios of CPU time: {{min(ratios):.3f}} to {{max(ratios):.3f}}", speedup=median(ratios))
+    spread = f"ratios of CPU time: {{min(ratios):.3f}} to {{max(ratios):.3f}}"
+    yield Case("work", feedback=spread, speedup=median(ratios))
 
 
 def run(program, command: str):
@@ -166,13 +167,14 @@ def _try(made: Mapping[str, str], root: Path) -> Task:
 
 def _toml(choices: Choices) -> Iterator[str]:
     yield "# What EvoGit improves in this repository, and how it judges. `evogit check` tries it out on HEAD."
-    yield f"name = {_text(choices.name)} # of the run"
-    yield f"goal = {_text(choices.goal)} # what agents are told"
-    yield f"editable = {_texts(choices.editable)} # globs of what agents may change; all else is protected"
+    yield f"name = {_text(choices.name)}"
+    yield from ("# what agents are told", f"goal = {_text(choices.goal)}")
+    yield "# globs, from the root on: what agents may change; all else is protected, the tests too"
+    yield f"editable = {_texts(choices.editable)}"
     if choices.withheld:
-        yield f"withheld = {_texts(choices.withheld)} # globs of what no agent is shown"
+        yield f"withheld = {_texts(choices.withheld)} # what no agent is shown"
     else:
-        yield '# withheld = ["tests/hidden/**"] # globs of what no agent is shown'
+        yield '# withheld = ["tests/hidden/**"] # what no agent is shown'
     for metric, direction in choices.directions.items():
         yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
         if len(choices.directions) > 1 and metric == choices.primary:
@@ -182,36 +184,35 @@ def _toml(choices: Choices) -> Iterator[str]:
 
 
 def _by_python() -> Iterator[str]:
-    yield "[evaluator] # trusted code that runs outside of the sandbox"
-    yield 'kind = "python"'
-    yield f'file = "{FOLDER}/evaluate.py"'
+    yield "# Python code that runs outside of the sandbox; the code that it judges cannot reach it."
+    yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"')
 
 
 def _by_command(choices: Choices) -> Iterator[str]:
-    yield "[evaluator] # inside the sandbox: code could forge its own score; `evogit init --python` begins a judge"
-    yield 'kind = "command" # that works from outside'
-    yield f"command = {_text(choices.command)} # must exit with 0 unless a metric reads exit or junit"
+    yield "# A command judges inside the sandbox, where code could forge its own score; read what wins before you merge"
+    yield "# it, or begin a judge that works from outside with `evogit init --python --force`."
+    yield from ("[evaluator]", 'kind = "command"', f"command = {_text(choices.command)}")
     if choices.directory:
         yield f"directory = {_text(choices.directory)} # where it runs"
     if choices.prepare:
         yield f"prepare = {_text(choices.prepare)} # once, on the seed; candidates start from what it leaves"
     else:
         yield '# prepare = "make deps" # once, on the seed; candidates start from what it leaves'
-    yield from ("", "[evaluator.read] # exit, junit:FILE, regex:PATTERN, json or json:KEY of the last line, cpu, wall")
+    yield from ("", "# exit, junit:FILE, regex:PATTERN, json or json:KEY (the last line that is an object), cpu, wall;")
+    yield "# a candidate is invalid when the command does not exit with 0, unless exit or junit is read"
+    yield "[evaluator.read]"
     yield from (f"{metric} = {_text(how)}" for metric, how in choices.reads.items())
 
 
 def _sandbox(choices: Choices) -> Iterator[str]:
-    yield "[sandbox] # what one candidate may use"
-    yield f"memory = {_text(choices.memory)}"
-    yield f"timeout = {_text(choices.timeout)}"
-    yield "pids = 256"
+    yield "# what one candidate may use"
+    yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"timeout = {_text(choices.timeout)}", "pids = 256")
     if choices.prepare and FETCHES.search(choices.prepare):
         yield "network = true # for prepare alone; candidates never have one"
     if choices.packages:
-        yield f"packages = {_texts(choices.packages)} # what the commands need"
+        yield f"packages = {_texts(choices.packages)}"
     if choices.missing:
-        yield "# Without Docker, commands find the programs of this machine's /usr. With Docker they need:"
+        yield "# Without Docker, programs find those of this machine in /usr. With Docker they need:"
         yield f"# packages = {_texts((*choices.packages, *choices.missing))}"
     if any(TIMES.search(metric) for metric in choices.directions) or {"cpu", "wall"} & set(choices.reads.values()):
         yield "# exclusive = true # one candidate at a time, on a core of its own: slower, but times are steadier"

@@ -52,7 +52,8 @@ def find_repository(repo: str | None) -> Repository:
     found = _discover(here)
     if found is None or not (found.runs() or (found.path / REPOSITORY_FILE).is_file()):
         raise NotFoundError(
-            f"expected a Git repository with an evogit.toml or a run, and {here} lies in none{_below(here)}"
+            "expected a Git repository with an evogit.toml (`evogit init` makes one) or a run, "
+            f"and {here} lies in none{_below(here)}"
         )
     return found
 

@@ -120,7 +120,7 @@ def _environment(task: str | None) -> Environment:
 
 
 def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:
-    if name == "docker" or (name == "auto" and _docker_answers()):
+    if name == "docker" or (name == "auto" and docker_answers()):
         return {"sandbox": "docker", **_image(environment, say)}
     from evogit.sandbox.packages import packages_folder
     from evogit.sandbox.providers import provider
@@ -140,7 +140,8 @@ def _image(environment: Environment, say: Callable[[str], None]) -> dict[str, st
     return {"image": image.name, "digest": image.digest, "size": megabytes(size)}
 
 
-def _docker_answers() -> bool:
+def docker_answers() -> bool:
+    """Whether a Docker daemon is there, which `auto` prefers."""
     try:
         with _docker():
             return True

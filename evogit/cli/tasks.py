@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from evogit.cli.options import TASK, sandbox_option, with_terminal
+from evogit.cli.options import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.template import files
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, decimals, escape, number
@@ -66,18 +66,24 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
     else:
         terminal.note(f"{folder}/ is a task: change task.toml, goal.md, seed/ and evaluator/, then\n")
         terminal.note(f"    evogit check {folder}\n    evogit run {folder} --minutes 1")
+        terminal.note("\nTo improve a Git repository of yours instead: evogit init", "dim")
 
 
 @click.command()
-@click.argument("task", type=TASK)
+@click.argument("task", type=TASK, required=False)
 @click.option("--split", metavar="NAME", help="Judge only this one; default: all that task.toml lists.")
 @sandbox_option
+@with_repo
 @with_terminal
-def check(terminal: Terminal, task: str, split: str | None, sandbox: str) -> None:
-    """Judge the seed of TASK (a name or a folder) on every split, and say what is wrong."""
+def check(terminal: Terminal, repo: str | None, task: str | None, split: str | None, sandbox: str) -> None:
+    """Judge the seed of TASK (a name or a folder) on every split, and say what is wrong.
+
+    Without TASK: what the repository here evolves.
+    """
+    from evogit.cli.place import task_here
     from evogit.review.checking import problems
 
-    found = find_task(task)
+    found = find_task(task) if task is not None else task_here(repo, None)[0]
     splits = [split] if split else list(found.splits)
     judged = asyncio.run(_judge(found, splits, sandbox, terminal))
     wrong = problems(found, [each.evaluation for each in judged])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,15 @@ from evogit.verdicts import seed_files
 
 CLOSE = 1e-4
 """Relative difference up to which a published value counts as the measured one."""
+
+LIMITS = {
+    "timeout": "timeout",
+    "out-of-memory": "memory",
+    "process-limit": "pids",
+    "disk-limit": "disk",
+    "output-limit": "output",
+}
+"""Status -> the key in [sandbox] that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,26 @@ def problems(task: Task, evaluations: Sequence[Evaluation]) -> list[str]:
         if evaluation.ok and evaluation.split == "train":
             found += _wrong_baselines(task, evaluation)
     return found
+
+
+def advice(judged: Judged) -> str:
+    """What to change where the seed fails: a sentence; empty where its reason says enough."""
+    status, reason = judged.evaluation.status, judged.evaluation.reason
+    said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
+    if status in LIMITS:
+        return f"Give it more with {LIMITS[status]} in [sandbox], or judge by a command that needs less."
+    if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
+        return (
+            "The sandbox seems to lack a program or a package: name it in [sandbox] packages, such as "
+            '["pytest"] or with Docker ["apt:gcc"], or install it by prepare in [evaluator]. Nothing of your home is '
+            "there, nor what Git ignores."
+        )
+    if "exit code" in reason:
+        return (
+            "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "
+            'clone too and agents are to mend that, let a metric read "exit" or "junit:FILE".'
+        )
+    return ""
 
 
 def _wrong_baselines(task: Task, evaluation: Evaluation) -> list[str]:

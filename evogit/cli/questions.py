@@ -1,0 +1,176 @@
+"""What `evogit init` must know: from options, from the person at the terminal, or as it was found."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from evogit.core import Direction, UsageError
+from evogit.project import Project, direction_of
+from evogit.schema import Read, nearest
+from evogit.starter import Choices
+
+DEFAULT_READ = {"cpu_seconds": "cpu"}
+"""What is measured where no benchmark prints a number: the sandbox counts it, so it is hard to forge."""
+BY_PYTHON: dict[str, Direction] = {"speedup": "maximize"}
+"""The metric of the Python judge that `init` begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """The options of `evogit init`; None or empty: not given. `ask`: there is a person; `take`: what was found will do.
+
+    Globs and commands are as seen from the folder that is to be improved.
+    """
+
+    goal: str | None
+    editable: tuple[str, ...]
+    withheld: tuple[str, ...]
+    command: str | None
+    reads: tuple[str, ...]
+    maximize: tuple[str, ...]
+    minimize: tuple[str, ...]
+    prepare: str | None
+    timeout: str
+    memory: str
+    name: str | None
+    python: bool
+    ask: bool
+    take: bool
+
+
+def choose(given: Given, project: Project, folder: Path, directory: str, with_docker: bool) -> Choices:
+    """What to write for this project.
+
+    Raises:
+        UsageError: when something is neither given nor found, or nobody is there to say that what was found will do.
+    """
+    _check(given)
+    tests, work = _commands(given, project)
+    reads = {} if given.python else _reads(given, project, own=(tests, work) != (project.tests, project.benchmark))
+    directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
+    said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
+    primary = next(iter(said or directions))
+    editable, withheld = _editable(given, project), _withheld(given)
+    prefix = f"{directory}/" if directory else ""
+    return Choices(
+        name=given.name or _name(folder),
+        goal=given.goal or _answer(given, "--goal", "Goal, as agents are told", _goal(primary, directions[primary])),
+        editable=tuple(prefix + glob for glob in editable),
+        withheld=tuple(prefix + glob for glob in withheld),
+        directory=directory,
+        tests=tests,
+        work=work,
+        prepare=project.prepare if given.prepare is None else given.prepare,
+        reads=reads,
+        directions=directions,
+        primary=primary,
+        python=given.python,
+        timeout=given.timeout,
+        memory=given.memory,
+        packages=(*project.python, *(f"apt:{name}" for name in project.debian if with_docker)),
+        missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
+    )
+
+
+def _check(given: Given) -> None:
+    if given.python and (given.reads or given.maximize or given.minimize):
+        raise UsageError("--python takes no --read, --maximize, --minimize: evaluate.py says what its metrics are")
+    if both := set(given.maximize) & set(given.minimize):
+        raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
+
+
+# --- the parts ----------------------------------------------------------------------------------------------------
+
+
+def _commands(given: Given, project: Project) -> tuple[str, str]:
+    """Tests and the work that is measured; a command of the person's own is taken whole."""
+    text = given.command or _answer(given, "--command", "Command that judges, in a sandbox", project.command)
+    return (project.tests, project.benchmark) if text == project.command else ("", text)
+
+
+def _reads(given: Given, project: Project, *, own: bool) -> Mapping[str, str]:
+    found = "" if own else _written(project.reads or DEFAULT_READ)
+    if given.ask and not given.reads:
+        question = "Its number, as METRIC=HOW; HOW is exit, junit:FILE, regex:PATTERN, json[:KEY], cpu or wall"
+        default = found or _written(DEFAULT_READ)
+        metric, how = click.prompt(question, default=default, value_proc=_pair, err=True)
+        return {metric: how}
+    reads = dict(map(_pair, given.reads)) or dict([_pair(_answer(given, "--read", "", found))])
+    for metric in (*given.maximize, *given.minimize):
+        if metric not in reads:
+            raise UsageError(f"expected --read {metric}=HOW beside --maximize or --minimize; {nearest(metric, reads)}")
+    return reads
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """The metric and how it is read; click asks again where a question was answered with something else."""
+    metric, _, how = text.partition("=")
+    if not metric.isidentifier() or metric in ("name", "feedback"):
+        raise click.UsageError(f"expected METRIC=HOW with a metric such as seconds, got {text!r}")
+    try:
+        Read.parse(how)
+    except ValueError as error:
+        raise click.UsageError(f"{metric}: {error}") from None
+    return metric, how
+
+
+def _direction(given: Given, metric: str, how: str) -> Direction:
+    if metric in given.maximize or metric in given.minimize:
+        return "maximize" if metric in given.maximize else "minimize"
+    found = direction_of(metric, how)
+    if given.ask:
+        default = {"maximize": "higher", "minimize": "lower", None: None}[found]
+        kinds = click.Choice(["higher", "lower"])
+        said = click.prompt(f"Which {metric} is better", default=default, type=kinds, err=True)
+        return "maximize" if said == "higher" else "minimize"
+    if found is None:
+        raise UsageError(f"expected --maximize {metric} or --minimize {metric}; its name does not tell which is better")
+    return found
+
+
+def _editable(given: Given, project: Project) -> tuple[str, ...]:
+    if given.editable:
+        return given.editable
+    found = " ".join(map(shlex.quote, project.editable))
+    return tuple(shlex.split(_answer(given, "--editable", "What agents may change (globs)", found)))
+
+
+def _withheld(given: Given) -> tuple[str, ...]:
+    if given.withheld or not given.ask:
+        return given.withheld
+    question = "What no agent is shown, such as hidden tests (globs; Enter: nothing)"
+    return tuple(shlex.split(click.prompt(question, default="", show_default=False, err=True)))
+
+
+def _answer(given: Given, option: str, question: str, found: str) -> str:
+    """What was found, if the person at the terminal or --yes agrees with it.
+
+    Raises:
+        UsageError: when there is neither, or nothing was found.
+    """
+    if given.ask:
+        return str(click.prompt(question, default=found or None, err=True))
+    if not found:
+        raise UsageError(f"expected {option}: the files of HEAD do not tell it")
+    if not given.take:
+        raise UsageError(f"expected {option} or --yes, which takes what was found ({found!r}), since nobody is asked")
+    return found
+
+
+def _written(reads: Mapping[str, str]) -> str:
+    return next(f"{metric}={how}" for metric, how in reads.items())
+
+
+def _goal(metric: str, direction: Direction) -> str:
+    verb = "Raise" if direction == "maximize" else "Lower"
+    return f"{verb} {metric}, as the evaluator measures it. What the code does must stay the same; its tests must pass."
+
+
+def _name(folder: Path) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:60] or "project"
