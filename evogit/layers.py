@@ -50,7 +50,7 @@ def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
             logger.warning("preparing the seed, once for all candidates (up to an hour)")
             _keep(_prepared(prepare, base, sandbox, _limits(task.limits)), file)
         os.utime(file)  # it was used
-        return Base(key, file.read_bytes())
+        return Base(key, file.read_bytes(), base.readonly)
 
 
 def remove_layers(unused: float) -> Iterator[tuple[str, int]]:

@@ -8,14 +8,16 @@ import stat
 from jail_bytes import Broken, read_exactly, write_all
 
 
-def unpack(folder, entries, body):
-    """Write `[path, kind, size, mtime]` entries into a folder in which no program runs yet; mtime 0 is now.
+def unpack(folder, entries, body, wanted=lambda path: True):
+    """Write the wanted `[path, kind, size, mtime]` entries into a folder where no program runs yet; mtime 0 is now.
 
     Symbolic links come last, so that nothing is written through one.
     """
     position, links, known = 0, [], {""}
     for path, kind, size, mtime in entries:
         content, position = body[position : position + size], position + size
+        if not wanted(path):
+            continue
         parent = path if kind == "folder" else path.rpartition("/")[0]
         if parent not in known:
             os.makedirs(f"{folder}/{parent}", exist_ok=True)  # noqa: PTH103 - pathlib is slow to import
@@ -32,6 +34,29 @@ def unpack(folder, entries, body):
     for path, target in links:
         make_room(f"{folder}/{path}")
         os.symlink(target, os.fsencode(f"{folder}/{path}"))  # noqa: PTH211
+
+
+def is_covered(path, roots):
+    """Whether a path is one of those roots, or below one."""
+    while path and path not in roots:
+        path = path.rpartition("/")[0]
+    return bool(path)
+
+
+def folders_above(roots):
+    """The folders that lead to these paths, outer ones first."""
+    found = set()
+    for path in roots:
+        while path := path.rpartition("/")[0]:
+            found.add(path)
+    return sorted(found)
+
+
+def forbid_writing(folder, entries, roots):
+    """Take the right to write from the files below the roots; who owns them can take it back."""
+    for path, kind, *_ in entries:
+        if kind in ("file", "executable") and is_covered(path, roots):
+            os.chmod(f"{folder}/{path}", 0o555 if kind == "executable" else 0o444)  # noqa: PTH101
 
 
 def create(path, mode):

@@ -15,7 +15,7 @@ from jail_places import KINDS, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class Start:
@@ -23,6 +23,7 @@ class Start:
 
     def __init__(self, header, body):
         self.limits, self.base, self.network = header["limits"], header["base"], header["network"]
+        self.readonly = header["readonly"]
         self.filter, self.contents = bytes(body[: header["filter"]]), memoryview(body)[header["filter"] :]
 
 

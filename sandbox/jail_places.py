@@ -5,31 +5,41 @@ Three kinds, by how far a worker can go: `users` (a container: an unprivileged u
 """
 
 import contextlib
-import ctypes
 import os
 import signal
-import struct
 import sys
 import time
 
 from jail_cgroup import CgroupMeter, counters
-from jail_files import unpack
+from jail_files import folders_above, forbid_writing, is_covered, unpack
+from jail_kernel import (
+    BIND,
+    DETACH,
+    NEW_NAMESPACES,
+    NEW_NETWORK,
+    NEW_PROCESSES,
+    NO_DEV,
+    NO_EXEC,
+    NO_SUID,
+    PRIVATE,
+    READ_ONLY,
+    REMOUNT,
+    check,
+    drop_capabilities,
+    install_filter,
+    libc,
+    mount,
+    raise_loopback,
+)
 from jail_meter import MOST_TEXT, Meter, read_text, used
 
 FOLDERS = ("work", "tmp", "shm", "home")
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 USERS = range(1 << 24, 1 << 30)  # above those of people, services and the usual id ranges of containers
 LONGEST_SWEEP = 5.0  # seconds
-NEW_NAMESPACES, NEW_PROCESSES, NEW_NETWORK = 0x20000 | 0x8000000, 0x20000000, 0x40000000  # of unshare(2): mount, ipc
-NO_SUID, NO_DEV, NO_EXEC = 2, 4, 8  # of mount(2)
-PRIVATE, DETACH = 1 << 18 | 1 << 14, 2
-SET_DUMPABLE, SET_SECCOMP, FILTER_MODE = 4, 22, 2  # of prctl(2)
-SET_NO_NEW_PRIVS, SET_CHILD_SUBREAPER = 38, 36
-CAPABILITIES = 0x20080522  # version 3 of capset(2)
-SET_INTERFACE_FLAGS, UP, INTERNET, DATAGRAM = 0x8914, 1, 2, 2  # of netdevice(7) and socket(2)
+SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
 CLOSED = 0  # exit code of a session's process
 STOPPED = 143  # exit code: somebody outside told us to end, as `docker stop` does; no program can
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Plain:
@@ -46,9 +56,14 @@ class Plain:
     def furnish(self):
         """Make the session's folders, with the base in one of them."""
         for name in FOLDERS:
-            os.mkdir(f"{self.box}/{name}")  # noqa: PTH102 - pathlib is slow to import
-        unpack(f"{self.box}/work", self.start.base, self.start.contents)
+            os.makedirs(f"{self.box}/{name}", exist_ok=True)  # noqa: PTH103 - pathlib is slow to import
+        self.lay_base(f"{self.box}/work")
         self.meter.begin()
+
+    def lay_base(self, work):
+        """Put the base there; the program could undo that some of it is read-only."""
+        unpack(work, self.start.base, self.start.contents)
+        forbid_writing(work, self.start.base, self.start.readonly)
 
     def acting(self):
         """The context in which files of the program are touched."""
@@ -94,6 +109,7 @@ class Users(Warm):
         os.setgroups([])
         install_filter(start.filter)
         self.empty, self.counters = [*map(used, self.disks)], counters()
+        self.kept = []
 
     def enter(self, supervise):
         """In a child: be a new user's supervisor."""
@@ -106,8 +122,29 @@ class Users(Warm):
 
     def furnish(self):
         """Make the session's folders, with the base in one of them."""
-        os.mkdir(self.box, 0o700)  # noqa: PTH102
+        if self.start.readonly:
+            with self.ruling():
+                self.lay_readonly(f"{self.box}/work", self.start.readonly)
+        else:
+            os.mkdir(self.box, 0o700)  # noqa: PTH102
         super().furnish()
+
+    def lay_readonly(self, work, roots):
+        """As the one whom the program cannot be: lay what it must not change, and make the folders above our own.
+
+        In those it may do what it likes with what is its own, but not with what is ours.
+        """
+        self.kept = [self.box, work, *(f"{work}/{folder}" for folder in folders_above(roots))]
+        for folder in self.kept:
+            os.mkdir(folder)  # noqa: PTH102
+            os.chmod(folder, 0o1777)  # noqa: PTH101
+        unpack(work, self.start.base, self.start.contents, lambda path: is_covered(path, roots))
+        for root in roots:
+            self.kept += [folder for folder, *_ in os.walk(f"{work}/{root}")]
+
+    def lay_base(self, work):
+        """Put there what is not there yet."""
+        unpack(work, self.start.base, self.start.contents, lambda path: not is_covered(path, self.start.readonly))
 
     def link_shared_memory(self):
         """Let /dev/shm be a folder of the session, where the runtime gives us a /dev that we may write to."""
@@ -127,6 +164,17 @@ class Users(Warm):
             os.seteuid(0)
             os.setegid(0)
 
+    @contextlib.contextmanager
+    def ruling(self):
+        """Be root again for a while, in the middle of acting."""
+        os.seteuid(0)
+        os.setegid(0)
+        try:
+            yield
+        finally:
+            os.setegid(self.user)
+            os.seteuid(self.user)
+
     def become(self):
         """Give up every right, for good."""
         super().become()
@@ -139,6 +187,8 @@ class Users(Warm):
         """Remove what the session wrote; why the worker is unfit for another one, empty when it is fit."""
         try:
             with self.acting():
+                if self.kept:
+                    self.sweep_readonly()
                 for disk in self.disks:
                     sweep(disk, time.monotonic() + LONGEST_SWEEP)
         except OSError as error:
@@ -146,6 +196,18 @@ class Users(Warm):
         if [*map(used, self.disks)] != self.empty or any(map(os.listdir, self.disks)):
             return "something that it wrote is left"
         return "" if not open_sockets() else "connections are left"
+
+    def sweep_readonly(self):
+        """Remove our folders, and what the program put into those that it could write to."""
+        with self.ruling():
+            for folder in self.kept:
+                for entry in list(os.scandir(folder)):
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)  # noqa: PTH108
+        sweep(self.disks[0], time.monotonic() + LONGEST_SWEEP, self.kept)
+        with self.ruling():
+            for folder in reversed(self.kept):
+                os.rmdir(folder)  # noqa: PTH106
 
 
 class Namespaces(Warm):
@@ -182,6 +244,7 @@ class Namespaces(Warm):
             os.mkdir(f"{self.box}/{name}")  # noqa: PTH102
         if self.start.base:
             self.lay_over_base(f"{self.box}/work", size)
+            self.forbid_writing(f"{self.box}/work")
         if not self.start.network:
             raise_loopback()
         drop_capabilities()
@@ -199,6 +262,14 @@ class Namespaces(Warm):
         for folder in ("/upper", "/base"):
             check(libc.umount2(folder.encode(), DETACH), f"hide {folder}")
         self.disks = (self.box, work)
+
+    def forbid_writing(self, work):
+        """Let the kernel refuse any change below some paths; folders above them become mounts, which stay in place."""
+        for folder in folders_above(self.start.readonly):
+            mount(f"{work}/{folder}", f"{work}/{folder}", "", BIND)
+        for root in self.start.readonly:
+            mount(f"{work}/{root}", f"{work}/{root}", "", BIND)
+            mount("", f"{work}/{root}", "", BIND | REMOUNT | READ_ONLY | NO_SUID | NO_DEV)
 
     def furnish(self):
         """Nothing to make any more."""
@@ -227,41 +298,6 @@ def code_of(pid):
     return code if code >= 0 else 128 - code
 
 
-def check(result, what):
-    """Raise the error of a failed call of the C library."""
-    if result:
-        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
-
-
-def mount(source, target, kind, flags, options=""):
-    """Make a file system appear at a folder."""
-    check(libc.mount(source.encode(), target.encode(), kind.encode(), flags, options.encode()), f"mount {target}")
-
-
-def raise_loopback():
-    """Switch on the loopback interface of a new network namespace, without what takes milliseconds to import."""
-    any_socket = libc.socket(INTERNET, DATAGRAM, 0)
-    check(any_socket < 0, "a socket")
-    check(libc.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", UP)), "switch on loopback")
-    os.close(any_socket)
-
-
-def drop_capabilities():
-    """Give up every capability of this process."""
-    header, nothing = struct.pack("Ii", CAPABILITIES, 0), bytes(24)
-    check(libc.capset(header, nothing), "give up capabilities")
-
-
-def install_filter(program):
-    """Have the kernel check every system call from now on; `program` is an array of `struct sock_filter`."""
-    if not program:
-        return
-    code = ctypes.create_string_buffer(program, len(program))
-    filters = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
-    check(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "give up new privileges")
-    check(libc.prctl(SET_SECCOMP, FILTER_MODE, filters, 0, 0), "filter system calls")
-
-
 def open_sockets():
     """Whether there are connections in our network namespace, those that wait to be forgotten included."""
     if table := read_text("/proc/net/sockstat"):
@@ -271,15 +307,18 @@ def open_sockets():
     return any(len(read_text(f"/proc/net/{table}", MOST_TEXT).split("\n")) > 2 for table in tables)
 
 
-def sweep(disk, deadline):
+def sweep(disk, deadline, kept=()):
     """Remove everything below a folder that the user may remove: without recursion, whatever its depth and modes.
 
-    Folders are first moved to the top, then emptied there, so that no path is long.
+    Folders are first moved to the top, then emptied there, so that no path is long. If there are folders to be kept,
+    only what is in these is removed.
     """
-    todo = []
+    todo, spared = [], set(kept)
 
     def take(folder):
         for entry in list(os.scandir(folder)):
+            if entry.path in spared:
+                continue
             if not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.path)  # noqa: PTH108
                 continue
@@ -293,7 +332,8 @@ def sweep(disk, deadline):
         if time.monotonic() > deadline:
             raise TimeoutError(f"still {len(todo)} folders after {LONGEST_SWEEP:g} s")
 
-    take(disk)
+    for folder in kept or (disk,):
+        take(folder)
     while todo:
         folder = todo.pop()
         take(folder)

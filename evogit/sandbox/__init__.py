@@ -62,10 +62,16 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Files that most candidates share, kept by warm workers: `id` names this content, `archive` is a tar of it."""
+    """Files that most candidates share, kept by warm workers: `id` names this content, `archive` is a tar of it.
+
+    `readonly` are files and folders of it that programs can read, but neither change, remove, move nor add to. A folder
+    above one of them stays where it is; between it and others, files are copied, not renamed or linked. The provider
+    `none` cannot hold this.
+    """
 
     id: str
     archive: bytes = field(repr=False)
+    readonly: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

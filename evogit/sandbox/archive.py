@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from evogit.core import SandboxError
@@ -92,6 +92,44 @@ def check_paths(paths: Sequence[str]) -> None:
         pure = _inside(path)
         if any(str(parent) in leaves for parent in pure.parents):
             raise SandboxError(f"expected a folder above {path!r}, got a file or link")
+
+
+def laid_over(archive: bytes, folder: str, files: Mapping[str, tuple[bytes, bool]]) -> bytes:
+    """The archive with these files, and no others, in a folder: path -> content, and whether it is executable.
+
+    Raises:
+        SandboxError: when something else is in the place of that folder.
+    """
+    entries, contents = entries_of(archive)
+    kept: list[Entry] = []
+    parts: list[bytes] = []
+    position = 0
+    for entry in entries:
+        content, position = contents[position : position + entry[2]], position + entry[2]
+        if not covered(entry[0], {folder}) or (not files and entry[0] == folder):
+            kept.append(entry)
+            parts.append(content)
+    kept += [(path, "executable" if runs else "file", len(data), 0) for path, (data, runs) in files.items()]
+    return archive_of(kept, b"".join([*parts, *(data for data, _ in files.values())]))
+
+
+def covered(path: str, roots: Collection[str]) -> bool:
+    """Whether a path is one of those roots, or below one."""
+    while path and path not in roots:
+        path = path.rpartition("/")[0]
+    return bool(path)
+
+
+def check_readonly(changed: Iterable[str], roots: Collection[str]) -> None:
+    """Refuse changes to what is read-only, to all that is below it, and to what is a folder above it.
+
+    Raises:
+        SandboxError: naming the first such path.
+    """
+    above = {str(parent) for root in roots for parent in PurePosixPath(root).parents}
+    for path in changed:
+        if path in above or covered(path, roots):
+            raise SandboxError(f"expected no change to what is read-only, got one of {path!r}")
 
 
 def _inside(path: str) -> PurePosixPath:

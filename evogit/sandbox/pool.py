@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from evogit.core import SandboxError, SandboxLostError
 from evogit.sandbox import Base, Files, Limits
 from evogit.sandbox.answers import clean
-from evogit.sandbox.archive import entries_of
+from evogit.sandbox.archive import check_readonly, entries_of
 from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
 from evogit.sandbox.wire import LostError
 
-PROTOCOL = 2
+PROTOCOL = 3
 MOST_SESSIONS = 500
 """Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
 
@@ -56,10 +56,13 @@ class Pool:
         """Start a session on an idle worker that fits, or on a new one.
 
         Raises:
-            SandboxError: when there is none and none can be started.
+            SandboxError: when there is none and none can be started, or when the files change what is read-only.
         """
         wanted = files if isinstance(files, Files) else Files(files)
         entries, contents = entries_of(wanted.changed)
+        if wanted.base and wanted.base.readonly:
+            changed = [path for path, kind, *_ in entries if kind != "folder"]
+            check_readonly([*changed, *wanted.removed], wanted.base.readonly)
         start = Start(limits, tuple(preload), wanted.base)
         worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network)
         request = {"do": "open", "removed": list(wanted.removed), "files": entries, "seed": seed}
@@ -105,6 +108,7 @@ class _Worker:
             "limits": dataclasses.asdict(start.limits),
             "preload": start.preload,
             "base": entries,
+            "readonly": start.base.readonly if start.base else (),
             "network": network,
             "filter": len(seccomp),
         }

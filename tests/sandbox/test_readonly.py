@@ -1,0 +1,177 @@
+"""What programs must not change stays as it is, whatever they try, and is whole for the next one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evogit.core import SandboxError
+from evogit.sandbox import Base, Environment, Files, Limits, Sandbox
+from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import provider
+from tests.sandbox.test_workers import archive
+
+PROGRAM = """
+import os, shutil, subprocess
+
+def attempt(what):
+    def path(name): return "tests/" + name
+    def write(name):
+        with open(path(name), "w") as file: file.write("forged")
+    def replace(name):
+        write("mine")
+        os.replace(path("mine"), path(name))
+    def swap(*names):
+        for name in names:
+            shutil.move(name, name + ".old")
+            os.makedirs("tests/hidden", exist_ok=True)
+            write("hidden/test.py")
+    def link(name):
+        os.rename(path(name), "elsewhere")
+        os.symlink("/tmp", path(name))
+    def chmod(name):
+        os.chmod(path(name), 0o777)
+        write(name)
+    def hard(name):
+        os.link(path(name), "linked")
+        with open("linked", "a") as file: file.write("forged")
+    ways = {
+        "rewrite": lambda: write("hidden/test.py"),
+        "rewrite a file": lambda: write("one_test.py"),
+        "rewrite a program": lambda: write("hidden/deep/run.sh"),
+        "chmod": lambda: chmod("hidden/test.py"),
+        "chmod a folder": lambda: (os.chmod(path("hidden"), 0o777), write("hidden/new")),
+        "remove": lambda: os.unlink(path("hidden/test.py")),
+        "remove a file": lambda: os.unlink(path("one_test.py")),
+        "replace": lambda: replace("hidden/test.py"),
+        "replace a file": lambda: replace("one_test.py"),
+        "add": lambda: write("hidden/conftest.py"),
+        "add deep": lambda: write("hidden/deep/conftest.py"),
+        "move the folder": lambda: link("hidden"),
+        "move the folder above": lambda: swap("tests"),
+        "move the whole": lambda: swap(os.getcwd()),
+        "move the place": lambda: swap(os.path.dirname(os.getcwd())),
+        "hard link": lambda: hard("one_test.py"),
+        "hard link into a folder of ours": lambda: (os.link(path("one_test.py"), path("linked")), write("linked")),
+        "truncate": lambda: os.truncate(path("one_test.py"), 0),
+        "times": lambda: os.utime(path("one_test.py"), (1, 1)),
+        "remount": lambda: subprocess.run(["mount", "-o", "remount,rw", path("hidden")], check=True),
+        "unmount": lambda: subprocess.run(["umount", path("hidden")], check=True),
+        "move and remove": lambda: (os.makedirs("x"), os.rename("tests", "x/tests")),
+        "a namespace": lambda: subprocess.run(["unshare", "-Urm", "umount", path("hidden")], check=True),
+        "remove all": lambda: shutil.rmtree("tests"),
+    }
+    try:
+        ways[what]()
+    except (OSError, shutil.Error, subprocess.CalledProcessError) as error:
+        return type(error).__name__
+    return ""
+
+def look(top):
+    found = {}
+    for at, folders, names in os.walk(top):
+        for name in names:
+            place = os.path.join(at, name)
+            found[place] = open(place).read() + " x" * os.access(place, os.X_OK)
+    return found
+
+def work(top):
+    os.mkdir("tests/mine")
+    for name in ("tests/mine/a", "tests/visible_test.py", "tests/b", "c"):
+        with open(name, "w") as file: file.write("mine")
+    os.rename("tests/b", "tests/mine/b")
+    shutil.move("tests/mine/a", "moved")
+    os.unlink("tests/visible_test.py")
+    return sorted(os.listdir("tests/mine"))
+"""
+HIDDEN = {
+    "tests/hidden/test.py": "hidden",
+    "tests/hidden/deep/run.sh": "echo x",
+    "tests/hidden/link": "-> test.py",
+    "tests/one_test.py": "one",
+}
+BASE = Base(
+    "readonly",
+    archive({"m.py": PROGRAM, "tests/visible_test.py": "visible", **HIDDEN}),
+    ("tests/hidden", "tests/one_test.py"),
+)
+SEEN = {
+    "tests/hidden/test.py": "hidden",
+    "tests/hidden/deep/run.sh": "echo x",
+    "tests/hidden/link": "hidden",
+    "tests/one_test.py": "one",
+    "tests/visible_test.py": "visible",
+}
+READONLY = Files(pack({}), (), BASE)
+KEPT = {path: text for path, text in SEEN.items() if path != "tests/visible_test.py"}
+ATTACKS = [line.split('"')[1] for line in PROGRAM.splitlines() if '": lambda' in line]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "bubblewrap",
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
+    ],
+)
+def jail(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    gvisor = Environment(runtime="runsc") if request.param == "runsc" else None
+    sandbox = provider("docker" if gvisor else request.param, gvisor)
+    yield sandbox
+    sandbox.close()
+
+
+def ask(sandbox: Sandbox, files: Files, *calls: tuple[str, str]) -> list[Any]:
+    """What comes of each function with its argument, one after the other in one session."""
+    found = []
+    with sandbox.open(files, Limits()) as session:
+        for function, argument in calls:
+            reply = session.call(f"m:{function}", json.dumps({"args": [argument]}).encode())
+            assert not reply.failure, reply.detail
+            found.append(json.loads(reply.value))
+    return found
+
+
+def test_no_attack_changes_what_is_readonly(jail: Sandbox) -> None:
+    calls = [call for attack in ATTACKS for call in (("attempt", attack), ("look", "tests"))]
+    said_and_seen = ask(jail, READONLY, *calls)
+    for attack, said, seen in zip(ATTACKS, said_and_seen[::2], said_and_seen[1::2], strict=True):
+        assert {path: seen.get(path) for path in KEPT} == KEPT, attack
+        assert not [path for path in seen if path.startswith("tests/hidden/") and path not in KEPT], attack
+        assert said or attack.startswith("hard link"), attack
+    assert ask(jail, READONLY, ("look", "tests")) == [SEEN]
+
+
+def test_the_same_attacks_succeed_where_nothing_is_readonly(jail: Sandbox) -> None:
+    free = Files(pack({}), (), Base("free", BASE.archive))
+    for attack in ("rewrite", "add", "move the folder above"):
+        said, seen = ask(jail, free, ("attempt", attack), ("look", "tests"))
+        assert (said, seen == SEEN) == ("", False), attack
+
+
+def test_what_is_beside_it_can_be_changed(jail: Sandbox) -> None:
+    changed = Files(archive({"tests/visible_test.py": "mine", "tests/hidden2": "x"}), (), BASE)
+    with_changes = {**SEEN, "tests/visible_test.py": "mine", "tests/hidden2": "x"}
+    assert ask(jail, changed, ("look", "tests"), ("work", "tests")) == [with_changes, ["b"]]
+    assert ask(jail, READONLY, ("look", "tests")) == [SEEN]
+
+
+@pytest.mark.parametrize(
+    "path", ["tests", "tests/hidden", "tests/hidden/test.py", "tests/hidden/new", "tests/one_test.py/a"]
+)
+def test_files_that_would_replace_it_are_refused(path: str) -> None:
+    sandbox = provider("bubblewrap")
+    for files in (Files(archive({path: "-> /tmp"}), (), BASE), Files(pack({}), (path,), BASE)):
+        with pytest.raises(SandboxError, match="expected no change to what is read-only, got one of"):
+            sandbox.open(files, Limits())
+
+
+@pytest.mark.slow
+def test_without_isolation_it_is_only_a_hint() -> None:
+    sandbox = provider("none")
+    said, seen = ask(sandbox, READONLY, ("attempt", "chmod"), ("look", "tests"))
+    assert (said, seen["tests/hidden/test.py"]) == ("", "forged x")
