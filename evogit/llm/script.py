@@ -41,9 +41,9 @@ def _replies(file: Path) -> list[str]:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"expected a file of replies after {SCRIPT}, cannot read {file}: {error.strerror}") from error
+        raise UsageError(f"cannot read {file}: {error.strerror}; expected a file of replies after {SCRIPT}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"expected UTF-8 text in {file}: {error}") from error
+        raise UsageError(f"cannot read {file}: expected UTF-8 text: {error}") from error
     replies = re.split(r"^%%[^\n]*(?:\n|\Z)", text, flags=re.MULTILINE)
     if len(replies) > 1 and not replies[0].strip():
         del replies[0]  # what stands before the first separator is no reply when there is nothing

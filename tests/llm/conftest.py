@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from evogit.llm import Message, Model, Question, SpendingLimitError, Usage
+from evogit.llm.opening import OpenModels, open_models
+from evogit.user_settings import UserSettings, load_user_settings
+
+KEY = "sk-test-0123456789"
+
+Opening = Callable[..., OpenModels]
+Settings = Callable[[str], UserSettings]
+
+
+@dataclass
+class Ledger:
+    """An account that allows `attempts`."""
+
+    attempts: int = 1000
+    charges: list[tuple[Usage, str]] = field(default_factory=list)
+    dollars: float = 0.0
+
+    def check(self) -> None:
+        if len(self.charges) >= self.attempts:
+            raise SpendingLimitError("the limit on dollars is reached")
+
+    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+        self.charges.append((usage, failure))
+        self.dollars += model.price.of(usage) if model.price else 0.0
+
+    @property
+    def failures(self) -> list[str]:
+        return [failure for _, failure in self.charges]
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Reads settings from a text."""
+
+    def read(text: str) -> UserSettings:
+        file = tmp_path / "settings.toml"
+        file.write_text(text)
+        return load_user_settings({"EVOGIT_SETTINGS": str(file)})
+
+    return read
+
+
+@pytest.fixture
+def at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Opening:
+    """Opens models where `m` is behind an endpoint, with little patience and a key."""
+
+    def opening(url: str, more: str = "", **options: Path) -> OpenModels:
+        monkeypatch.setenv("TEST_KEY", KEY)
+        table = f'[models.m]\nbase_url = "{url}"\nkey_env = "TEST_KEY"\npause = "1ms"\n'
+        return open_models(settings(table + more), **options)
+
+    return opening
+
+
+def question(text: str = "How are you?", move: int = 1, attempt: int = 0) -> Question:
+    return Question(messages=(Message("system", "Be brief."), Message("user", text)), move=move, attempt=attempt)

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from evogit.core import EvoGitError
+from evogit.llm import CredentialError, ModelError, SpendingLimitError, UnknownModelError, Usage
+from evogit.llm.opening import OpenModels
+from evogit.llm.replies import LONGEST_WAIT, retry_after
+from tests.openai_server import (
+    BAD_KEY,
+    CUT,
+    EMPTY,
+    HUGE,
+    NOT_JSON,
+    RESET,
+    SILENT,
+    STALLED,
+    UNKNOWN_MODEL,
+    Behaviour,
+    answer,
+    echo_of_the_key,
+    refusal,
+    reply,
+    serve,
+)
+
+from .conftest import KEY, Ledger, Opening, question
+
+PRICE = "price = {input = 1, cached = 0.5, output = 10}\n"
+GUESS = Usage(prompt=6, estimated=True)
+
+
+async def ask(models: OpenModels, ledger: Ledger) -> str:
+    try:
+        return await models.get("m").ask(question(), ledger)
+    finally:
+        await models.close()
+
+
+async def test_a_reply_and_what_it_cost(at: Opening, ledger: Ledger) -> None:
+    with serve([reply("Fine.", prompt=1000, cached=200, completion=50)]) as server:
+        models = at(
+            server.url, PRICE + 'id = "real-name"\ntemperature = 0.5\nmax_tokens = 99\nreasoning_effort = "low"'
+        )
+        assert await ask(models, ledger) == "Fine."
+    assert ledger.charges == [(Usage(prompt=1000, cached=200, completion=50), "")]
+    assert ledger.dollars == pytest.approx((800 * 1 + 200 * 0.5 + 50 * 10) / 1e6)
+    [request] = server.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.body == {
+        "model": "real-name",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How are you?"}],
+        "temperature": 0.5,
+        "max_tokens": 99,
+        "reasoning_effort": "low",
+    }
+
+
+MAY_PASS = [
+    (refusal(429, "slow down"), "the endpoint answered 429: slow down", Usage()),
+    (refusal(429, "slow down", retry_after="0"), "the endpoint answered 429: slow down", Usage()),
+    (refusal(500, "oh"), "the endpoint answered 500: oh", Usage()),
+    (Behaviour(status=503, body="<html>busy</html>"), "the endpoint answered 503: <html>busy</html>", Usage()),
+    (RESET, "the connection broke: Server disconnected without sending a response.", GUESS),
+    (CUT, "the connection broke: peer closed connection", GUESS),
+    (NOT_JSON, "the reply is not JSON: <html><body>Welcome", Usage(prompt=6, completion=12, estimated=True)),
+    (Behaviour(body="[" * 9999), "the reply is not JSON", Usage(prompt=6, completion=2500, estimated=True)),
+    (Behaviour(body='"text"'), "the reply is no chat completion", Usage(prompt=6, completion=2, estimated=True)),
+    (EMPTY, "the reply has no choices", Usage(prompt=9)),
+    (reply(None), "the reply has no text", Usage(prompt=100, completion=20)),
+    (reply(" \n"), "the reply has no text", Usage(prompt=100, completion=20)),
+]
+
+
+async def test_what_may_pass_is_tried_again(at: Opening) -> None:
+    fine = reply("Fine.", prompt=1)
+    with serve([each for behaviour, _, _ in MAY_PASS for each in (behaviour, fine)]) as server:
+        models = at(server.url)
+        for _, failure, usage in MAY_PASS:
+            ledger = Ledger()
+            assert await models.get("m").ask(question(), ledger) == "Fine."
+            assert [charge[0] for charge in ledger.charges] == [usage, Usage(prompt=1, completion=20)]
+            assert ledger.failures[0].startswith(failure)
+            assert ledger.failures[1] == ""
+        await models.close()
+
+
+@pytest.mark.parametrize("behaviour", [SILENT, STALLED])
+async def test_an_endpoint_that_falls_silent_is_asked_again(at: Opening, ledger: Ledger, behaviour: Behaviour) -> None:
+    with serve([behaviour, reply("Fine.")]) as server:
+        assert await ask(at(server.url, 'first_byte = "100ms"'), ledger) == "Fine."
+    assert ledger.charges[0] == (GUESS, "nothing came for 0.1 s")
+    assert ledger.charges[-1] == (Usage(prompt=100, completion=20), "")
+
+
+async def test_what_would_come_again_is_not(at: Opening) -> None:
+    same_again = {
+        "the endpoint answered 400: the context is too long": refusal(400, "the context is too long"),
+        "cut at the limit on its tokens; raise max_tokens": answer({"content": "half of"}, finish="length"),
+        "the model refused: I will not": answer({"content": None, "refusal": "I will not"}),
+        "content filter": answer({"content": "x"}, finish="content_filter"),
+        "the reply has more than 1000000 bytes": HUGE,
+    }
+    with serve(list(same_again.values())) as server:
+        models = at(server.url)
+        for failure in same_again:
+            ledger = Ledger()
+            with pytest.raises(ModelError, match=failure):
+                await models.get("m").ask(question(), ledger)
+            assert len(ledger.charges) == 1
+        await models.close()
+    assert len(server.requests) == len(same_again)
+
+
+async def test_patience_ends(at: Opening, ledger: Ledger) -> None:
+    with serve([refusal(500, "oh")]) as server:
+        with pytest.raises(ModelError, match="the endpoint answered 500: oh"):
+            await ask(at(server.url, "retries = 2"), ledger)
+        assert len(server.requests) == len(ledger.charges) == 3
+
+
+async def test_a_limit_is_looked_at_before_every_attempt(at: Opening) -> None:
+    ledger = Ledger(attempts=2)
+    with serve([refusal(500)]) as server:
+        with pytest.raises(SpendingLimitError):
+            await ask(at(server.url), ledger)
+        assert len(server.requests) == 2
+
+
+async def test_a_whole_attempt_has_its_time(at: Opening, ledger: Ledger) -> None:
+    with (
+        serve([reply("late", latency=30)]) as server,
+        pytest.raises(ModelError, match="no complete reply within 0.1 s"),
+    ):
+        await ask(at(server.url, 'total = "100ms"\nretries = 0'), ledger)
+    assert ledger.charges[0][0] == GUESS
+
+
+async def test_nobody_there_costs_nothing(at: Opening, ledger: Ledger) -> None:
+    with serve() as server:
+        url = server.url
+    with pytest.raises(ModelError, match="the connection broke"):
+        await ask(at(url, "retries = 0"), ledger)
+    assert ledger.charges[0][0] == Usage()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "error", "message"),
+    [
+        (BAD_KEY, CredentialError, r"/v1 does not accept the key from the environment variable TEST_KEY \(401: Incorr"),
+        (refusal(403, "no"), CredentialError, "does not accept the key"),
+        (refusal(402, "pay"), CredentialError, "no credit"),
+        (UNKNOWN_MODEL, UnknownModelError, "does not know the model 'm'"),
+    ],
+)
+async def test_what_can_never_succeed_ends_the_run(
+    at: Opening, ledger: Ledger, behaviour: Behaviour, error: type[Exception], message: str
+) -> None:
+    with serve([behaviour]) as server:
+        with pytest.raises(error, match=message):
+            await ask(at(server.url), ledger)
+        assert len(server.requests) == len(ledger.charges) == 1
+
+
+async def test_no_credit_looks_like_a_busy_endpoint_and_is_not(at: Opening, ledger: Ledger) -> None:
+    body = '{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
+    with serve([Behaviour(status=429, body=body)]) as server, pytest.raises(CredentialError, match="no credit"):
+        await ask(at(server.url), ledger)
+
+
+@pytest.mark.parametrize("status", [401, 400])
+async def test_the_key_is_in_no_message(at: Opening, ledger: Ledger, status: int) -> None:
+    with serve([refusal(status, "x" * 190 + KEY)]) as server, pytest.raises(EvoGitError) as caught:
+        await ask(at(server.url), ledger)
+    assert KEY[:8] not in str(caught.value) + str(ledger.failures)
+    assert "[redact" in str(caught.value)
+
+
+async def test_an_endpoint_that_tells_the_key_is_not_believed(at: Opening, ledger: Ledger) -> None:
+    with serve([echo_of_the_key]) as server:
+        assert await ask(at(server.url), ledger) == "Your key is [redacted]"
+
+
+async def test_halves_of_characters_become_question_marks(at: Opening, ledger: Ledger) -> None:
+    with serve([reply("a\ud800b")]) as server:
+        assert await ask(at(server.url), ledger) == "a?b"
+
+
+async def test_a_call_that_is_broken_off_is_charged_and_leaves_no_connection(at: Opening, ledger: Ledger) -> None:
+    with serve([SILENT]) as server:
+        asking = asyncio.create_task(ask(at(server.url), ledger))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        while server.connections:
+            await asyncio.sleep(0.01)
+    assert ledger.charges == [(GUESS, "broken off")]
+
+
+async def test_a_stalled_call_stalls_no_other(at: Opening, ledger: Ledger) -> None:
+    with serve([SILENT, reply("Fine.")]) as server:
+        models = at(server.url)
+        stalled = asyncio.create_task(models.get("m").ask(question(), ledger))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        assert await models.get("m").ask(question(), Ledger()) == "Fine."
+        stalled.cancel()
+        await asyncio.wait([stalled])
+        await models.close()
+
+
+def test_retry_after_is_a_number_or_a_date() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert retry_after("7.5") == 7.5
+    assert retry_after("Thu, 01 Jan 2026 00:00:09 GMT", now) == 9
+    assert retry_after("Wed, 31 Dec 2025 00:00:00 GMT", now) == 0
+    assert retry_after("99999") == LONGEST_WAIT
+    assert retry_after(None) is retry_after("soon") is retry_after("-1") is None
+
+
+def test_pauses_grow_differ_and_are_never_shorter_than_asked_for(at: Opening) -> None:
+    model: Any = at("http://127.0.0.1:9/v1", "").get("m")
+    model.rng = random.Random(1)
+    pauses = [model._pause(attempt, None) for attempt in range(30)]
+    assert all(0.0005 * 2**n <= pause <= 0.001 * 2**n for n, pause in enumerate(pauses[:10]))
+    assert max(pauses) <= 60
+    assert model._pause(0, 3.0) >= 3.0

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.core import UsageError
+from evogit.llm import CredentialError, Price
+from evogit.llm.opening import open_models
+from evogit.user_settings import UserSettings
+
+from .conftest import KEY, Opening, Settings
+
+URL = "http://127.0.0.1:9/v1"
+
+
+def test_a_name_that_settings_do_not_have_is_asked_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    models = open_models(UserSettings())
+    assert models.endpoint("gpt-5") == "https://api.openai.com/v1"
+    model: Any = models.get("gpt-5-2025-08-07")
+    assert model is models.get("gpt-5-2025-08-07")
+    assert model.price == Price(prompt=1.25, cached=0.125, completion=10)
+    assert models.get("mystery").price is None
+    assert models.get("mystery").client is model.client  # type: ignore[attr-defined]
+
+
+def test_another_endpoint_has_prices_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", URL)
+    models = open_models(UserSettings())
+    assert models.endpoint("gpt-5") == URL
+    assert models.get("gpt-5").price is None
+
+
+def test_settings_name_price_and_context(at: Opening) -> None:
+    model = at(URL, "price = {input = 2, output = 3}\ncontext = 2000").get("m")
+    assert model.price == Price(prompt=2, cached=2, completion=3)
+    assert model.context == 2000
+
+
+def test_keys_are_secrets_and_not_inherited(at: Opening) -> None:
+    models = at(URL)
+    assert models.secrets == ()
+    models.get("m")
+    models.forget_keys()
+    assert models.secrets == (KEY,)
+    assert KEY not in subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
+    assert "TEST_KEY" not in os.environ
+
+
+def test_a_command_prints_the_key_once(settings: Settings, tmp_path: Path) -> None:
+    command = f"echo x >> {tmp_path}/log; echo key-from-command"
+    table = f'base_url = "{URL}"\nkey_command = "{command}"\n'
+    models = open_models(settings(f"[models.a]\n{table}[models.b]\n{table}"))
+    models.get("a"), models.get("b")
+    assert models.secrets == ("key-from-command",)
+    assert (tmp_path / "log").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("exit 3", "failed with 3; run it"),
+        ("true", "printed nothing"),
+        ("echo 'two words'", "a key of plain characters"),
+    ],
+)
+def test_a_command_without_a_key(settings: Settings, command: str, said: str) -> None:
+    models = open_models(settings(f'[models.m]\nkey_command = "{command}"'))
+    with pytest.raises(CredentialError, match=said) as caught:
+        models.get("m")
+    assert "two words'," not in str(caught.value)
+
+
+def test_a_missing_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(CredentialError, match="environment variable OPENAI_API_KEY, which is not set"):
+        open_models(UserSettings()).get("gpt-5")
+    with pytest.raises(UsageError, match="expected a model"):
+        open_models(UserSettings()).get("")
+
+
+def test_the_key_for_openai_goes_nowhere_else(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    models = open_models(settings(f'[models.local]\nbase_url = "{URL}"'))
+    model: Any = models.get("local")
+    assert model.client.api_key == "none"
+    assert models.secrets == ()

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evogit.core import UsageError
+from evogit.llm import CredentialError, ModelError, SpendingLimitError
+from evogit.llm.opening import open_models
+from evogit.user_settings import UserSettings
+from tests.openai_server import BAD_KEY, echo_of_the_key, refusal, reply, serve
+
+from .conftest import KEY, Ledger, Opening, question
+
+PRICE = "price = {input = 1, output = 10}\ncontext = 5000\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "recording.ndjson"
+
+
+async def test_a_replay_repeats_replies_failures_and_charges_without_a_key(at: Opening, file: Path) -> None:
+    behaviours = [refusal(500), reply("first"), reply("second"), refusal(400, "too long")]
+    with serve(behaviours) as server:
+        models = at(server.url, PRICE, record=file)
+        heard = Ledger()
+        replies = [await models.get("m").ask(question(), heard) for _ in range(2)]
+        with pytest.raises(ModelError):
+            await models.get("m").ask(question("Too long?"), heard)
+        await models.close()
+    again = Ledger()
+    model = open_models(UserSettings(), replay=file).get("m")
+    assert [await model.ask(question(), again) for _ in range(2)] == replies == ["first", "second"]
+    with pytest.raises(ModelError, match="the endpoint answered 400: too long"):
+        await model.ask(question("Too long?"), again)
+    assert again == heard
+    assert again.dollars > 0
+    assert model.context == 5000
+
+
+async def test_a_replay_prefers_the_reply_of_the_same_move(at: Opening, file: Path, ledger: Ledger) -> None:
+    with serve([lambda request: reply(f"number {len(server.requests)}")]) as server:
+        models = at(server.url, record=file)
+        for move in (1, 2, 3):
+            await models.get("m").ask(question(move=move), ledger)
+        await models.close()
+    model = open_models(UserSettings(), replay=file).get("m")
+    assert [await model.ask(question(move=move), ledger) for move in (3, 9, 2)] == ["number 3", "number 1", "number 2"]
+
+
+async def test_limits_hold_in_a_replay(at: Opening, file: Path, ledger: Ledger) -> None:
+    with serve([refusal(500), reply("late")]) as server:
+        models = at(server.url, record=file)
+        await models.get("m").ask(question(), ledger)
+        await models.close()
+    with pytest.raises(SpendingLimitError):
+        await open_models(UserSettings(), replay=file).get("m").ask(question(), Ledger(attempts=1))
+
+
+async def test_a_question_that_was_not_recorded_is_named(at: Opening, file: Path, ledger: Ledger) -> None:
+    with serve() as server:
+        models = at(server.url, record=file)
+        await models.get("m").ask(question(), ledger)
+        await models.close()
+    replay = open_models(UserSettings(), replay=file)
+    with pytest.raises(ModelError, match="does not have this question: [0-9a-f]{12}, 'Why"):
+        await replay.get("m").ask(question("Why?"), ledger)
+    await replay.get("m").ask(question(), ledger)
+    with pytest.raises(ModelError, match="does not have this question so often"):
+        await replay.get("m").ask(question(), ledger)
+    with pytest.raises(UsageError, match="no replies of the model 'other'; those it has: m"):
+        replay.get("other")
+
+
+async def test_no_key_is_recorded_and_many_write_at_once(at: Opening, file: Path, ledger: Ledger) -> None:
+    with serve([echo_of_the_key]) as server:
+        models = at(server.url, record=file)
+        asked = [models.get("m").ask(question(f"{KEY} {n} {'x' * 3000}"), ledger) for n in range(30)]
+        await asyncio.gather(*asked)
+        await models.close()
+    text = file.read_text()
+    assert KEY not in text
+    assert "Your key is [redacted]" in text
+    assert len(text.splitlines()) == 30
+    assert file.stat().st_mode & 0o077 == 0
+
+
+async def test_what_ends_a_run_is_not_recorded(at: Opening, file: Path, ledger: Ledger) -> None:
+    with serve([BAD_KEY]) as server:
+        models = at(server.url, record=file)
+        with pytest.raises(CredentialError):
+            await models.get("m").ask(question(), ledger)
+        await models.close()
+    assert file.read_text() == ""
+
+
+async def test_a_recording_goes_on_after_a_kill_in_the_middle_of_a_line(
+    at: Opening, file: Path, ledger: Ledger
+) -> None:
+    with serve() as server:
+        for _ in range(2):
+            models = at(server.url, record=file)
+            await models.get("m").ask(question(), ledger)
+            await models.close()
+            file.write_text(file.read_text() + '{"key": "ab')
+    model = open_models(UserSettings(), replay=file).get("m")
+    assert [await model.ask(question(), ledger) for _ in range(2)] == ["hello", "hello"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "found no record"),
+        ("<html>", "found no record"),
+        ('{"key": 1}', "line 1: expected a record"),
+        (None, "canno"),
+    ],
+)
+def test_what_is_no_recording_is_refused(file: Path, content: str | None, said: str) -> None:
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(UsageError, match=said):
+        open_models(UserSettings(), replay=file)
+
+
+def test_a_recording_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot write the recording"):
+        open_models(UserSettings(), record=tmp_path / "none" / "recording")
+    with pytest.raises(UsageError, match="--record or --replay"):
+        open_models(UserSettings(), record=tmp_path / "a", replay=tmp_path / "b")
