@@ -52,6 +52,8 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "rm": Listed("rm", "remove a run for good", "evogit rm circle_packing"),
     },
     "Check": {
+        "eval": Listed("eval", "judge uncommitted work", "evogit eval"),
+        "shell": Listed("shell", "go inside the sandbox", "evogit shell best -- ls -l"),
         "rescore": Listed("rescore", "judge again, task changed", "evogit rescore --dry-run"),
         "doctor": Listed("doctor", "whether all is in place", "evogit doctor"),
         "sandbox": Listed("sandbox", "make, try, clean sandboxes", "evogit sandbox check"),

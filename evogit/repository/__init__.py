@@ -15,16 +15,18 @@ from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, Usa
 from evogit.repository import engines, notes, refs
 from evogit.repository.branches import Branches
 from evogit.repository.faults import written
+from evogit.repository.folders import tracked_below
 from evogit.repository.git import git
 from evogit.repository.journal import Journal
 from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
-from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, Trees, UnfitChangeError, check_path
+from evogit.repository.trees import EXECUTABLE, FILE, LINK, TreeEntry, Trees, UnfitChangeError, check_path
 
 __all__ = [
     "EXECUTABLE",
     "FILE",
+    "LINK",
     "RESERVED",
     "Journal",
     "MergeImpossibleError",
@@ -37,6 +39,7 @@ __all__ = [
     "check_path",
     "clean",
     "clean_title",
+    "tracked_below",
 ]
 
 RESERVED = frozenset({"best", "seed", "human", "land"})

@@ -1,0 +1,112 @@
+"""Judges work that is not committed: a folder as the candidate that it would be. Nothing is journalled."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.config import Task
+from evogit.core import Evaluation, Evidence
+from evogit.evaluator import Evaluator
+from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
+from evogit.sandbox import Files
+from evogit.verdicts import seed_files
+
+REGULAR = (FILE, EXECUTABLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A folder against the seed: the `tree` that a candidate would have, and the paths that make it.
+
+    `changed` are editable and differ; `protected` differ though no candidate may change them; `left_out` are new though
+    no candidate may add them (other paths than editable ones, links, devices). Neither of the two is in the tree.
+    """
+
+    tree: str
+    changed: tuple[str, ...]
+    protected: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    mode: int
+    content: bytes
+
+
+async def read_work(repository: Repository, task: Task, seed: str, folder: Path) -> Work:
+    """Compare a folder with the seed's tree, as far as Git would track it. Withheld paths do not count.
+
+    Raises:
+        RepositoryError: when Git cannot look at it, or its paths make no tree.
+    """
+    folder = folder.resolve()
+    before = {entry.path: entry for entry in repository.trees.entries(seed) if entry.mode in (*REGULAR, LINK)}
+    paths = {*await tracked_below(repository.git_dir, folder), *before}
+    changes, modes = dict[str, bytes | None](), dict[str, int]()
+    protected, left_out = list[str](), list[str]()
+    for path, old, new in _differences(repository, folder, sorted(filter(task.is_visible, paths)), before):
+        plain = (old is None or old.mode in REGULAR) and (new is None or new.mode in REGULAR)
+        if plain and task.is_editable(path):
+            changes[path] = new.content if new else None
+            modes |= {path: new.mode} if new else {}
+        else:
+            (protected if old else left_out).append(path)
+    tree = repository.trees.write(seed, changes, modes) if changes else seed
+    return Work(tree=tree, changed=tuple(changes), protected=tuple(protected), left_out=tuple(left_out))
+
+
+async def judge_work(
+    repository: Repository, task: Task, seed: str, work: Work, *, split: str, provider: str
+) -> tuple[Evaluation, Evidence]:
+    """Evaluate the tree as a candidate bred from the tree `seed`.
+
+    Raises:
+        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    """
+    files = await candidate_files(repository, task, seed, work.tree)
+    async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+        return await evaluator.evaluate(work.tree, files, split=split)
+
+
+async def candidate_files(repository: Repository, task: Task, seed: str, tree: str) -> Files:
+    """The files that the judge's sandbox has of a tree: changes to those of the seed."""
+    base = await seed_files(repository, seed, task)
+    changed, removed = repository.trees.changes(seed, tree, task.is_visible)
+    return Files(changed, removed, base)
+
+
+def _differences(
+    repository: Repository, folder: Path, paths: list[str], before: dict[str, TreeEntry]
+) -> Iterator[tuple[str, TreeEntry | None, _Found | None]]:
+    real: dict[Path, bool] = {}
+    for path in paths:
+        parent = (folder / path).parent
+        inside = real.setdefault(parent, parent.resolve() == parent)  # links to folders are not followed
+        old, new = before.get(path), _look(folder / path) if inside else None
+        if (old or new) and not _same(repository, old, new):
+            yield path, old, new
+
+
+def _look(file: Path) -> _Found | None:
+    """What is there: a regular file, or a link, which is not followed; None for anything else."""
+    try:
+        about = file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISLNK(about.st_mode):
+        return _Found(LINK, os.fsencode(file.readlink()))
+    if not stat.S_ISREG(about.st_mode):
+        return None
+    return _Found(EXECUTABLE if about.st_mode & 0o100 else FILE, file.read_bytes())
+
+
+def _same(repository: Repository, old: TreeEntry | None, new: _Found | None) -> bool:
+    if old is None or new is None or old.mode != new.mode:
+        return False
+    trees = repository.trees
+    return trees.size(old.blob) == len(new.content) and trees.blob(old.blob) == new.content
