@@ -10,6 +10,7 @@ from evogit.agents import Background, Relative
 from evogit.config import Task
 from evogit.core import Candidate
 from evogit.history import History
+from evogit.phylogeny import Phylogeny
 from evogit.repository import EXECUTABLE, FILE, Repository, UnfitChangeError, check_path
 
 CLOSE = 3
@@ -31,7 +32,7 @@ def background(
         for entry in repository.trees.entries(parent.tree)
         if entry.mode in (FILE, EXECUTABLE) and task.is_visible(entry.path)
     }
-    tell = _Teller(repository, history)
+    graph, tell = history.phylogeny, _Teller(repository, history)
     files = tell.evidence(parent)
     evaluation = history.evaluation(parent.commit)
     return Background(
@@ -50,11 +51,11 @@ def background(
         seed_metrics=tell.metrics(history.seed),
         best_metrics=tell.metrics(history.best),
         guidance=tuple(history.guidance),
-        lineage=tell.relatives(history.phylogeny.lineage(parent.commit)),
-        siblings=tell.relatives([history.phylogeny[each] for each in history.phylogeny.children(parent.commit)]),
+        lineage=tell.relatives(_steps(graph, parent)),
+        siblings=tell.relatives([graph[each] for each in graph.children(parent.commit)]),
         failures=tell.failures(parent),
         others=tell.others(parent),
-        inspirations=tell.relatives(_steps(history, parent, donor)) if donor else (),
+        inspirations=tell.relatives(_of_donor(graph, parent, donor)) if donor else (),
         inside=history.started is not None and history.started.judged == "inside",
         templates=task.templates,
     )
@@ -78,17 +79,21 @@ def _refusal(task: Task) -> Callable[[str], str]:
     return refusal
 
 
-def _steps(history: History, parent: Candidate, donor: Candidate) -> list[Candidate]:
-    """The donor's first-parent lineage since it left the parent's, oldest first; empty for an ancestor."""
-    graph, steps, at = history.phylogeny, list[Candidate](), donor
-    base = graph.merge_base(parent.commit, donor.commit)
-    first = graph[base].number if base else -1
-    while at.number > first and len(steps) < MOST:
-        steps.append(at)
-        if not at.parents:
+def _steps(graph: Phylogeny, candidate: Candidate, since: int = -1) -> list[Candidate]:
+    """The candidate's latest first-parent ancestors with a number above `since`, and itself, oldest first."""
+    steps = list[Candidate]()
+    while candidate.number > since and len(steps) < MOST:
+        steps.append(candidate)
+        if not candidate.parents:
             break
-        at = graph[at.parents[0]]
+        candidate = graph[candidate.parents[0]]
     return steps[::-1]
+
+
+def _of_donor(graph: Phylogeny, parent: Candidate, donor: Candidate) -> list[Candidate]:
+    """What the donor's lineage has done since it left the parent's; empty for an ancestor."""
+    base = graph.merge_base(parent.commit, donor.commit)
+    return _steps(graph, donor, graph[base].number if base else -1)
 
 
 class _Teller:

@@ -40,7 +40,7 @@ def apply(content: bytes, edits: Sequence[Edit]) -> bytes:
 
 def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
     """Text as one line of printable characters, shortened to `limit` characters."""
-    line = "".join(char if char.isprintable() else " " for char in text)
+    line = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     line = " ".join(line.split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
 

@@ -100,8 +100,8 @@ def _spoken(brief: Brief, background: Background) -> Iterable[str]:
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """What may be a path or the name of a file: with and without the `a/` and `b/` of patches and a final dot."""
-    found = {word.strip("./") for text in texts for word in re.findall(r"[\w./-]+", text)}
+    """What may be a path or the name of a file; paths of patches without their `a/` and `b/` too."""
+    found = {word for text in texts for word in re.findall(r"[\w.][\w./-]*\w", text)}
     return found | {word[2:] for word in found if word.startswith(("a/", "b/"))}
 
 
