@@ -88,6 +88,8 @@ class Crew:
     asking: tuple[Model, ...]
     added: tuple[str, ...]
     """Names of limits that nobody gave now: from before, or defaults."""
+    durable: bool = False
+    """Whether what is written must survive a power loss."""
 
     @property
     def will_end(self) -> bool:
@@ -111,7 +113,7 @@ def hire(asked: Asked, settings: Settings, history: History) -> Crew:
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs), history, asking)
     added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
-    return Crew(settings=limited, models=models, asking=asking, added=added)
+    return Crew(settings=limited, models=models, asking=asking, added=added, durable=user.durability == "fsync")
 
 
 # --- who works ----------------------------------------------------------------------------------------------------

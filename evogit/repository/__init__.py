@@ -129,6 +129,10 @@ class Repository:
         name = clean(config["user.name"] or "") if "user.name" in config else ""
         return clean_title(name) if name else _login()
 
+    def survive_power_loss(self) -> None:
+        """Have all that this process writes reach the disk before it counts; without it, a kill alone is survived."""
+        pygit2.settings.enable_fsync_gitdir(True)
+
     # --- one run ------------------------------------------------------------------------------------------------
 
     def journal(self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = ()) -> Journal:
