@@ -71,6 +71,8 @@ def run(
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
     settings = engage(terminal, crew, found, before, history, yes=asked.yes)
     repository = place_to_run(found, repo, run_name)
+    if crew.durable:
+        repository.survive_power_loss()
     if found.seed is None and repository.dirty():
         terminal.note(
             "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
