@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import click
 from rich.text import Text
 
+from evogit.agents import Background, Brief, briefing
 from evogit.cli.agents import CEILINGS, Crew, costs
 from evogit.cli.spending import amount, money
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.cli.view import first_line
 from evogit.config import Task
-from evogit.core import RefusedError
+from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.llm import Model, Usage
 from evogit.repository import EXECUTABLE, FILE, Repository
@@ -25,9 +27,6 @@ from evogit.settings import Settings
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
-AROUND = 2000
-"""Tokens of a brief beside goal and code."""
-
 FIRST = 5
 """Paths that are named of those that are sent."""
 
@@ -36,7 +35,7 @@ FIRST = 5
 class Reach:
     """What models would be sent: path -> bytes of the `files` that agents may see, and how many are `kept` back.
 
-    `brief` is how many tokens a question has, about.
+    `brief` is about how many tokens a question has: that on the seed, or the average so far where that is more.
     """
 
     files: Mapping[str, int]
@@ -46,16 +45,36 @@ class Reach:
 
 def reach(task: Task, repository: Repository | None, history: History, context: int) -> Reach:
     """What models of a run would be sent of its seed, or what becomes its seed; `context` tokens a question at most."""
+    contents = _contents(task, repository, history)
+    visible = {path: read for path, read in contents.items() if task.is_visible(path)}
+    files = {path: len(read()) for path, read in visible.items()}
+    brief = Brief(
+        goal=task.goal,
+        parent=Candidate(commit="0" * 40, tree="", parents=(), agent="seed", operator="seed"),
+        files={path: read() for path, read in visible.items() if task.is_editable(path)},
+    )
+    known = Background(
+        task=task.name,
+        metrics=task.metrics,
+        split="train",
+        editable=task.editable,
+        sizes=files,
+        read=lambda path: visible[path](),
+        refusal=lambda path: "",
+        templates=task.templates,
+    )
+    spent, told = history.spent, sum(briefing.write(brief, known, context).tokens.values())
+    return Reach(files=files, kept=len(contents) - len(files), brief=max(told, spent.prompt // max(spent.calls, 1)))
+
+
+def _contents(task: Task, repository: Repository | None, history: History) -> dict[str, Callable[[], bytes]]:
+    """How to read every file of the seed."""
     if task.seed is not None and history.seed is None:
-        sizes = {path: len(content) for path, (content, _) in task.seed_files().items()}
-    else:
-        assert repository, "where the seed is a commit there is a repository"
-        tree = repository.tree_of(history.seed or repository.head())
-        entries = (entry for entry in repository.trees.entries(tree) if entry.mode in (FILE, EXECUTABLE))
-        sizes = {entry.path: repository.trees.size(entry.blob) for entry in entries}
-    files = {path: size for path, size in sizes.items() if task.is_visible(path)}
-    brief = min(AROUND + (sum(files.values()) + len(task.goal)) // 4, context)
-    return Reach(files=files, kept=len(sizes) - len(files), brief=brief)
+        return {path: partial(bytes, content) for path, (content, _) in task.seed_files().items()}
+    assert repository, "where the seed is a commit there is a repository"
+    entries = repository.trees.entries(repository.tree_of(history.seed or repository.head()))
+    files = (entry for entry in entries if entry.mode in (FILE, EXECUTABLE))
+    return {entry.path: partial(repository.trees.blob, entry.blob) for entry in files}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +116,8 @@ def engage(
     offer = Offer(settings=crew.settings, history=history, models=models, reach=sent)
     if crew.added:
         limits = ", ".join(amount(name, getattr(crew.settings, name)) for name in crew.added)
-        terminal.note(_fact("limit", f"{limits}, from before or as nobody said; --dollars, --tokens, --proposals"))
+        why = "as before" if any(last_asking_start(history).get(name) for name in CEILINGS) else "as none was given"
+        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"))
     return replace(crew.settings, agreed=consent(terminal, offer, yes=yes))
 
 
@@ -146,7 +166,7 @@ def _price(model: Model) -> str:
 def _sent(reach: Reach) -> str:
     first = sorted(reach.files)[:FIRST]
     names = ", ".join(map(first_line, first)) + (" ..." if len(reach.files) > FIRST else "")
-    kept = f"; never sent: {count(reach.kept, 'file')} that {'is' if reach.kept == 1 else 'are'} withheld"
+    kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
     return f"{count(len(reach.files), 'file')} of {sum(reach.files.values()):,} bytes at most: {names}{kept}"
 
 
@@ -165,23 +185,17 @@ def dearest(offer: Offer) -> float | None:
 
 
 def _forecast(offer: Offer) -> str:
-    """What the limits let the run use, as far as they say; every proposal may take a second call to be mended."""
-    left = {name: left for name in (*CEILINGS, "evaluations") if (left := _left(offer, name)) is not None}
+    """What the limit that is nearest lets the run use; every proposal may take a second call, to be mended."""
     price, each = dearest(offer), offer.reach.brief + REPLY
-    words = [money(left["dollars"])] if "dollars" in left else []
-    words += [f"{left['tokens']:,.0f} tokens"] if "tokens" in left else []
-    moves = min((left[name] for name in ("proposals", "evaluations") if name in left), default=None)
-    if moves is not None:
-        cost = (
-            f"{2 * moves * each:,.0f} tokens"
-            if price is None
-            else f"{money(moves * price)} to {money(2 * moves * price)}"
-        )
-        words.append(f"about {cost} for {count(int(moves), 'proposal')}")
-    calls = [left["tokens"] / each] if "tokens" in left else []
-    calls += [left["dollars"] / price] if "dollars" in left and price else []
-    told = f" (about {count(int(min(calls)), 'call')})" if calls else ""
-    return "; and ".join(words) + told + "; calls in flight may exceed that"
+    left = {name: left for name in (*CEILINGS, "evaluations") if (left := _left(offer, name)) is not None}
+    calls: dict[str, float] = {name: 2 * left[name] for name in ("proposals", "evaluations") if name in left}
+    calls |= {"tokens": left["tokens"] / each} if "tokens" in left else {}
+    calls |= {"dollars": left["dollars"] / price} if "dollars" in left and price else {}
+    nearest = min(calls, key=lambda name: calls[name])
+    about = "" if nearest in ("dollars", "tokens") else f" for {amount(nearest, left[nearest])}, two calls for each"
+    cost = f"{calls[nearest] * each:,.0f} tokens" if price is None else money(calls[nearest] * price)
+    flying = count(sum(spec.count for spec in offer.settings.population if spec.asks), "call")
+    return f"{cost} in {count(int(calls[nearest]), 'call')}{about}; {flying} in flight may exceed that"
 
 
 def _left(offer: Offer, name: Any) -> float | None:

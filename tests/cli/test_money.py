@@ -1,0 +1,254 @@
+"""What models may cost: limits, consent and what `status` tells, with real engines and a real endpoint."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
+from evogit.cli.agents import DOLLARS, PROPOSALS, TOKENS, Asked, population, with_ceilings
+from evogit.core import Entry, RunStarted, Spent, UsageError
+from evogit.history import History
+from evogit.llm import Price
+from evogit.settings import AgentSpec, Settings
+from evogit.user_settings import AgentTable, UserSettings
+
+from ..openai_server import Server, reply, serve
+from .conftest import EVOGIT, Cli, environment
+from .test_run import Screen
+
+KEY = "sk-very-secret-0123456789"
+
+FOUR = (AgentSpec("mutator", count=4),)
+
+
+def past(*settings: Settings, dollars: float = 0.0) -> History:
+    """A run that was started with these settings, one after the other."""
+    history = History("r")
+    texts = dict.fromkeys(("task", "task_digest", "evaluator", "provider", "image", "split", "population"), "")
+    known: dict[str, Any] = {**texts, "metrics": (), "agents": (), "editable": ()}
+    for number, each in enumerate(settings):
+        population = [{"kind": spec.kind, "model": spec.model, "count": spec.count} for spec in each.population]
+        chosen = {name: getattr(each, name) for name in ("dollars", "tokens", "proposals")} | {"population": population}
+        started = RunStarted(engine=str(number), settings=chosen, **known)
+        history.apply(Entry(id="0" * 40, host="h", seq=number + 1, time=0, event=started))
+    spent = Spent(engine="0", move=1, agent="a1", model="m", prompt=1000, dollars=dollars)
+    history.apply(Entry(id="1" * 40, host="h", seq=99, time=0, event=spent))
+    return history
+
+
+class Known:
+    """A model of which only name and price matter."""
+
+    def __init__(self, price: Price | None) -> None:
+        self.name, self.price, self.context = "m", price, 1000
+
+    async def ask(self, question: object, account: object) -> str:
+        raise NotImplementedError
+
+
+PAID = Known(Price(prompt=1, cached=1, completion=1))
+FREE = Known(Price(prompt=0, cached=0, completion=0))
+UNKNOWN = Known(None)
+EDITORS = Settings(population=(AgentSpec("editor", "m", 4),))
+
+
+# --- who works ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "specs"),
+    [
+        (Asked(), ("mutator:4",)),
+        (Asked(agents=2), ("mutator:2",)),
+        (Asked(model="m"), ("editor@m:4",)),
+        (Asked(model="m", agents=9), ("editor@m:9",)),
+        (
+            Asked(agent=(AgentSpec("mutator", count=2), AgentSpec("editor", "x:free@1", 8))),
+            ("mutator:2", "editor@x:free@1:8"),
+        ),
+        (Asked(agent=(AgentSpec("editor"), AgentSpec("editor", "b")), model="m"), ("editor@m", "editor@b")),
+    ],
+)
+def test_agents_that_are_asked_for(asked: Asked, specs: tuple[str, ...]) -> None:
+    assert tuple(map(str, population(asked, History("r"), UserSettings()))) == specs
+
+
+def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> None:
+    user = UserSettings(model="usual", agents=(AgentTable(kind="editor", count=3), AgentTable(kind="mutator")))
+    assert tuple(map(str, population(Asked(), History("r"), user))) == ("editor@usual:3", "mutator")
+    assert population(Asked(), past(EDITORS, Settings(population=FOUR)), user) == FOUR
+    assert population(Asked(agent=(AgentSpec("editor"),)), past(EDITORS), user) == (AgentSpec("editor", "usual"),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (Asked(agent=(AgentSpec("editor"),)), 'model = "NAME"'),
+        (Asked(agent=(AgentSpec("mutator", "m"),)), "expected no model for a mutator"),
+        (Asked(agent=(AgentSpec("mutator"),), model="m"), "without a model of its own"),
+        (Asked(agents=0), "--agents above 0"),
+        (Asked(record=Path("f")), "agents that ask models"),
+    ],
+)
+def test_agents_that_make_no_sense(asked: Asked, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        population(asked, History("r"), UserSettings())
+
+
+# --- limits ------------------------------------------------------------------------------------------------------
+
+
+def limits(settings: Settings) -> tuple[float | None, int | None, int | None]:
+    return settings.dollars, settings.tokens, settings.proposals
+
+
+def test_only_models_that_cost_money_get_limits_that_nobody_gave() -> None:
+    fresh = History("r")
+    assert limits(with_ceilings(EDITORS, fresh, [FREE])) == (None, None, None)
+    assert limits(with_ceilings(EDITORS, fresh, [FREE, PAID])) == (DOLLARS, None, None)
+    assert limits(with_ceilings(EDITORS, fresh, [PAID, UNKNOWN])) == (None, TOKENS, PROPOSALS)
+    assert limits(with_ceilings(EDITORS, past(dollars=2), [PAID])) == (DOLLARS + 2, None, None)
+    assert limits(with_ceilings(Settings(proposals=7), fresh, [PAID])) == (None, None, 7)
+
+
+def test_limits_hold_until_others_are_given_and_bind_only_those_who_ask() -> None:
+    before = past(Settings(population=EDITORS.population, dollars=3, proposals=50), Settings(population=FOUR))
+    assert limits(with_ceilings(EDITORS, before, [PAID])) == (3, None, 50)
+    assert limits(with_ceilings(Settings(dollars=9), before, [PAID])) == (9, None, 50)
+    assert limits(with_ceilings(Settings(), before, [])) == (None, None, None)
+    assert limits(with_ceilings(EDITORS, before, [UNKNOWN])) == (None, None, 50), (
+        "dollars cannot be kept without a price"
+    )
+
+
+def test_limits_that_cannot_be_kept_are_refused() -> None:
+    with pytest.raises(UsageError, match="no agent asks one"):
+        with_ceilings(Settings(tokens=1), History("r"), [])
+    with pytest.raises(UsageError, match=r"price of m .*\[models.NAME\].*--tokens"):
+        with_ceilings(Settings(dollars=1), History("r"), [PAID, UNKNOWN])
+
+
+# --- the command -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Server]:
+    """Says `hello` at a price of ten cents a call where `dear` is asked."""
+    with serve([reply("hello", prompt=600, cached=300, completion=400, latency=0.02)]) as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, cli: Cli, endpoint: Server) -> dict[str, str]:
+    """A folder with a task and a person's settings; the environment of commands."""
+    cli("new", "sine")
+    at = f'base_url = "{endpoint.url}"\nkey_env = "TEST_KEY"\n'
+    (tmp_path / "settings.toml").write_text(
+        f"[models.dear]\n{at}price = {{ input = 100, output = 100 }}\n[models.mystery]\n{at}"
+        f'[models.own]\nbase_url = "{endpoint.url}"\nprice = {{ input = 0, output = 0 }}\n'
+    )
+    (tmp_path / "babble.txt").write_text("%%\nbabble\n")
+    return {"EVOGIT_SETTINGS": str(tmp_path / "settings.toml"), "TEST_KEY": KEY}
+
+
+def test_what_makes_no_sense_is_refused_before_anything_is_written(
+    cli: Cli, place: dict[str, str], tmp_path: Path
+) -> None:
+    for arguments, words in (
+        (("--agent", "editor@m", "--agents", "2"), "--agents N, got both"),
+        (("--model", "mystery", "--dollars", "1"), "price of mystery"),
+        (("--model", "own", "--dollars", "1"), "expected a limit"),
+    ):
+        done = cli("run", "sine", *arguments, **place)
+        assert done.code in (1, 2), done.err
+        assert words in done.err
+        assert not (tmp_path / "evogit-sine").exists()
+
+
+def test_a_paid_model_needs_consent_after_the_cost_is_told(
+    cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
+) -> None:
+    task = tmp_path / "sine" / "task.toml"
+    task.write_text(task.read_text().replace("editable", 'withheld = ["hidden/**"]\neditable', 1))
+    (tmp_path / "sine" / "seed" / "hidden").mkdir()
+    (tmp_path / "sine" / "seed" / "hidden" / "answers.txt").write_text("42\n")
+    done = cli("run", "sine", "--model", "dear", **place)
+    assert done.code == 4
+    for words in (endpoint.url, "$100.00 in", "1 withheld file is not", "$5.00 in", "as none was given", "--yes"):
+        assert words in done.err
+    assert "answers" not in done.err
+    assert not (tmp_path / "evogit-sine").exists()
+    assert not endpoint.requests
+
+
+@pytest.mark.slow
+def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
+    script: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
+) -> None:
+    first = script("run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1", "--yes", "--json", **place)
+    assert (first.code, first.json["stopped_because"]) == (0, "dollars"), first.err
+    spending = first.json["spending"]
+    assert 1 <= spending["dollars"] < 1.3
+    assert spending["calls"] == len(endpoint.requests) == round(10 * spending["dollars"])
+    assert (spending["tokens"], spending["cached"]) == (1000 * spending["calls"], 300 * spending["calls"])
+    assert {each["agent"] for each in spending["by"]} == {"a1", "a2", "a3"}
+    again = script("run", "sine", **place)
+    assert (again.code, len(endpoint.requests)) == (0, spending["calls"]), again.err
+    assert "$1.00, as before" in again.err
+    raised = script("run", "sine", "--dollars", "1.5", **place)
+    assert (raised.code, len(endpoint.requests)) == (4, spending["calls"])
+    shown = script("-C", "evogit-sine", "status", **place).out
+    assert re.search(r"budget  \S+  \$1\.\d0 of \$1\.00", shown)
+    assert re.search(r"a1 +dear +\d+ calls +0 failed +[\d,]+ tokens +50\.0 % cached", shown)
+    command = ["git", "-C", str(tmp_path / "evogit-sine"), "cat-file", "--batch-all-objects", "--batch"]
+    objects = subprocess.run(command, capture_output=True, check=True)
+    assert KEY.encode() not in objects.stdout
+
+
+@pytest.mark.slow
+def test_limits_hold_after_a_kill(script: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
+    command = ["run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1.2", "--yes"]
+    engine = subprocess.Popen(
+        [EVOGIT, *command], cwd=tmp_path, env=environment(tmp_path, **place), stderr=subprocess.PIPE, text=True
+    )
+    assert engine.stderr
+    for _ in range(4):
+        next(line for line in engine.stderr if "  asked  " in line)
+    engine.send_signal(signal.SIGKILL)
+    engine.communicate(timeout=20)
+    killed = script("-C", "evogit-sine", "status", "--json", **place).json["spending"]
+    lost = len(endpoint.requests) - killed["calls"]
+    assert killed["calls"] >= 4
+    assert 0 <= lost <= 3, "what is lost was in flight"
+    done = script("run", "sine", "--json", **place)
+    assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
+    assert 1.2 <= done.json["spending"]["dollars"] < 1.5
+    assert len(endpoint.requests) == done.json["spending"]["calls"] + lost
+
+
+@pytest.mark.slow
+def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(script: Cli, place: dict[str, str]) -> None:
+    done = script("run", "sine", "--model", "script:babble.txt", "--agents", "2", "--proposals", "5", "--json", **place)
+    assert (done.code, done.json["stopped_because"], done.json["failed_proposals"]) == (0, "proposals", 5), done.err
+    assert "nothing is sent or paid" in done.err
+    assert done.json["spending"]["dollars"] == 0
+
+
+@pytest.mark.slow
+def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
+    for answer, code, calls in (("n\n", 4, 0), ("y\n", 0, 1)):
+        screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.1", cwd=tmp_path, **place)
+        screen.until("pay for it?")
+        screen.press(answer)
+        assert screen.end() == code, screen.text
+        assert len(endpoint.requests) == calls
+    screen = Screen("run", "sine", cwd=tmp_path, **place)
+    assert screen.end() == 0, screen.text
+    assert "pay for it" not in screen.text
