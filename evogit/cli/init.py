@@ -25,6 +25,14 @@ from evogit.starter import FOLDER, files, write
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
 
+HELP = """\
+Command    for the shell, in a sandbox with the files of a candidate and no network
+Metric     how its number is read: seconds=json (a key of the last line that is a JSON object), seconds=json:KEY,
+           seconds=regex:PATTERN, passed=junit:FILE, passed=exit, seconds=cpu or seconds=wall (measured by the sandbox)
+Agents     globs, such as src/** lib/*.c
+"""
+"""What the questions are about."""
+
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
@@ -117,8 +125,11 @@ def _source(repository: Repository, prefix: str) -> Source:
 
 
 def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:
-    terminal.note(Text.assemble(("evogit init", "bold"), f": {project.kind} in {escape(str(folder))}"))
-    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets]; Ctrl-C leaves all as it is.\n")
+    terminal.note(Text.assemble((project.kind[0].upper() + project.kind[1:], "bold"), f" in {escape(str(folder))}"))
+    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C leaves all as it is.\n")
+    for line in HELP.splitlines():
+        terminal.note(f"  {line}", "dim")
+    terminal.note("")
 
 
 def _show(terminal: Terminal, made: dict[str, str]) -> None:

@@ -60,7 +60,7 @@ def choose(given: Given, project: Project, folder: Path, directory: str, with_do
     prefix = f"{directory}/" if directory else ""
     return Choices(
         name=given.name or _name(folder),
-        goal=given.goal or _answer(given, "--goal", "Goal, as agents are told", _goal(primary, directions[primary])),
+        goal=given.goal or _answer(given, "--goal", "Goal", _goal(primary, directions[primary])),
         editable=tuple(prefix + glob for glob in editable),
         withheld=tuple(prefix + glob for glob in withheld),
         directory=directory,
@@ -90,17 +90,15 @@ def _check(given: Given) -> None:
 
 def _commands(given: Given, project: Project) -> tuple[str, str]:
     """Tests and the work that is measured; a command of the person's own is taken whole."""
-    text = given.command or _answer(given, "--command", "Command that judges, in a sandbox", project.command)
+    text = given.command or _answer(given, "--command", "Command that judges", project.command)
     return (project.tests, project.benchmark) if text == project.command else ("", text)
 
 
 def _reads(given: Given, project: Project, *, own: bool) -> Mapping[str, str]:
     found = "" if own else _written(project.reads or DEFAULT_READ)
     if given.ask and not given.reads:
-        question = "Its number, as METRIC=HOW; HOW is exit, junit:FILE, regex:PATTERN, json[:KEY], cpu or wall"
         default = found or _written(DEFAULT_READ)
-        metric, how = click.prompt(question, default=default, value_proc=_pair, err=True)
-        return {metric: how}
+        return dict([click.prompt("Metric, as METRIC=HOW", default=default, value_proc=_pair, err=True)])
     reads = dict(map(_pair, given.reads)) or dict([_pair(_answer(given, "--read", "", found))])
     for metric in (*given.maximize, *given.minimize):
         if metric not in reads:
@@ -127,7 +125,7 @@ def _direction(given: Given, metric: str, how: str) -> Direction:
     if given.ask:
         default = {"maximize": "higher", "minimize": "lower", None: None}[found]
         kinds = click.Choice(["higher", "lower"])
-        said = click.prompt(f"Which {metric} is better", default=default, type=kinds, err=True)
+        said = click.prompt(f"Better is {metric} that is", default=default, type=kinds, err=True)
         return "maximize" if said == "higher" else "minimize"
     if found is None:
         raise UsageError(f"expected --maximize {metric} or --minimize {metric}; its name does not tell which is better")
@@ -137,14 +135,14 @@ def _direction(given: Given, metric: str, how: str) -> Direction:
 def _editable(given: Given, project: Project) -> tuple[str, ...]:
     if given.editable:
         return given.editable
-    found = " ".join(map(shlex.quote, project.editable))
-    return tuple(shlex.split(_answer(given, "--editable", "What agents may change (globs)", found)))
+    found = " ".join(shlex.quote(glob) if re.search(r"[\s'\"\\]", glob) else glob for glob in project.editable)
+    return tuple(shlex.split(_answer(given, "--editable", "Agents may change", found)))
 
 
 def _withheld(given: Given) -> tuple[str, ...]:
     if given.withheld or not given.ask:
         return given.withheld
-    question = "What no agent is shown, such as hidden tests (globs; Enter: nothing)"
+    question = "Agents are not shown (Enter: all is shown)"
     return tuple(shlex.split(click.prompt(question, default="", show_default=False, err=True)))
 
 

@@ -54,7 +54,7 @@ def record(judged: Judged) -> dict[str, Any]:
 
 def _measured(task: Task, judged: Judged) -> Iterator[Text]:
     evaluation = judged.evaluation
-    took = f" in {evaluation.cost.wall:.1f} s with {judged.provider}; judged {evaluation.judged} the sandbox"
+    took = f" in {evaluation.cost.wall:.1f} s with {judged.provider}; judged: {evaluation.judged}"
     yield Text.assemble(("HEAD is judged", "bold green"), (took, "dim"))
     rows: list[list[Text | str]] = []
     for metric in task.metrics:

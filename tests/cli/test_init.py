@@ -1,0 +1,120 @@
+"""`evogit init` in repositories of other people."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import load_repository_task
+
+from .conftest import Cli
+
+PROJECTS = Path(__file__).parent.parent / "projects"
+MEASURED = {"sort.sh": "sleep 0\n", "bench.sh": "sh sort.sh; echo '{\"seconds\": 2.5}'\n"}
+BY_HAND = ("--editable", "sort.sh", "--goal", "Sort fast.", "--command", "sh bench.sh", "--read", "seconds=json")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=me", "-c", "user.email=me@example.invalid", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commit(folder: Path) -> Path:
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
+    def make(files: dict[str, str]) -> Path:
+        for path, text in files.items():
+            (tmp_path / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "repo" / path).write_text(text)
+        return commit(tmp_path / "repo")
+
+    return make
+
+
+Make = Callable[[dict[str, str]], Path]
+
+
+def test_init_writes_two_things_and_judges_head(cli: Cli, repository: Make) -> None:
+    folder = repository(MEASURED)
+    (folder / "bench.sh").write_text("exit 1\n")
+    before = {path: path.read_bytes() for path in (folder / ".git").rglob("*") if path.is_file()}
+    done = cli("init", *BY_HAND, "--json", cwd=folder)
+    assert done.code == 0, done.err
+    assert "uncommitted edits are not judged" in done.err
+    assert done.json["written"] == ["evogit.toml", ".evogit/README.md"]
+    assert (done.json["evaluation"]["metrics"], done.json["evaluation"]["judged"]) == ({"seconds": 2.5}, "inside")
+    assert {path: path.read_bytes() for path in (folder / ".git").rglob("*") if path.is_file()} == before
+    assert git(folder, "status", "--porcelain") == " M bench.sh\n?? .evogit/\n?? evogit.toml\n"
+    again = cli("init", *BY_HAND, cwd=folder)
+    assert (again.code, "--force" in again.err) == (4, True)
+
+
+def test_a_failure_shows_the_output_and_what_to_change_and_leaves_the_files(cli: Cli, repository: Make) -> None:
+    folder = repository({"sort.sh": "", "bench.sh": "echo begun; no-such-program\n"})
+    done = cli("init", *BY_HAND, cwd=folder)
+    assert done.code == 1
+    assert "HEAD fails (invalid)" in done.out
+    assert "begun" in done.out
+    assert "[sandbox] packages" in done.out
+    assert (folder / "evogit.toml").exists()
+
+
+def test_below_a_monorepo_everything_is_named_from_the_root(cli: Cli, repository: Make) -> None:
+    folder = repository({f"services/sorter/{name}": text for name, text in MEASURED.items()} | {"other.py": ""})
+    done = cli("init", "services/sorter", *BY_HAND, "--dry-run", "--json", cwd=folder)
+    toml = done.json["files"]["evogit.toml"]
+    assert 'name = "sorter"' in toml
+    assert 'directory = "services/sorter"' in toml
+    assert 'editable = ["services/sorter/sort.sh"]' in toml
+    assert git(folder, "status", "--porcelain") == ""
+
+
+def test_without_a_terminal_it_asks_nothing_but_says_what_it_needs(cli: Cli, repository: Make) -> None:
+    folder = repository({"Makefile": "test:\n\techo\n", "main.c": ""})
+    assert "expected --command or --yes" in cli("init", cwd=folder).err
+    assert "expected --read" in cli("init", "--command", "make x", "--yes", cwd=folder).err
+    unknown = cli("init", "--command", "make x", "--read", "quux=json", "--yes", cwd=folder)
+    assert (unknown.code, "--maximize quux or --minimize quux" in unknown.err) == (2, True)
+    assert "expected METRIC=HOW" in cli("init", "--read", "5=json", "--command", "x", cwd=folder).err
+    assert "--python takes no --read" in cli("init", "--python", "--read", "a=json", cwd=folder).err
+    assert not (folder / "evogit.toml").exists()
+
+
+def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    git(tmp_path / "empty", "init", "-q")
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+    nowhere = cli("init", "--yes", cwd=tmp_path)
+    assert (nowhere.code, "lie in a Git repository" in nowhere.err) == (3, True)
+    assert "expected a commit at HEAD" in cli("init", "--yes", cwd=tmp_path / "empty").err
+    assert "is bare" in cli("init", "--yes", cwd=tmp_path / "bare.git").err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["python", "c", "javascript"])
+def test_real_projects_are_ready_with_what_was_found(cli: Cli, tmp_path: Path, name: str) -> None:
+    shutil.copytree(PROJECTS / name, tmp_path / name)
+    done = cli("init", "--yes", "--json", cwd=commit(tmp_path / name))
+    assert done.code == 0, done.out + done.err
+    assert done.json["evaluation"]["metrics"]["milliseconds"] > 0
+    assert cli("check", cwd=tmp_path / name).code == 0
+
+
+@pytest.mark.slow
+def test_a_judge_in_python_compares_with_the_seed_from_outside(cli: Cli, tmp_path: Path) -> None:
+    shutil.copytree(PROJECTS / "c", tmp_path / "c")
+    done = cli("init", "--yes", "--python", "--prepare", "make build/bench", "--json", cwd=commit(tmp_path / "c"))
+    assert done.code == 0, done.out + done.err
+    assert done.json["evaluation"]["judged"] == "outside"
+    assert 0.2 < done.json["evaluation"]["metrics"]["speedup"] < 5
+    assert load_repository_task(tmp_path / "c").evaluator.name == "evaluate.py"
