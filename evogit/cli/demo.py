@@ -14,8 +14,8 @@ from evogit.cli.engine import Done, evolve
 from evogit.cli.graph import draw, selection
 from evogit.cli.options import sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, open_or_create
-from evogit.cli.report import summary
 from evogit.cli.status import next_steps
+from evogit.cli.summary import summary
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import View
 from evogit.config import find_task

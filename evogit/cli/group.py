@@ -38,6 +38,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "brief": Listed("brief", "what an agent is told", "evogit brief best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
         "best": Listed("status", "the best against the seed", "evogit best"),
+        "report": Listed("report", "the page for the morning", "evogit report --format markdown"),
         "export": Listed("export", "a candidate's files", "evogit export best ./out"),
     },
     "Decide": {

@@ -1,52 +1,244 @@
-"""What `evogit run` and `evogit demo` say at the end."""
+"""`evogit report`: one page about a run, for the morning after."""
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
 from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
-from evogit.cli.engine import Done
+from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
-from evogit.cli.spending import amount, spent_words
-from evogit.cli.status import next_steps, work
-from evogit.cli.terminal import Terminal
-from evogit.cli.text import clock, count
-from evogit.cli.view import View, first_line
-from evogit.review import TOTALS
+from evogit.cli.spending import spending_lines
+from evogit.cli.status import work
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, clock, count, escape, number
+from evogit.cli.view import SHORT, View, first_line
+from evogit.config import gallery
+from evogit.core import NotFoundError
+from evogit.review.reporting import report_record
 
-HOW = {
-    "interrupted": "interrupted; nothing is lost",
-    "asked": "stopped, as somebody asked",
-    "exhausted": "200 moves in a row brought nothing new",
-}
+STEPS = 12
+"""Steps of the best one's lineage that are told, the largest gains."""
+
+ROWS = 12
+"""Lines of a table."""
+
+HEADS = {"improved": "better", "records": "best"}
+"""What columns are called where that is not their key."""
 
 
-def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
-    """What was asked and spent, and how the best compares with the seed."""
-    settings = done.run.settings
-    limits = ((name, getattr(settings, name)) for name in (*TOTALS[::-1], "minutes"))
-    asked = [amount(name, limit) for name, limit in limits if limit]
-    asked += [f"target {settings.target:g}"] if settings.target is not None else []
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of the page: lines, something drawn, a table whose first row is its head, more lines, commands."""
+
+    title: str
+    lines: list[Text] = field(default_factory=list)
+    drawn: list[Text] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    align: str = ""
+    after: list[Text] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+
+
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "json"]),
+    default="text",
+    show_default=True,
+    help="How it is written.",
+)
+@with_run
+@with_terminal
+def report(place: Place, terminal: Terminal, form: str) -> None:
+    """Tell on one page what came of a run.
+
+    What was asked and spent, the best and how it came to be, who contributed, what failed, what to look at next.
+    """
+    if place.history.started is None:
+        raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")
+    record = report_record(place.repository, place.history)
+    if terminal.json or form == "json":
+        terminal.data(record)
+        return
     view = View.of(place.history, terminal)
+    page = list(_sections(place, view, record))
+    if form == "text":
+        terminal.show(_text(page))
+        return
+    for line in _markdown(page):
+        terminal.out.print(Text(line), soft_wrap=True)
+
+
+def _text(page: list[Section]) -> list[Text]:
+    lines: list[Text] = []
+    for section in page:
+        rows = table(section.rows, section.align)
+        for head in rows[:1]:
+            head.stylize("dim")
+        body = [*section.lines, *section.drawn, *rows, *section.after, *map(Text, section.commands)]
+        lines += [Text(section.title, "bold"), *(Text("  ").append_text(line) for line in body), Text("")]
+    return lines[:-1]
+
+
+def _markdown(page: list[Section]) -> Iterator[str]:
+    for section in page:
+        yield f"{'#' if section is page[0] else '##'} {_plain(section.title)}\n"
+        yield from (f"{_plain(line.plain)}\n" for line in section.lines)
+        yield from _block(line.plain for line in section.drawn)
+        for row in section.rows:
+            yield f"| {' | '.join(map(_plain, row))} |"
+            if row is section.rows[0]:
+                yield f"|{'|'.join('---:' if side == 'r' else '---' for side in section.align)}|"
+        yield from [""][: len(section.rows)]
+        yield from (f"{_plain(line.plain)}\n" for line in section.after)
+        yield from _block(section.commands)
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they are, between two that say so."""
+    lines = [f"    {line}" for line in lines]
+    yield from [*lines, ""] if lines else ()
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    return re.sub(r"([\\`*_\[\]<>|#~&!])", r"\\\1", text.strip())
+
+
+# --- what is on the page ------------------------------------------------------------------------------------------
+
+
+def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Section]:
+    yield _head(view, record)
+    yield Section(title="asked", lines=list(_asked(view, record)))
+    yield Section(title="spent", lines=_spent(view, record), drawn=spending_lines(view))
+    yield _best(view, record)
+    if record["steps"][1:]:
+        yield _lineage(view, record["steps"])
+    if record["changes"]:
+        yield _changes(record["changes"])
+    yield from _contributions(view, record["contributions"])
+    yield from _failures(record["failures"])
+    yield from _next(place, record["evidence"])
+
+
+def _head(view: View, record: dict[str, Any]) -> Section:
     dot = f" {view.glyphs.dot} "
-    why = HOW.get(done.stopped.reason, f"reached: {done.stopped.reason}")
-    spent = f"{count(done.evaluated, 'evaluation')} in {clock(done.seconds)}, {done.evaluated / done.seconds:.1f}/s"
-    lines = [
-        Text.assemble(
-            (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
-        ),
-        Text(dot.join(work(place.history)), "dim"),
-        Text(f"this time {spent}", "dim"),
-        *([Text(f"spent {dot.join(spent_words(place.history))}", "dim")] if place.history.spent.calls else []),
-        Text(""),
+    state = f"stopped: {record['stopped_because']}" if record["stopped_because"] else "not finished"
+    state = "running" if record["engines"] else state
+    began, took = record["spent"]["began"], record["spent"]["seconds"]
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
+    return Section(
+        title=dot.join([f"report of {record['run']}", state, f"begun {when}", f"latest news {clock(took)} later"])
+    )
+
+
+def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
+    asked, metric = record["asked"], record["metric"]
+    better = "higher" if metric["direction"] == "maximize" else "lower"
+    words = [
+        f"task {first_line(record['task'])}",
+        f"{first_line(metric['name'])} on {record['split']}, {better} is better",
     ]
-    if place.history.best:
-        lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
-    return [*lines, *best_against_seed(place.history)]
+    words += [f"target {asked['target']:g}"] if asked["target"] is not None else []
+    words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
+    yield Text(f" {view.glyphs.dot} ".join(words))
+    agents = ", ".join(escape(each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
+    yield Text(
+        f" {view.glyphs.dot} ".join(
+            [agents, f"may change {escape(', '.join(asked['editable']))}", f"sandbox {asked['provider']}"]
+        )
+    )
+    for told in asked["guidance"]:
+        yield Text(f"people told all agents: {first_line(told)}")
 
 
-def report(place: Place, terminal: Terminal, done: Done) -> list[Text]:
-    """The summary, where everything is, and what to look at next."""
-    where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
-    steps = next_steps(place, "graph -n 20", "diff seed best", "export best DIR")
-    return [*summary(place, terminal, done), Text(""), where, *steps]
+def _spent(view: View, record: dict[str, Any]) -> list[Text]:
+    failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
+    words = [*work(view.history), f"judging took {clock(record['spent']['judging'])} in all"]
+    lines = [Text(f" {view.glyphs.dot} ".join(words))]
+    return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
+
+
+def _best(view: View, record: dict[str, Any]) -> Section:
+    history = view.history
+    if history.best is None:
+        return Section(title="best", lines=[Text("no valid candidate yet")])
+    lines, drawn = [view.line(history.phylogeny[history.best])], best_against_seed(history)
+    return Section(
+        title="best", lines=lines, drawn=drawn, after=[Text(escape(remark), "yellow") for remark in record["remarks"]]
+    )
+
+
+def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
+    """The largest steps in the order in which they came, and how many others there were."""
+    better = [step for step in steps if step["gain"] is not None and step["gain"] > 0]
+    told = sorted(better, key=lambda step: -step["gain"])[:STEPS]
+    rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
+    for step in steps:
+        if step in told:
+            gained = change(step["gain"], view.places)
+            cells = [number(step["value"], view.places), first_line(step["agent"]), step["commit"][:SHORT]]
+            rows.append([gained, *cells, first_line(step["title"]) or step["operator"]])
+    rest = len(steps) - 1 - len(told)
+    after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
+    return Section(title="how it came to be", rows=rows, align="rrlll", after=after)
+
+
+def _changes(changes: list[dict[str, Any]]) -> Section:
+    rows = [["file", "added", "removed"]]
+    rows += [[escape(each["path"]), f"+{each['added']}", f"-{each['removed']}"] for each in changes[:ROWS]]
+    after = [Text(f"and {count(len(changes) - ROWS, 'more file')}", "dim")] if changes[ROWS:] else []
+    return Section(title="what it changes", rows=rows, align="lrr", after=after)
+
+
+def _contributions(view: View, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
+    for what, title in (("agents", "agent"), ("operators", "operator"), ("models", "model")):
+        found = groups[what]
+        keys = [*(["proposals"] if what == "agents" else []), "candidates", "valid", "improved", "records"]
+        rows = [[title, *(HEADS.get(key, key) for key in keys), "top gain"]]
+        for row in found[:ROWS]:
+            name = f"{row['name']} {row['kind']}" if row.get("kind") else row["name"]
+            rows.append([first_line(name), *(f"{row[key]:,}" for key in keys), _gain(view, row["best_step"])])
+        after = [Text(f"and {count(len(found) - ROWS, 'more')}", "dim")] if found[ROWS:] else []
+        if what == "agents":
+            after.append(Text("better: than its parents; best: of all, when it was judged", "dim"))
+        if found:
+            align = "l" + "r" * (len(rows[0]) - 1)
+            yield Section(title=f"what each {title} contributed", rows=rows, align=align, after=after)
+
+
+def _gain(view: View, gain: float | None) -> str:
+    return "-" if gain is None else change(gain, view.places)
+
+
+def _failures(failures: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
+    titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
+    for what, title in titles.items():
+        rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in failures[what])]
+        if failures[what]:
+            yield Section(title=title, rows=rows, align="rl")
+
+
+def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
+    history = place.history
+    if history.started is None or evidence is None or history.best == history.seed:
+        yield Section(title="look at next", commands=[place.hint("log -n 20"), place.hint("show seed")])
+        return
+    take = "export best DIR" if place.repository.created else "land best --squash"
+    yield Section(title="look at next", commands=[place.hint(each) for each in ("diff seed best", "show best", take)])
+    names = {"candidate": "commit", "tree": "tree", "evaluator": "evaluator", "image": "image"}
+    facts = [
+        f"{name} {escape(evidence[key].removeprefix('sha256:')[:10])}" for name, key in names.items() if evidence[key]
+    ]
+    task = "" if not place.repository.created or history.started.task in gallery() else " --task FOLDER"
+    commands = [place.hint("export best DIR"), place.hint(f"eval DIR{task}")]
+    yield Section(title="verify it", lines=[Text(", ".join(facts), "dim")], commands=commands)

@@ -13,7 +13,7 @@ from evogit.cli.engine import evolve
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, find_repository, place_to_run, run_before, task_here
-from evogit.cli.report import report
+from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
 from evogit.config import find_task
 from evogit.core import UsageError
@@ -85,7 +85,7 @@ def run(
     if terminal.json:
         terminal.data(status_record(repository, place.history))
     else:
-        terminal.show(report(place, terminal, done))
+        terminal.show(ending(place, terminal, done))
     if done.stopped.reason == "interrupted":
         sys.exit(130)
     hooks.end(place.history)

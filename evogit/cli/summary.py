@@ -1,0 +1,54 @@
+"""What `evogit run` and `evogit demo` say at the end."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from evogit.cli.compare import best_against_seed
+from evogit.cli.engine import Done
+from evogit.cli.place import Place
+from evogit.cli.spending import amount, spent_words
+from evogit.cli.status import next_steps, work
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import clock, count, escape
+from evogit.cli.view import View, first_line
+from evogit.review import TOTALS
+from evogit.review.reporting import remarks
+
+HOW = {
+    "interrupted": "interrupted; nothing is lost",
+    "asked": "stopped, as somebody asked",
+    "exhausted": "200 moves in a row brought nothing new",
+}
+
+
+def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
+    """What was asked and spent, and how the best compares with the seed."""
+    settings = done.run.settings
+    limits = ((name, getattr(settings, name)) for name in (*TOTALS[::-1], "minutes"))
+    asked = [amount(name, limit) for name, limit in limits if limit]
+    asked += [f"target {settings.target:g}"] if settings.target is not None else []
+    view = View.of(place.history, terminal)
+    dot = f" {view.glyphs.dot} "
+    why = HOW.get(done.stopped.reason, f"reached: {done.stopped.reason}")
+    spent = f"{count(done.evaluated, 'evaluation')} in {clock(done.seconds)}, {done.evaluated / done.seconds:.1f}/s"
+    lines = [
+        Text.assemble(
+            (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
+        ),
+        Text(dot.join(work(place.history)), "dim"),
+        Text(f"this time {spent}", "dim"),
+        *([Text(f"spent {dot.join(spent_words(place.history))}", "dim")] if place.history.spent.calls else []),
+        Text(""),
+    ]
+    if place.history.best:
+        lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
+    return [*lines, *best_against_seed(place.history)]
+
+
+def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
+    """The summary, what to know before the best is trusted, where everything is, and what to look at next."""
+    where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
+    steps = next_steps(place, "report", "graph -n 20", "diff seed best", "export best DIR")
+    known = [Text(escape(remark), "yellow") for remark in remarks(place.history)]
+    return [*summary(place, terminal, done), Text(""), *known, where, *steps]

@@ -1,0 +1,252 @@
+"""What came of a run, as one record: asked, spent, the best and how it came to be, who contributed, what failed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from evogit.core import Candidate, Evaluation, RunStarted
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review.facts import SCHEMA, Record, status_record
+from evogit.review.runs import agents
+
+Grouping = Callable[[Candidate], str | None]
+"""To which group a candidate belongs, None for none."""
+
+COLUMNS = ("candidates", "valid", "improved", "records")
+"""What is counted of each group: `improved` over the parents, `records` were the best when they were judged."""
+
+REASONS = 5
+"""Kinds of failure that are told of each sort, the most frequent first."""
+
+
+def report_record(repository: Repository, history: History) -> Record:
+    """Everything of `evogit status --json`, and what a person wants to know in the morning.
+
+    Raises:
+        NotFoundError: the run has not started.
+    """
+    began, latest = history.span
+    return {
+        **status_record(repository, history),
+        "schema": SCHEMA,
+        "asked": _asked(history),
+        "spent": {
+            "seconds": latest - began,
+            "began": began,
+            "judging": _judging(history),
+            "failed": dict(_statuses(history).most_common()),
+        },
+        "judged": history.started.judged if history.started else "outside",
+        "steps": steps(history, history.best),
+        "contributions": {
+            "agents": _by_agent(history),
+            "operators": contributions(history, _operator),
+            "models": contributions(history, _models(repository, history)),
+        },
+        "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
+        "evidence": _evidence(history),
+        "changes": _changes(repository, history),
+        "remarks": remarks(history),
+    }
+
+
+# --- asked and spent ----------------------------------------------------------------------------------------------
+
+
+def _asked(history: History) -> Record:
+    """The task, the agents of the last start, and what people told them."""
+    last = list(history.engines.values())[-1] if history.engines else None
+    names = ("split", "seed", "deterministic", "sandbox", "target", "minutes")
+    settings = dict(last.settings) if last else {}
+    return {
+        "agents": [_spec(each) for each in settings.get("population", ())],
+        **{name: settings.get(name) for name in names},
+        "provider": last.provider if last else None,
+        "editable": list(history.started.editable) if history.started else [],
+        "guidance": history.guidance,
+    }
+
+
+def _spec(spec: Record) -> str:
+    model = f"@{spec['model']}" if spec.get("model") else ""
+    return f"{spec.get('kind')}{model}:{spec.get('count', 1)}"
+
+
+def _judging(history: History) -> float:
+    """Seconds of wall clock that evaluations took, all together; those that were shared cost nothing."""
+    return sum(each.cost.wall for each in _evaluations(history) if not each.cached)
+
+
+def _statuses(history: History) -> Counter[str]:
+    return Counter(each.status for each in _evaluations(history) if not each.ok)
+
+
+def _evaluations(history: History) -> Iterator[Evaluation]:
+    """The last evaluation of each candidate, whatever the task was like then."""
+    for candidate in history.phylogeny:
+        evaluation = _last(history, candidate)
+        if evaluation is not None and evaluation.counts:
+            yield evaluation
+
+
+def _last(history: History, candidate: Candidate) -> Evaluation | None:
+    return history.evaluation(candidate.commit) or history.former(candidate.commit)
+
+
+# --- how the best came to be --------------------------------------------------------------------------------------
+
+
+def gain(history: History, commit: str) -> float | None:
+    """How much better a candidate is than its fittest valid parent; negative when worse, None where nobody can tell."""
+    value, metric = history.fitness(commit), history.metric
+    known = [history.fitness(parent) for parent in history.phylogeny[commit].parents]
+    gains = [metric.gain(value, each) for each in known if each is not None and value is not None]
+    return min(gains) if gains else None
+
+
+def steps(history: History, commit: str | None) -> list[Record]:
+    """How a candidate came to be, from the seed on: back along fittest parents, so that the gains add up.
+
+    A gain is over the fittest parent; where none was judged since the task changed, over the last one on the way.
+    """
+    told: list[Record] = []
+    last = None
+    for each in _way(history, commit) if commit else ():
+        value, step = history.fitness(each.commit), gain(history, each.commit)
+        if step is None and value is not None and last is not None:
+            step = history.metric.gain(value, last)
+        last = last if value is None else value
+        about = {"commit": each.commit, "title": each.title, "agent": each.agent, "operator": _operator(each)}
+        told.append({**about, "value": value, "gain": step})
+    return told
+
+
+def _way(history: History, commit: str) -> list[Candidate]:
+    way = [history.phylogeny[commit]]
+    while parents := way[-1].parents:
+        fittest = parents[0]
+        for parent in parents[1:]:
+            fittest = parent if history.fitter(parent, fittest) else fittest
+        way.append(history.phylogeny[fittest])
+    return way[::-1]
+
+
+def _changes(repository: Repository, history: History) -> list[Record]:
+    if history.best is None or history.seed is None:
+        return []
+    found = repository.line_changes(history.seed, history.best)
+    return [{"path": path, "added": added, "removed": removed} for path, added, removed in found]
+
+
+def _evidence(history: History) -> Record | None:
+    """What the best one's value depends on, for who wants to check it."""
+    evaluation = history.evaluation(history.best) if history.best else None
+    if evaluation is None or history.best is None:
+        return None
+    known = {key: getattr(evaluation, key) for key in ("evaluator", "image", "split", "judged", "key")}
+    return {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
+
+
+# --- who contributed ----------------------------------------------------------------------------------------------
+
+
+def contributions(history: History, group: Grouping) -> list[Record]:
+    """Candidates by group, those without one left out: how many, valid, better than their parents, best when judged."""
+    records, rows = set(history.records), dict[str, Record]()
+    for candidate in history.phylogeny:
+        name = group(candidate)
+        if not candidate.parents or name is None:
+            continue
+        row = rows.setdefault(name, {"name": name, **dict.fromkeys(COLUMNS, 0), "best_step": None})
+        step = gain(history, candidate.commit)
+        row["candidates"] += 1
+        evaluation = _last(history, candidate)
+        row["valid"] += evaluation is not None and evaluation.ok
+        row["improved"] += step is not None and step > 0
+        row["records"] += candidate.commit in records
+        if step is not None and step > 0:
+            row["best_step"] = max(step, row["best_step"] or 0.0)
+    return sorted(rows.values(), key=lambda row: (-row["records"], -row["improved"], -row["candidates"]))
+
+
+def _by_agent(history: History) -> list[Record]:
+    rows = {row["name"]: row for row in contributions(history, lambda each: each.agent)}
+    nothing = {**dict.fromkeys(COLUMNS, 0), "best_step": None}
+    kinds = dict(_kinds(history.engines.values()))
+    named = [rows.get(name, {"name": name, **nothing}) for name in dict.fromkeys([*agents(history), *rows])]
+    return [
+        {**row, "kind": kinds.get(row["name"], ""), "proposals": row["candidates"] + history.barren[row["name"]]}
+        for row in named
+    ]
+
+
+def _kinds(engines: Iterable[RunStarted]) -> Iterator[tuple[str, str]]:
+    """What each agent was when it was last at work."""
+    for started in engines:
+        population = started.settings.get("population", ())
+        kinds = [_spec({**spec, "count": 1})[:-2] for spec in population for _ in range(spec.get("count", 1))]
+        yield from zip(started.agents, kinds, strict=False)
+
+
+def _operator(candidate: Candidate) -> str:
+    return f"{candidate.operator} ({candidate.strategy})" if candidate.strategy else candidate.operator
+
+
+def _models(repository: Repository, history: History) -> Grouping:
+    """The model that wrote a candidate, as its commit says; asked only where models were."""
+
+    def model(candidate: Candidate) -> str | None:
+        found = re.findall(r"^Evogit-Model: (.+)$", repository.message(candidate.commit), re.MULTILINE)
+        return found[-1] if found else None
+
+    return model if history.spent.calls else lambda candidate: None
+
+
+# --- what failed --------------------------------------------------------------------------------------------------
+
+
+def _candidate_failures(history: History) -> list[Record]:
+    return _digest(f"{each.status}: {each.reason}" for each in _evaluations(history) if not each.ok)
+
+
+def _proposal_failures(history: History) -> list[Record]:
+    return _digest(each.reason for each in history.failures)
+
+
+def _digest(reasons: Iterable[str]) -> list[Record]:
+    """The most frequent reasons; those that differ in numbers alone are one, told as the last of them."""
+    counts, told = Counter[str](), dict[str, str]()
+    for reason in reasons:
+        kind = re.sub(r"[0-9a-f]*\d[0-9a-f.]*", "#", reason)[:200]
+        counts[kind] += 1
+        told[kind] = reason
+    return [{"reason": told[kind], "count": count} for kind, count in counts.most_common(REASONS)]
+
+
+def remarks(history: History) -> list[str]:
+    """What a person should know before they trust the best one, a sentence each."""
+    said = []
+    if history.started and history.started.judged == "inside":
+        said.append(
+            "judged: inside: the tests ran beside the candidate's code, which could have cheated; read the diff"
+        )
+    if history.best and history.seed and history.best != history.seed:
+        said += _holdout_remark(history, history.seed, history.best)
+    if history.best is not None and history.best == history.seed:
+        said.append("no candidate is better than the seed")
+    if waiting := len(history.pending):
+        said.append(f"not yet judged: {waiting}; `evogit run` goes on with them")
+    return said
+
+
+def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
+    metric, both = history.metric, [history.evaluation(commit, "holdout") for commit in (seed, best)]
+    old, new = [each.metrics.get(metric.name) if each and each.ok else None for each in both]
+    if both[1] is not None and not both[1].ok:
+        return [f"the best fails on the holdout ({both[1].status}: {both[1].reason}): do not trust it"]
+    if old is None or new is None or metric.better(new, old):
+        return []
+    return ["the best is no better than the seed on the holdout: it may be fitted to the cases that it was bred on"]
