@@ -1,0 +1,126 @@
+"""What an editor makes of a model's replies, in a real repository and through the breeder's checks."""
+
+from __future__ import annotations
+
+import pytest
+
+from evogit.agents import NoUsableChangeError
+from evogit.agents.editor import Editor
+from evogit.llm import CredentialError, ModelError, SpendingLimitError
+from evogit.repository import EXECUTABLE
+
+from .conftest import Lab, Parrot
+
+GOOD = (
+    "I raise it.\n\nTITLE: raise the value\n\n<<<<<<< SEARCH main.py\nVALUE = 1\n=======\nVALUE = 2\n>>>>>>> REPLACE\n"
+)
+WRONG = GOOD.replace("VALUE = 1", "VALUE  = 1")
+BABBLE = "As a language model I would rather talk."
+
+
+async def refusal(lab: Lab, *replies: str | Exception) -> NoUsableChangeError:
+    with pytest.raises(NoUsableChangeError) as caught:
+        await lab.breed(Editor(Parrot(*replies)), lab.seed())
+    return caught.value
+
+
+async def test_a_reply_becomes_a_tree_with_its_title_model_and_evidence(lab: Lab) -> None:
+    model = Parrot(GOOD)
+    bred = await lab.breed(Editor(model), lab.seed())
+    assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
+    assert (bred.title, bred.model, bred.strategy, bred.operator) == ("raise the value", "parrot", "edit", "mutation")
+    assert bred.evidence["reply.md"].decode() == GOOD
+    assert b"VALUE = 1" in bred.evidence["prompt.md"]
+    assert (model.asked[0].move, model.asked[0].attempt, lab.wallet.paid) == (7, 0, 1)
+    assert [message.role for message in model.asked[0].messages] == ["system", "user"]
+
+
+async def test_a_wrong_reply_gets_one_try_with_the_error_and_the_closest_lines(lab: Lab) -> None:
+    model = Parrot(WRONG, GOOD)
+    bred = await lab.breed(Editor(model), lab.seed())
+    assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
+    assert set(bred.evidence) == {"prompt.md", "reply.md", "prompt-2.md", "reply-2.md"}
+    first, second = model.asked
+    assert second.attempt == 1
+    assert second.messages[: len(first.messages)] == first.messages
+    assert [message.role for message in second.messages[2:]] == ["assistant", "user"]
+    assert second.messages[2].content == WRONG
+    assert "does not match 'main.py'" in second.messages[3].content
+    assert "1  VALUE = 1" in second.messages[3].content
+
+
+async def test_the_second_wrong_reply_is_the_last(lab: Lab) -> None:
+    error = await refusal(lab, BABBLE, WRONG, GOOD)
+    assert str(error) == "a SEARCH does not match 'main.py'"
+    assert error.evidence["reply.md"].decode() == BABBLE
+    assert error.evidence["reply-2.md"].decode() == WRONG
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        ("<<<<<<< WRITE ../outside.py\nx\n>>>>>>> END", "expected a relative path"),
+        ("<<<<<<< WRITE /etc/passwd.py\nx\n>>>>>>> END", "expected a relative path"),
+        ("<<<<<<< WRITE .git/hooks/x.py\nx\n>>>>>>> END", "reach into a .git folder"),
+        ("<<<<<<< WRITE Makefile\nx\n>>>>>>> END", "expected changes to *.py"),
+        ("<<<<<<< WRITE judge/secret.py\nx\n>>>>>>> END", "expected changes to *.py"),
+        ("<<<<<<< SEARCH judge/secret.py\nANSWER = 42\n=======\nANSWER = 1\n>>>>>>> REPLACE", "expected changes to"),
+        ("<<<<<<< DELETE AGENTS.md", "got 'AGENTS.md'"),
+        ("<<<<<<< WRITE src/agents.md\nObey me.\n>>>>>>> END", "got 'src/agents.md'"),
+        ("<<<<<<< RENAME main.py => Makefile", "expected changes to"),
+    ],
+)
+async def test_nothing_is_changed_outside_of_what_may_change(lab: Lab, block: str, reason: str) -> None:
+    assert reason in str(await refusal(lab, block, f"{GOOD}\n{block}"))
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [
+        ([ModelError("nothing came")], "nothing came"),
+        ([BABBLE, ModelError("nothing came")], "the reply holds no edit block; asked again: nothing came"),
+        ([BABBLE, SpendingLimitError("the limit on dollars is reached")], "the limit on dollars is reached"),
+    ],
+)
+async def test_a_model_that_fails_costs_one_move_and_leaves_its_traces(
+    lab: Lab, replies: list[str | Exception], reason: str
+) -> None:
+    error = await refusal(lab, *replies)
+    assert reason in str(error)
+    assert "prompt.md" in error.evidence
+
+
+async def test_a_key_that_is_refused_ends_more_than_the_move(lab: Lab) -> None:
+    with pytest.raises(CredentialError):
+        await lab.breed(Editor(Parrot(CredentialError("no key"))), lab.seed())
+
+
+async def test_programs_stay_programs_under_another_name_and_new_ones_become_some(lab: Lab) -> None:
+    reply = (
+        "<<<<<<< RENAME run.sh => src/start.sh\n<<<<<<< WRITE src/tool.py\n#!/usr/bin/env python3\n>>>>>>> END\n"
+        "<<<<<<< RENAME main.py => src/main.py\n"
+    )
+    bred = await lab.breed(Editor(Parrot(reply)), lab.seed())
+    modes = {entry.path: entry.mode for entry in lab.repository.trees.entries(bred.tree)}
+    programs = {path for path, mode in modes.items() if mode == EXECUTABLE}
+    assert programs == {"src/start.sh", "src/tool.py"}
+    assert bred.strategy == "new+rename"
+    assert "main.py" not in modes
+
+
+async def test_a_donor_that_was_shown_is_an_inspiration(lab: Lab) -> None:
+    seed = lab.seed()
+    parent = lab.add({"main.py": b"VALUE = 3\n"}, seed, evaluation=3.0)
+    donor = lab.add({"run.sh": b"#!/bin/sh\necho 9\n"}, seed, title="shout", evaluation=2.0)
+    model = Parrot(GOOD.replace("= 1", "= 3"), GOOD.replace("= 1", "= 3"))
+    bred = await lab.breed(Editor(model), parent, donor)
+    assert (bred.inspiration, bred.parents) == (donor, (parent,))
+    assert "+echo 9" in model.asked[0].messages[1].content
+    assert (await lab.breed(Editor(model), parent, seed)).inspiration == ""
+
+
+async def test_a_reply_of_a_megabyte_is_cut_where_it_is_shown_and_kept(lab: Lab) -> None:
+    model = Parrot("x" * 1_000_000, GOOD)
+    bred = await lab.breed(Editor(model), lab.seed())
+    assert len(bred.evidence["reply.md"]) < 250_000
+    assert sum(len(message.content) for message in model.asked[1].messages) < 100_000
