@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 from evogit.config import Task, load_task
 from evogit.core import SandboxError
+
+from .own import Own
 
 PROGRAM = """\
 A = 1.0
@@ -88,6 +91,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if os.geteuid() == 0:
             pytest.fail(f"{no_docker()}; scripts/with-docker starts one for a command", pytrace=False)
         pytest.skip(no_docker())
+
+
+@pytest.fixture(scope="session")
+def own_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A person's repository that tests copy, since making one takes many git commands."""
+    return Own.make(tmp_path_factory.mktemp("own") / "own").folder
+
+
+@pytest.fixture
+def own(own_made: Path, tmp_path: Path) -> Own:
+    """A person's repository with a run whose seed is `main`."""
+    shutil.copytree(own_made, tmp_path / "own", ignore=shutil.ignore_patterns("*.sample"))
+    return Own(tmp_path / "own")
 
 
 @pytest.fixture

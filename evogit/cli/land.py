@@ -75,7 +75,7 @@ class _Landing:
         terminal.note("judging the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox))
         self._tell(_measured(place.history, self.task, candidate.commit, trials))
-        against = objections(self.task, trials)
+        against = objections(self.task.primary, trials)
         self._tell(_listed("but:", against))
         if against and not self.force and not dry_run:
             raise RefusedError(f"{against[0]}; nothing was made (--force lands it nevertheless)")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evogit.config import Task
-from evogit.core import Candidate, Decision, Entry, Evaluation, RefusedError, UsageError
+from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, RefusedError, UsageError
 from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.repository import Journal, Repository, clean, clean_title
@@ -91,10 +91,8 @@ async def measure(repository: Repository, task: Task, landing: Landing, provider
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
-    base = await seed_files(repository, landing.tip_tree, task.withheld)
-    changed, removed = repository.trees.changes(
-        landing.tip_tree, landing.tree, lambda path: not matches(path, task.withheld)
-    )
+    base = await seed_files(repository, landing.tip_tree, task)
+    changed, removed = repository.trees.changes(landing.tip_tree, landing.tree, task.is_visible)
     splits = ["train", *(["holdout"] if "holdout" in task.splits else [])]
     trials = []
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:
@@ -105,9 +103,9 @@ async def measure(repository: Repository, task: Task, landing: Landing, provider
     return trials
 
 
-def objections(task: Task, trials: Sequence[Trial]) -> list[str]:
+def objections(metric: Metric, trials: Sequence[Trial]) -> list[str]:
     """Why the result should not be merged, one sentence each; empty when it fails nowhere and is better."""
-    metric, found = task.primary, list[str]()
+    found = list[str]()
     for trial in trials:
         before, after = (each.metrics.get(metric.name) if each.ok else None for each in (trial.before, trial.after))
         if after is None:

@@ -1,0 +1,142 @@
+"""A person's own repository with a run in it, written as an engine would, for tests of what people do with it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from evogit.config import Task, load_repository_task
+from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RunStarted
+from evogit.history import History
+from evogit.repository import Repository
+
+TOML = """\
+name = "own"
+goal = "Bring VALUE up."
+editable = ["src/**"]
+withheld = ["hidden/**"]
+[metrics.score]
+direction = "maximize"
+[evaluator]
+kind = "python"
+file = ".evogit/evaluate.py"
+splits = ["train", "holdout"]
+[sandbox]
+timeout = "5s"
+"""
+
+EVALUATE = """\
+from evogit import Case
+
+def evaluate(program, split):
+    yield Case(split, score=float(program.call("src.main:value", returns=int).value))
+"""
+
+FILES = {
+    "evogit.toml": TOML,
+    ".evogit/evaluate.py": EVALUATE,
+    "src/__init__.py": "",
+    "src/main.py": "VALUE = 1\n\n\n\n\n\ndef value():\n    return VALUE\n",
+    "README.md": "A program.\n",
+    "hidden/case.txt": "1\n",
+}
+
+
+class Own:
+    """`main` is checked out at the seed; `add` makes candidates by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = Repository.open(folder)
+        self.task: Task = load_repository_task(folder)
+        self.history = History("own")
+        self.journal = self.repository.journal("own", self.history.apply)
+
+    @property
+    def seed(self) -> str:
+        return self.history.seed or ""
+
+    @classmethod
+    def make(cls, folder: Path) -> Own:
+        """A new one; copies of its folder are as good."""
+        folder.mkdir(parents=True)
+        git(folder, "init", "-q", "-b", "main")
+        git(folder, "config", "user.name", "Ada")
+        git(folder, "config", "user.email", "ada@example.org")
+        seed = save(folder, "start", FILES)
+        own = cls(folder)
+        own._begin()
+        own._propose(seed, (), 1.0)
+        return own
+
+    def _begin(self) -> None:
+        self.journal.append(
+            RunStarted(
+                engine="e",
+                task="own",
+                task_digest=self.task.digest,
+                metrics=self.task.metrics,
+                split="train",
+                evaluator=self.task.evaluator_digest,
+                provider="none",
+                image="i",
+                agents=("a1",),
+                population="refs/evogit/own/agents/",
+                editable=self.task.editable,
+                withheld=self.task.withheld,
+            )
+        )
+
+    def git(self, *arguments: str) -> str:
+        return git(self.folder, *arguments)
+
+    def save(self, title: str, files: Mapping[str, str]) -> str:
+        """A commit of the person's on what is checked out."""
+        return save(self.folder, title, files)
+
+    def add(self, value: float, *parents: str, files: Mapping[str, str], title: str = "better") -> str:
+        """A candidate of agent a1, and its individual."""
+        changes = {path: text.encode() for path, text in files.items()}
+        tree = self.repository.trees.write(self.repository.tree_of(parents[0]), changes)
+        commit = self.repository.commit(tree, parents, author="a1", time=1, title=title, trailers={"Agent": "a1"})
+        self._propose(commit, parents, value, title)
+        self.journal.append(Adopted(agent="a1", candidate=commit))
+        return commit
+
+    def _propose(self, commit: str, parents: tuple[str, ...], value: float, title: str = "") -> None:
+        self.journal.keep({}, commit)
+        self.journal.append(
+            Proposed(
+                engine="e",
+                move=len(self.history.phylogeny),
+                candidate=commit,
+                tree=self.repository.tree_of(commit),
+                parents=parents,
+                agent="a1" if parents else "seed",
+                operator="mutation" if parents else "seed",
+                title=title,
+            )
+        )
+        evaluation = Evaluation(status="ok", metrics={"score": value}, evaluator=self.task.evaluator_digest)
+        self.journal.append(Evaluated(candidate=commit, evaluation=evaluation))
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def save(folder: Path, title: str, files: Mapping[str, str]) -> str:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", title)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def main(value: int, tail: str = "") -> dict[str, str]:
+    """The program with another value."""
+    return {"src/main.py": FILES["src/main.py"].replace("VALUE = 1", f"VALUE = {value}") + tail}
