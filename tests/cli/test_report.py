@@ -1,0 +1,149 @@
+"""`evogit report`: what a person reads in the morning, checked against small runs of known shape."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.core import Decision, Duplicate, FailedProposal, Proposed, RunStarted, Spent
+from evogit.review.reporting import remarks, report_record, steps
+
+from .conftest import Cli, Small, Story
+
+
+def test_the_page_and_its_data_tell_how_the_best_came_to_be_and_who_brought_it(cli: Cli, small: Small) -> None:
+    done = cli("report", cwd=small.folder)
+    assert done.code == 0
+    page = done.out
+    assert re.search(r"\+0\.5000 +1\.5000 +a1 +" + small.step[:7], page)
+    assert re.search(r"\+0\.3000 +2\.0000 +a1 +" + small.merge[:7], page)
+    assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 +1\.1000 +1\.9000 +\+0\.8000", page)
+    assert re.search(r"a1 +3 +3 +3 +3 +3 +\+0\.5000", page)
+    assert re.search(r"a2 +3 +3 +2 +1 +0 +\+0\.1000", page)
+    assert re.search(r"1 +timeout: 10 s", page)
+    assert re.search(r"main\.py +\+1 +-1", page)
+    assert "evogit diff seed best" in page
+    assert max(map(len, page.splitlines())) <= 100
+    record = cli("report", "--format", "json", cwd=small.folder).json
+    assert record == cli("report", "--json", cwd=small.folder).json
+    assert [step["commit"] for step in record["steps"]] == [small.seed, small.step, small.left, small.merge]
+    assert sum(step["gain"] or 0 for step in record["steps"]) == pytest.approx(1.0)
+    assert record["spent"]["failed"] == {"timeout": 1}
+    assert record["evidence"]["commit"] == small.merge
+    assert record["remarks"] == []
+
+
+def test_markdown_holds_the_same_and_no_markup_of_candidates(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", "odd")
+    seed = story.add(1.0, title="Seed")
+    story.add(2.0, seed, title="<b>*big*</b> | [win](x)", adopt=True)
+    page = cli("report", "--format", "markdown", cwd=story.folder).out
+    assert page.startswith("# report of odd")
+    assert r"\<b\>\*big\*\</b\> \| \[win\](x) |" in page
+    assert "    score  1.0000  2.0000  +1.0000" in page
+    assert not re.search(r"[^\\]<b>", page)
+
+
+def test_a_run_without_an_improvement_says_so(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0, title="Seed")
+    story.add(None, seed, reason="took 11 s")
+    story.add(None, seed, reason="took 12 s")
+    page = cli("report", cwd=story.folder).out
+    assert "no candidate is better than the seed" in page
+    assert re.search(r"2 +timeout: took 12 s", page)
+    assert "how it came to be" not in page
+
+
+# --- the record ---------------------------------------------------------------------------------------------------
+
+
+def propose(story: Story, value: float, parent: str, **known: Any) -> str:
+    """A candidate by a model: its commit says which."""
+    tree = story.repository.trees.write(None, {"main.py": f"VALUE = {value}\n".encode()})
+    commit = story.repository.commit(
+        tree, (parent,), author="a1", time=0, title="t", trailers={"Agent": "a1", "Model": "gpt"}
+    )
+    story.journal.append(
+        Proposed(
+            engine="e",
+            move=9,
+            candidate=commit,
+            tree=tree,
+            parents=(parent,),
+            agent="a1",
+            operator="mutation",
+            strategy="blocks",
+        )
+    )
+    story.judge(commit, value)
+    return commit
+
+
+def test_agents_models_and_money_are_counted(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    start = story.history.started
+    assert isinstance(start, RunStarted)
+    population = [{"kind": "editor", "model": "gpt", "count": 1}, {"kind": "mutator", "model": "", "count": 1}]
+    known = {name: getattr(start, name) for name in start.__slots__ if name not in ("engine", "settings")}
+    story.journal.append(RunStarted(engine="f", settings={"population": population}, **known))
+    seed = story.add(1.0, title="Seed")
+    story.journal.append(Spent(engine="f", move=1, agent="a1", model="gpt", prompt=10, completion=5, dollars=0.5))
+    propose(story, 3.0, seed)
+    story.journal.append(Duplicate(engine="f", move=2, agent="a1", first=seed))
+    story.journal.append(FailedProposal(engine="f", move=3, agent="a2", parents=(seed,), reason="line 3 is no edit"))
+    story.journal.append(FailedProposal(engine="f", move=4, agent="a2", parents=(seed,), reason="line 14 is no edit"))
+    story.journal.append(Decision(kind="guide", by="Ada", reason="keep it short"))
+    record = report_record(story.repository, story.history)
+    first, second = record["contributions"]["agents"]
+    assert (first["name"], first["kind"], first["proposals"], first["best_step"]) == ("a1", "editor@gpt", 2, 2.0)
+    assert (second["kind"], second["proposals"], second["candidates"]) == ("mutator", 2, 0)
+    assert [(row["name"], row["records"]) for row in record["contributions"]["models"]] == [("gpt", 1)]
+    assert [row["name"] for row in record["contributions"]["operators"]] == ["mutation (blocks)"]
+    assert record["failures"]["proposals"] == [{"reason": "line 14 is no edit", "count": 2}]
+    assert record["asked"]["guidance"] == ["keep it short"]
+    assert record["asked"]["agents"] == ["editor@gpt:1", "mutator:1"]
+
+
+def test_the_way_to_the_best_follows_the_fittest_parents(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", direction="minimize")
+    seed = story.add(9.0)
+    poor, good = story.add(8.0, seed), story.add(4.0, seed)
+    merged = story.add(3.0, poor, good)
+    assert [(step["commit"], step["gain"]) for step in steps(story.history, merged)] == [
+        (seed, None),
+        (good, 5.0),
+        (merged, 1.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("holdout", "said"), [(1.05, "no better than the seed on the holdout"), (None, "fails on the holdout"), (1.2, "")]
+)
+def test_a_gain_that_the_holdout_does_not_show_is_remarked(tmp_path: Path, holdout: float | None, said: str) -> None:
+    story = Story(tmp_path / "repo")
+    best = story.add(2.0, story.add(1.0, holdout=1.1))
+    story.judge(best, holdout, split="holdout")
+    assert said in "".join(remarks(story.history))
+    assert bool(said) == bool(remarks(story.history))
+
+
+@pytest.mark.slow
+def test_a_run_ends_with_a_short_form_of_it(script: Cli, cli: Cli, tmp_path: Path) -> None:
+    cli("new", "sine")
+    done = script("run", "sine", "--evaluations", "4")
+    assert "reached: evaluations" in done.out
+    assert "try  evogit -C evogit-sine report" in done.out
+    page = cli("-C", "evogit-sine", "report", cwd=tmp_path).out
+    assert "4 of 4 evaluations" in page
+    verify = [line.split() for line in page.splitlines() if " eval DIR --task FOLDER" in line]
+    assert verify
+    assert cli("-C", "evogit-sine", "export", "best", "out").code == 0
+    assert script("-C", "evogit-sine", "eval", "out", "--task", "sine").code == 0
+    assert not subprocess.run(
+        ["git", "status", "--porcelain"], cwd=tmp_path / "evogit-sine", capture_output=True, check=True
+    ).stdout
