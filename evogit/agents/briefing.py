@@ -13,7 +13,7 @@ from string import Template
 
 from evogit.agents import Background, Brief, digest
 from evogit.agents.blocks import marker_length
-from evogit.agents.excerpt import excerpt
+from evogit.agents.excerpt import INSTRUCTIONS, excerpt
 from evogit.core import ConfigError
 from evogit.llm import Message, estimate_tokens
 
@@ -35,8 +35,6 @@ SHARES = {
     "inspirations": 0.1,
 }
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
-
-INSTRUCTIONS = "AGENTS.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def _sections(template: str, values: Mapping[str, str]) -> list[str]:
 
 def _is_empty(part: str, values: Mapping[str, str]) -> bool:
     names = Template(part).get_identifiers()
-    return bool(names) and not any(values.get(name, " ").strip() for name in names)
+    return bool(names) and not any(values.get(name, "unknown").strip() for name in names)
 
 
 def _fill(name: str, template: str, values: Mapping[str, str]) -> str:

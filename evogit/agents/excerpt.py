@@ -18,6 +18,9 @@ CONTEXT_SHARE = 0.2
 MAP_SHARE = 0.06
 """Share of the room for code that the list of other files takes at most."""
 
+INSTRUCTIONS = "AGENTS.md"
+"""The file that briefs show apart from the code."""
+
 OVERHEAD = 20
 """Tokens around a file."""
 
@@ -44,13 +47,14 @@ def excerpt(brief: Brief, background: Background, tokens: int) -> Excerpt:
     for path in own[: not room.files]:
         room.take_part(path, brief.files[path])
     context = min(room.left, int(tokens * CONTEXT_SHARE))
-    others = [path for path in background.sizes if path not in brief.files and _is_in(path, spoken)]
+    apart = {*brief.files, INSTRUCTIONS}
+    others = [path for path in background.sizes if path not in apart and _is_in(path, spoken)]
     for path in sorted(others, key=lambda path: (background.sizes[path], path)):
         if background.sizes[path] // 4 <= context:
             content = background.read(path)
             context -= room.take(path, content)
     files = dict(sorted(room.files.items()))
-    unshown = {path: size for path, size in background.sizes.items() if path not in files}
+    unshown = {path: size for path, size in background.sizes.items() if path not in files and path != INSTRUCTIONS}
     return Excerpt(files, _map(unshown, int(tokens * MAP_SHARE)))
 
 
@@ -110,16 +114,18 @@ def _is_in(path: str, words: set[str]) -> bool:
 
 
 def _map(sizes: Mapping[str, int], tokens: int) -> str:
-    """Paths with their bytes; of many files only how much each folder holds."""
+    """Paths with their bytes; of many files only how much folders hold, down to the depth that fits."""
     listing = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
-    if estimate_tokens(listing) > tokens:
-        folders: dict[str, tuple[int, int]] = {}
-        for path, size in sizes.items():
-            folder = path.rpartition("/")[0] + "/"
-            files, total = folders.get(folder, (0, 0))
-            folders[folder] = files + 1, total + size
-        listing = "\n".join(
-            f"{one_line(folder, 300)} {files:,} files, {total:,} bytes"
-            for folder, (files, total) in sorted(folders.items())
-        )
+    depth = max((path.count("/") for path in sizes), default=0)
+    while estimate_tokens(listing) > tokens and depth >= 0:
+        listing, depth = _folders(sizes, depth), depth - 1
     return fence(cut(listing, tokens))
+
+
+def _folders(sizes: Mapping[str, int], depth: int) -> str:
+    held: dict[str, tuple[int, int]] = {}
+    for path, size in sizes.items():
+        folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
+        files, total = held.get(folder, (0, 0))
+        held[folder] = files + 1, total + size
+    return "\n".join(f"{one_line(name, 300)} {held[name][0]:,} files, {held[name][1]:,} bytes" for name in sorted(held))

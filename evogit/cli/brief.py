@@ -11,7 +11,8 @@ from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_term
 from evogit.cli.place import open_place, task_here
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.config import find_task
+from evogit.config import Task, find_task
+from evogit.core import UsageError
 from evogit.review import SCHEMA, resolve
 
 
@@ -39,7 +40,7 @@ def brief(
     four bytes each, are told beside it. No model is asked.
     """
     place = open_place(repo, name)
-    found = find_task(task) if task else task_here(repo, place.history.run)[0]
+    found = find_task(task) if task else _task_of(repo, place.history.run)
     parent = resolve(place.history, rev)
     other = resolve(place.history, donor) if donor else None
     told = Breeder(place.repository, found, place.history).brief(parent, other)
@@ -54,3 +55,10 @@ def brief(
     total = ("total", f"{sum(written.tokens.values()):,}", "tokens, about")
     for line in table([*((heading, f"{count:,}") for heading, count in written.tokens.items()), total], "lrl"):
         terminal.note(line, "dim")
+
+
+def _task_of(repo: str | None, run: str) -> Task:
+    try:
+        return task_here(repo, run)[0]
+    except UsageError as error:
+        raise UsageError(f"{error}; here: evogit brief --task FOLDER") from error

@@ -1,0 +1,49 @@
+"""`evogit brief` shows what an editor would be told, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from evogit.config import Task
+from evogit.core import Decision
+
+from .conftest import Cli, Small, Story
+
+
+def test_the_brief_of_the_best_and_its_tokens_by_section(cli: Cli, small: Small, tiny: Callable[..., Task]) -> None:
+    done = cli("brief", "--task", tiny().folder, cwd=small.folder)
+    assert done.code == 0
+    assert "<<<<<<< SEARCH path/of/file" in done.out
+    assert "## Goal\n\nBring value(x) to 20.\n" in done.out
+    assert "corner circles first" in done.out
+    assert "1.9" not in done.out  # of the holdout
+    assert "Rules" in done.err
+    assert "tokens, about" in done.err.splitlines()[-1]
+
+
+def test_as_data_for_any_candidate_with_a_donor(cli: Cli, small: Small, tiny: Callable[..., Task]) -> None:
+    told = cli(
+        *("brief", small.left[:8], "--donor", small.right, "--task", tiny().folder, "--context", 50_000, "--json"),
+        cwd=small.folder,
+    ).json
+    assert told["commit"] == small.left
+    assert {"Rules", "Goal", "Code", "Scores", "What another good candidate did"} <= told["tokens"].keys()
+    inspired = next(text for text in told["sections"] if text.startswith("## What another"))
+    assert "adaptive step size" in inspired
+
+
+def test_the_brief_is_harmless_on_a_terminal(cli: Cli, tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    story = Story(tmp_path / "repo")
+    story.add(1.0, title="\x1b[31mred", files={"program.py": b"x = '\x1b]0;owned\x07'\r\n"})
+    story.journal.append(Decision(kind="guide", by="ada", reason="Say \x1b[2J nothing."))
+    done = cli("brief", "seed", "--task", tiny().folder, cwd=story.folder)
+    assert "x = '\\x1b]0;owned\\x07'" in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+def test_a_task_that_is_not_found_is_asked_for(cli: Cli, small: Small) -> None:
+    done = cli("brief", cwd=small.folder)
+    assert done.code == 2
+    assert "expected the folder of the task toy" in done.err
+    assert "evogit brief --task FOLDER" in done.err
