@@ -46,7 +46,8 @@ class Adding:
         if wrong:
             raise RefusedError(
                 f"expected changes to {', '.join(started.editable)} only, but {commit[:7]} differs from the seed in "
-                f"{', '.join(wrong[:5])}{' and more' * (len(wrong) > 5)}; leave those as the seed {seed[:7]} has them"
+                f"{', '.join(wrong[:5])}{' and more' * (len(wrong) > 5)}; put your change on the seed: "
+                f"git switch -c evogit/{self.history.run}/human/NAME {seed[:10]}"
             )
         self._check_files(commit, after, set(changed))
 

@@ -75,7 +75,7 @@ def test_work_that_does_not_descend_from_the_seed_is_a_change_of_the_seed(own: O
 @pytest.mark.parametrize(
     ("files", "sentence"),
     [
-        ({"README.md": "mine\n"}, r"differs from the seed in README.md; leave"),
+        ({"README.md": "mine\n"}, r"differs from the seed in README.md; put your change on"),
         ({"hidden/case.txt": "2\n"}, r"differs from the seed in hidden/case.txt"),
         ({"src/big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"}, "pointer of Git LFS"),
         ({"src/link": "main.py"}, "a link or a submodule"),
