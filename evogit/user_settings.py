@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
@@ -21,6 +22,23 @@ _KEY_ITSELF = re.compile(r"api_?key|key|token|secret|password", re.IGNORECASE)
 
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def endpoint_url(text: str) -> str:
+    """The URL of an endpoint, if it is one that can be shown: nobody's name or password is in it.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    try:
+        parts = urlsplit(text)
+        plain = parts.scheme in ("http", "https") and parts.port != 0 and "@" not in parts.netloc
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        plain = False
+    if not plain or not parts.hostname or not re.fullmatch(r"[^\s?#]+", text):
+        raise ValueError(f'expected a URL such as "https://host/v1", without a name or password, got {text.rpartition("@")[2]!r}')
+    return text
 
 
 class PriceTable(_Table):
@@ -69,9 +87,7 @@ class ModelTable(_Table):
     @field_validator("base_url")
     @classmethod
     def _is_url(cls, value: str) -> str:
-        if value and not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", value):
-            raise ValueError(f'expected a URL without a name or password, such as "https://host/v1", got "{value}"')
-        return value
+        return endpoint_url(value) if value else ""
 
     @field_validator("key_command")
     @classmethod

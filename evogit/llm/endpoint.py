@@ -160,7 +160,7 @@ class Endpoint:
         if status == 402 or code == "insufficient_quota":
             return CredentialError(f"{self._where} says that the account has no credit ({status}: {said})")
         if status == 404:
-            return UnknownModelError(f"{self._where} does not know the model {self.id!r} (404: {said})")
+            return UnknownModelError(f"{self._where} has no model {self.id!r}, or its address is wrong (404: {said})")
         again = status in (408, 409, 429) or status >= 500
         wait = retry_after(response.headers.get("retry-after"))
         return LostAttemptError(f"the endpoint answered {status}: {said}", Usage(), again=again, wait=wait)

@@ -14,7 +14,7 @@ from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
-from evogit.user_settings import ModelTable, UserSettings
+from evogit.user_settings import ModelTable, UserSettings, endpoint_url
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -68,10 +68,19 @@ class OpenModels:
         return self._models[name]
 
     def endpoint(self, name: str) -> str:
-        """Where questions to this model go: a URL, or empty where nothing leaves this machine's EvoGit."""
+        """Where questions to this model go: a URL, or empty where EvoGit answers them itself.
+
+        Raises:
+            UsageError: OPENAI_BASE_URL is no URL.
+        """
         if self._recorded is not None or name.startswith(SCRIPT):
             return ""
-        return self._table(name).base_url or self._environ.get("OPENAI_BASE_URL") or OPENAI
+        if url := self._table(name).base_url:
+            return url
+        try:
+            return endpoint_url(self._environ.get("OPENAI_BASE_URL") or OPENAI)
+        except ValueError as error:
+            raise UsageError(f"the environment variable OPENAI_BASE_URL: {error}") from None
 
     def forget_keys(self) -> None:
         """Take all variables that hold keys out of the environment, so that no process started later inherits one."""

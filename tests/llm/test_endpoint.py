@@ -156,7 +156,7 @@ async def test_nobody_there_costs_nothing(at: Opening, ledger: Ledger) -> None:
         (BAD_KEY, CredentialError, r"/v1 does not accept the key from the environment variable TEST_KEY \(401: Incorr"),
         (refusal(403, "no"), CredentialError, "does not accept the key"),
         (refusal(402, "pay"), CredentialError, "no credit"),
-        (UNKNOWN_MODEL, UnknownModelError, "does not know the model 'm'"),
+        (UNKNOWN_MODEL, UnknownModelError, "has no model 'm', or its address is wrong"),
     ],
 )
 async def test_what_can_never_succeed_ends_the_run(

@@ -37,6 +37,14 @@ def test_another_endpoint_has_prices_of_its_own(monkeypatch: pytest.MonkeyPatch)
     assert models.get("gpt-5").price is None
 
 
+@pytest.mark.parametrize("url", ["host/v1", "http://[host/v1", "http://é..x/v1", "http://me:password@host/v1"])
+def test_a_bad_address_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(UsageError, match="environment variable OPENAI_BASE_URL: expected a URL"):
+        open_models(UserSettings()).get("m")
+
+
 def test_settings_name_price_and_context(at: Opening) -> None:
     model = at(URL, "price = {input = 2, output = 3}\ncontext = 2000").get("m")
     assert model.price == Price(prompt=2, cached=2, completion=3)
