@@ -203,6 +203,8 @@ def load_repository_task(root: Path) -> Task:
     """
     task = _load(root / REPOSITORY_FILE)
     own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"
+    if task.command:
+        return replace(task, withheld=(*task.withheld, own), excluded=(*task.excluded, REPOSITORY_FILE))
     return replace(task, withheld=(*task.withheld, own, REPOSITORY_FILE))
 
 

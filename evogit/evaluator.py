@@ -54,8 +54,6 @@ class Evaluator:
     from entering to leaving, this process and all that it starts keep off the core that the candidates have.
     """
 
-    judged: Literal["outside"] = "outside"
-
     def __init__(self, task: Task, *, provider: str, jobs: int) -> None:
         self.task = task
         self.digest = task.evaluator_digest
@@ -67,6 +65,11 @@ class Evaluator:
         self._cores: list[int] = []
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
+
+    @property
+    def judged(self) -> Literal["outside", "inside"]:
+        """Whether scores are computed out of the candidate's reach."""
+        return "inside" if self.task.command else "outside"
 
     async def __aenter__(self) -> Self:
         """Start the first judge, which finds what is wrong before any candidate is made.
@@ -102,7 +105,7 @@ class Evaluator:
         """
         task, environment = self.task, asdict(self.task.environment)
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
-        way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, environment]
+        way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, task.excluded, environment]
         parts = [tree, base if self._builds_on_seed else "", *way, self.image, self.provider, split, repeat]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -119,8 +122,8 @@ class Evaluator:
             UsageError: when the evaluator needs the seed and the files have no base.
         """
         files = files if isinstance(files, Files) else Files(files)
-        if self.needs_seed and not files.base:
-            raise UsageError("this evaluator compares with the seed; pass Files whose base is the seed")
+        if (self.needs_seed or self.task.command) and not files.base:
+            raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
         record = _Record(on_case)
         judge = await self._idle.get()
         try:

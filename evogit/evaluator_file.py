@@ -1,21 +1,49 @@
-"""The Python file of a task that judges: found, imported, and checked for what it must define."""
+"""What judges a task: its Python file, imported and checked for what it must define, or its command."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
+from evogit.command import CommandJudge
 from evogit.config import Task
 from evogit.core import ConfigError
+from evogit.sandbox import Files
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
+
+    `lay` gives a candidate's files as the sandbox gets them, None where they stay as they are.
+    """
+
+    evaluate: Callable[..., object]
+    prepare: Callable[..., object] | None = None
+    lay: Callable[[Files], Files] | None = None
+
+
+def judging(task: Task) -> Judging:
+    """The task's evaluator.
+
+    Raises:
+        ConfigError: when its file does not define what this version expects.
+    """
+    if task.command:
+        judge = CommandJudge(task, task.command)
+        return Judging(judge.evaluate, judge.prepare if task.command.prepare else None, judge.lay)
+    module = load(task)
+    return Judging(module.evaluate, getattr(module, "prepare", None))
 
 
 def load(task: Task) -> ModuleType:
-    """The task's evaluator, which defines `evaluate`; the modules beside it can be imported by it.
+    """The module that defines `evaluate`; those beside it can be imported by it.
 
     Raises:
         ConfigError: when it does not.

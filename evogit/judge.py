@@ -15,9 +15,9 @@ from numbers import Real
 from typing import Any
 
 from evogit.config import Task
-from evogit.core import Cost, EvaluatorError, Metric, SandboxError, SandboxLostError
-from evogit.evaluator_file import load, wanted
-from evogit.layers import Prepare, layer
+from evogit.core import ConfigError, Cost, EvaluatorError, Metric, SandboxError, SandboxLostError
+from evogit.evaluator_file import judging, wanted
+from evogit.layers import layer
 from evogit.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Base, Files, Sandbox
 from evogit.sandbox.archive import pack
@@ -85,9 +85,8 @@ class Judge:
         self.task = task
         self._sandbox = sandbox
         self._tell = tell
-        module = load(task)
-        self._evaluate: Callable[..., object] = module.evaluate
-        self._prepare: Prepare | None = getattr(module, "prepare", None)
+        judge = judging(task)
+        self._evaluate, self._prepare, self._lay = judge.evaluate, judge.prepare, judge.lay
         self._layers: dict[str, Base] = {}
         self._wanted = wanted(self._evaluate)
 
@@ -99,7 +98,7 @@ class Judge:
     @property
     def builds_on_seed(self) -> bool:
         """Whether verdicts depend on the seed in any way."""
-        return self.needs_seed or self._prepare is not None
+        return self.needs_seed or self._prepare is not None or self._lay is not None
 
     def judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
         """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
@@ -118,9 +117,12 @@ class Judge:
     def _judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
         verdict, begun = Verdict(), time.perf_counter()
         try:
-            files = self._on_layer(files)
-        except EvaluatorError as error:
+            files = self.laid(files)
+        except (ConfigError, EvaluatorError) as error:
             verdict.fail("evaluator-error", str(error), str(error))
+            return verdict, b"", b""
+        except CandidateFailedError as failure:
+            verdict.fail(failure.status, failure.reason, failure.log)
             return verdict, b"", b""
         seed = rng_for(self.task.name, split, repeat).getrandbits(32)
         with ExitStack() as stack:
@@ -146,6 +148,15 @@ class Judge:
         memory = max(program.cost.memory for program in programs)
         verdict.cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
         return verdict, stdout, stderr
+
+    def laid(self, files: Files) -> Files:
+        """A candidate's files as the sandbox gets them: with hidden ones laid over them, on what was prepared.
+
+        Raises:
+            CandidateFailedError: they cannot be laid over these.
+            EvaluatorError: `prepare` fails.
+        """
+        return self._on_layer(self._lay(files) if self._lay else files)
 
     def _on_layer(self, files: Files) -> Files:
         """The files on what `prepare` made of their base, if the task has one."""

@@ -82,7 +82,7 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     header, _ = _receive(requests) or ({}, b"")
     task = TypeAdapter(Task).validate_python(header["task"])
     if task.evaluator_digest != header["digest"]:
-        raise EvaluatorError(f"{task.evaluator.parent} changed since the run started; stop it and start it again")
+        raise EvaluatorError(f"{task.evaluator_folder} changed since the run started; stop it and start it again")
     if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
         os.sched_setaffinity(0, header["cores"])
     sandbox = provider(header["provider"], replace(task.environment, network=False))

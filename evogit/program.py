@@ -70,7 +70,8 @@ class Called:
 class Ran:
     """How a command ended: `code` is None when a `signal` or a `breach` of a limit ended it.
 
-    `cpu` and `wall` are in seconds, `memory` is its peak in bytes, `files` those asked for with `out`.
+    `cpu` and `wall` are in seconds, `memory` is its peak in bytes, `files` those asked for with `out`; `detail` is a
+    sentence about the breach.
     """
 
     code: int | None
@@ -82,6 +83,7 @@ class Ran:
     memory: int
     breach: Breach | None
     files: Mapping[str, bytes]
+    detail: str = ""
 
 
 class Program:
@@ -157,6 +159,7 @@ class Program:
             memory=done.usage.memory,
             breach=done.breach,
             files=done.files,
+            detail=done.detail,
         )
 
     def start(self, argv: Sequence[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, cast
 
@@ -14,7 +13,6 @@ from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, 
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.sandbox import Base, Files
-from evogit.schema import matches
 from evogit.turns import together
 
 FAULTS = 3
@@ -38,7 +36,7 @@ class Executor(Protocol):
         ...
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Judge the tree whose files, without withheld paths, are `files`: changes to the seed, which is their base."""
+        """Judge the tree with these `files`, as far as they are judged: changes to the seed, which is their base."""
         ...
 
 
@@ -184,19 +182,22 @@ class Judge:
 
     async def _files(self, tree: str) -> Files:
         """The changes from the seed to a tree; the first one who asks has the seed packed."""
-        seed, withheld = self._history.phylogeny[self._history.seed or ""].tree, self._task.withheld
+        seed = self._history.phylogeny[self._history.seed or ""].tree
         if self._seed is None:
-            self._seed = asyncio.create_task(seed_files(self._repository, seed, withheld))
-        changed, removed = self._repository.trees.changes(seed, tree, lambda path: not matches(path, withheld))
+            self._seed = asyncio.create_task(seed_files(self._repository, seed, self._task))
+        changed, removed = self._repository.trees.changes(seed, tree, self._task.is_visible)
         return Files(changed, removed, await self._seed)
 
 
-async def seed_files(repository: Repository, tree: str, withheld: Sequence[str]) -> Base:
-    """The files of the seed that candidates may see, as their base; beside the loop, since it may take a second."""
+async def seed_files(repository: Repository, tree: str, task: Task) -> Base:
+    """The files of the seed that are judged, as the base of candidates; beside the loop, since it may take a second.
+
+    What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
+    """
 
     def pack() -> Base:
         trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
-        archive = trees.tar(tree, lambda path: not matches(path, withheld))
+        archive = trees.tar(tree, task.is_judged)
         return Base(hashlib.sha256(archive).hexdigest(), archive)
 
     return await asyncio.to_thread(pack)

@@ -47,7 +47,7 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncI
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = _seed(task, Path(folder) / "seed")
-        files = Files(pack({}), (), await seed_files(repository, tree, task.withheld))
+        files = Files(pack({}), (), await seed_files(repository, tree, task))
         async with Evaluator(task, provider=provider, jobs=1) as evaluator:
             for split in splits:
                 evaluation, evidence = await evaluator.evaluate(tree, files, split=split)

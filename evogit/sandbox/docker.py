@@ -7,10 +7,12 @@ import json
 import logging
 
 from evogit.content import content
-from evogit.sandbox import Environment
+from evogit.core import SandboxError
+from evogit.sandbox import Base, Environment
+from evogit.sandbox.archive import entries_of
 from evogit.sandbox.cache import Say
 from evogit.sandbox.cores import exclusive_core
-from evogit.sandbox.docker_daemon import ANSWER, PATIENCE, check_daemon, connect, patiently, plainly
+from evogit.sandbox.docker_daemon import ANSWER, GVISOR, PATIENCE, check_daemon, connect, patiently, plainly
 from evogit.sandbox.docker_options import container_options
 from evogit.sandbox.docker_owners import clean, labels
 from evogit.sandbox.docker_socket import address, knock
@@ -67,6 +69,11 @@ class Docker:
         return patiently(lambda: self._start(start), self._patience)
 
     def _start(self, start: Start) -> DockerWorker:
+        if self._environment.runtime == GVISOR and start.base and (single := _single_file(start.base)):
+            raise SandboxError(
+                f"gVisor cannot keep a program from putting a file of its own in the place of {single}, which is to be "
+                "read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
+            )
         with plainly("start a container"):
             knock(address(), ANSWER)
             while self._left_behind and remove(self._client, self._left_behind[-1]):
@@ -75,3 +82,9 @@ class Docker:
                 self._client, start, image=self._image, wanted=self._environment, labels=labels(), core=self._core
             )
             return DockerWorker(self._client, options, self._program, self._left_behind.append)
+
+
+def _single_file(base: Base) -> str | None:
+    """A file of the base that is to be read-only without its folder: gVisor lets others be renamed over it."""
+    entries, _ = entries_of(base.archive) if base.readonly else ([], b"")
+    return next((path for path, kind, *_ in entries if kind != "folder" and path in base.readonly), None)

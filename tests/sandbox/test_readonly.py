@@ -10,7 +10,7 @@ import pytest
 
 from evogit.core import SandboxError
 from evogit.sandbox import Base, Environment, Files, Limits, Sandbox
-from evogit.sandbox.archive import pack
+from evogit.sandbox.archive import covered, pack
 from evogit.sandbox.providers import provider
 from tests.sandbox.test_workers import archive
 
@@ -106,8 +106,10 @@ SEEN = {
     "tests/visible_test.py": "visible",
 }
 READONLY = Files(pack({}), (), BASE)
-KEPT = {path: text for path, text in SEEN.items() if path != "tests/visible_test.py"}
 ATTACKS = [line.split('"')[1] for line in PROGRAM.splitlines() if '": lambda' in line]
+
+
+Jail = tuple[Sandbox, Files]
 
 
 @pytest.fixture(
@@ -118,10 +120,12 @@ ATTACKS = [line.split('"')[1] for line in PROGRAM.splitlines() if '": lambda' in
         pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
     ],
 )
-def jail(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    gvisor = Environment(runtime="runsc") if request.param == "runsc" else None
-    sandbox = provider("docker" if gvisor else request.param, gvisor)
-    yield sandbox
+def jail(request: pytest.FixtureRequest) -> Iterator[Jail]:
+    """A provider, and files with as much read-only as it can hold: in gVisor no single file."""
+    gvisor = request.param == "runsc"
+    sandbox = provider("docker", Environment(runtime="runsc")) if gvisor else provider(request.param)
+    folder = Files(pack({}), (), Base("folder", BASE.archive, ("tests/hidden",)))
+    yield sandbox, folder if gvisor else READONLY
     sandbox.close()
 
 
@@ -136,28 +140,40 @@ def ask(sandbox: Sandbox, files: Files, *calls: tuple[str, str]) -> list[Any]:
     return found
 
 
-def test_no_attack_changes_what_is_readonly(jail: Sandbox) -> None:
+def test_no_attack_changes_what_is_readonly(jail: Jail) -> None:
+    sandbox, files = jail
+    assert files.base
+    kept = {path: text for path, text in SEEN.items() if covered(path, files.base.readonly)}
     calls = [call for attack in ATTACKS for call in (("attempt", attack), ("look", "tests"))]
-    said_and_seen = ask(jail, READONLY, *calls)
+    said_and_seen = ask(sandbox, files, *calls)
     for attack, said, seen in zip(ATTACKS, said_and_seen[::2], said_and_seen[1::2], strict=True):
-        assert {path: seen.get(path) for path in KEPT} == KEPT, attack
-        assert not [path for path in seen if path.startswith("tests/hidden/") and path not in KEPT], attack
-        assert said or attack.startswith("hard link"), attack
-    assert ask(jail, READONLY, ("look", "tests")) == [SEEN]
+        assert {path: seen.get(path) for path in kept} == kept, attack
+        assert not [path for path in seen if path.startswith("tests/hidden/") and path not in kept], attack
+        assert said or attack.startswith("hard link") or files is not READONLY, attack
+    assert ask(sandbox, files, ("look", "tests")) == [SEEN]
 
 
-def test_the_same_attacks_succeed_where_nothing_is_readonly(jail: Sandbox) -> None:
+def test_the_same_attacks_succeed_where_nothing_is_readonly(jail: Jail) -> None:
     free = Files(pack({}), (), Base("free", BASE.archive))
     for attack in ("rewrite", "add", "move the folder above"):
-        said, seen = ask(jail, free, ("attempt", attack), ("look", "tests"))
+        said, seen = ask(jail[0], free, ("attempt", attack), ("look", "tests"))
         assert (said, seen == SEEN) == ("", False), attack
 
 
-def test_what_is_beside_it_can_be_changed(jail: Sandbox) -> None:
-    changed = Files(archive({"tests/visible_test.py": "mine", "tests/hidden2": "x"}), (), BASE)
+def test_what_is_beside_it_can_be_changed(jail: Jail) -> None:
+    sandbox, files = jail
+    changed = Files(archive({"tests/visible_test.py": "mine", "tests/hidden2": "x"}), (), files.base)
     with_changes = {**SEEN, "tests/visible_test.py": "mine", "tests/hidden2": "x"}
-    assert ask(jail, changed, ("look", "tests"), ("work", "tests")) == [with_changes, ["b"]]
-    assert ask(jail, READONLY, ("look", "tests")) == [SEEN]
+    assert ask(sandbox, changed, ("look", "tests"), ("work", "tests")) == [with_changes, ["b"]]
+    assert ask(sandbox, files, ("look", "tests")) == [SEEN]
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_gvisor_does_not_promise_what_it_cannot_hold() -> None:
+    sandbox = provider("docker", Environment(runtime="runsc"))
+    with pytest.raises(SandboxError, match=r"in the place of tests/one_test.py, .*: withhold its whole folder"):
+        sandbox.open(READONLY, Limits())
 
 
 @pytest.mark.parametrize(
