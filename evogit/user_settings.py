@@ -37,7 +37,8 @@ def endpoint_url(text: str) -> str:
     except ValueError:
         plain = False
     if not plain or not parts.hostname or not re.fullmatch(r"[^\s?#]+", text):
-        raise ValueError(f'expected a URL such as "https://host/v1", without a name or password, got {text.rpartition("@")[2]!r}')
+        shown = text.rpartition("@")[2]
+        raise ValueError(f'expected a URL such as "https://host/v1", without a name or password, got {shown!r}')
     return text
 
 
