@@ -204,10 +204,10 @@ class History:
         self._unjudged[event.candidate] = event
         if event.operator == "seed":
             self.seed = self.seed or event.candidate
+        elif event.operator == "human":
+            self.human.append(event.candidate)
         else:
             self.counts.proposed += 1
-        if event.operator == "human":
-            self.human.append(event.candidate)
         self._moved(event.move)
         if any(parent in self.pruned for parent in event.parents):
             self._apply_decisions()
@@ -223,7 +223,9 @@ class History:
 
     @_apply.register
     def _(self, event: FailedProposal, entry: Entry) -> None:
-        self.counts.failed_proposals += 1
+        self.counts.failed_proposals += bool(
+            event.engine
+        )  # what a person's branch brings in vain is no attempt of agents
         self.failures.append(event)
         self.barren[event.agent] += 1
         self._moved(event.move)

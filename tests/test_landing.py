@@ -125,6 +125,13 @@ def test_a_branch_without_the_seed_takes_one_commit_and_no_merge(own: Own) -> No
         plan(own, best, squash=False)
 
 
+def test_what_a_person_pruned_is_not_landed(own: Own) -> None:
+    best = own.add(2, own.seed, files=main(2))
+    own.journal.append(Decision(kind="prune", by="Ada", candidates=(best,)))
+    with pytest.raises(RefusedError, match="is pruned; undo that first"):
+        plan(own, best)
+
+
 def test_nothing_but_editable_paths_travels(own: Own) -> None:
     bad = own.add(2, own.seed, files={**main(2), "README.md": "taken over\n"})
     with pytest.raises(RefusedError, match=r"would change README.md"):

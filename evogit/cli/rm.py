@@ -10,7 +10,7 @@ from evogit.cli.options import with_repo, with_terminal
 from evogit.cli.place import find_repository
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
-from evogit.review import SCHEMA, open_run
+from evogit.review import SCHEMA
 from evogit.review.removing import Remains, remains, remove
 
 
@@ -26,9 +26,8 @@ def rm(repo: str | None, terminal: Terminal, run: str, yes: bool, dry_run: bool)
     cannot be undone.
     """
     repository = find_repository(repo)
-    history, _ = open_run(repository, run)
     found = remains(repository, run)
-    _tell(terminal, found, len(history.phylogeny))
+    _tell(terminal, found)
     if not dry_run:
         if not yes:
             confirm(terminal)
@@ -41,8 +40,8 @@ def rm(repo: str | None, terminal: Terminal, run: str, yes: bool, dry_run: bool)
         terminal.note(f"{escape(str(repository.path))} was made for runs and has none now; delete it if you like")
 
 
-def _tell(terminal: Terminal, found: Remains, candidates: int) -> None:
-    terminal.note(Text.assemble(("remove  ", "bold"), f"{found.run}: {count(candidates, 'candidate')} for good"))
+def _tell(terminal: Terminal, found: Remains) -> None:
+    terminal.note(Text.assemble(("remove  ", "bold"), f"{found.run}, with all its candidates, for good"))
     terminal.note(f"  {count(len(found.refs), 'ref')}, plain branches among them: {len(found.branches)}")
     for branch in found.branches[:10]:
         terminal.note(f"    {escape(branch)}", "dim")

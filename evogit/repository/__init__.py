@@ -37,6 +37,7 @@ __all__ = [
     "TreeEntry",
     "UnfitChangeError",
     "check_path",
+    "check_run_name",
     "clean",
     "clean_title",
     "tracked_below",

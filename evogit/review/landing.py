@@ -61,6 +61,8 @@ async def prepare(
         UsageError: no target was named and HEAD names none, or it is one of EvoGit's own.
         NotFoundError: there is no such branch.
     """
+    if candidate.commit in history.pruned:
+        raise RefusedError(f"{candidate.commit[:7]} is pruned; undo that first, see `evogit decisions`")
     target, tip = _target(repository, onto)
     branch = f"{HEADS}evogit/{history.run}/land/{candidate.commit[:7]}"
     if repository.branches.checked_out(branch):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evogit.core import RefusedError
-from evogit.repository import Repository
+from evogit.core import NotFoundError, RefusedError
+from evogit.repository import Repository, check_run_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,17 @@ def remains(repository: Repository, run: str) -> Remains:
     """What would be removed.
 
     Raises:
+        NotFoundError: there is no such run.
         RefusedError: an engine is at work, or a branch of the run is checked out in some worktree.
     """
+    check_run_name(run)
     if engines := repository.engines(run).alive():
         raise RefusedError(f"an engine ({', '.join(engines)}) works on {run}; stop it first, then remove the run")
-    return _found(repository, run)
+    found = _found(repository, run)
+    if not found.refs:
+        there = ", ".join(repository.runs()) or "none"
+        raise NotFoundError(f"expected a run of {repository.path}, got {run!r}; there is {there}")
+    return found
 
 
 def remove(repository: Repository, run: str) -> Remains:
