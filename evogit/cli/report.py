@@ -136,9 +136,8 @@ def _head(view: View, record: dict[str, Any]) -> Section:
     state = "running" if record["engines"] else state
     began, took = record["spent"]["began"], record["spent"]["seconds"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
-    return Section(
-        title=dot.join([f"report of {record['run']}", state, f"begun {when}", f"latest news {clock(took)} later"])
-    )
+    lines = [Text(f"begun {when}, latest news {clock(took)} later")]
+    return Section(title=dot.join([f"report of {record['run']}", state]), lines=lines)
 
 
 def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
@@ -233,7 +232,7 @@ def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
     if history.started is None or evidence is None or history.best == history.seed:
         yield Section(title="look at next", commands=[place.hint("log -n 20"), place.hint("show seed")])
         return
-    take = "export best DIR" if place.repository.created else "land best --squash"
+    take = "graph -n 20" if place.repository.created else "land best --squash"
     yield Section(title="look at next", commands=[place.hint(each) for each in ("diff seed best", "show best", take)])
     names = {"candidate": "commit", "tree": "tree", "evaluator": "evaluator", "image": "image"}
     facts = [
