@@ -155,7 +155,7 @@ class Task:
         if self.seed:
             values["seed"] = list(_files(self.seed))
         for name, file in _files(self.evaluator_folder):
-            values.setdefault(f"evaluator/{name.split('/')[0]}", []).append((name, file))
+            values.setdefault(f"{self.evaluator_folder.name}/{name.split('/')[0]}", []).append((name, file))
         return {name: hashlib.sha256(repr(value).encode()).hexdigest()[:12] for name, value in values.items()}
 
 

@@ -12,7 +12,6 @@ from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.projections import Projections
 from evogit.repository import Journal, Repository
-from evogit.schema import matches
 from evogit.start import TOLD, changes, ways_on
 from evogit.verdicts import Judge, Verdict
 
@@ -93,7 +92,7 @@ def _refuse_strays(repository: Repository, history: History, task: Task, judge: 
     seed = history.phylogeny[history.seed or ""].tree
     for commit in _waiting(history):
         paths = repository.changed_paths(seed, history.phylogeny[commit].tree)
-        if strays := [path for path in paths if not matches(path, task.editable)]:
+        if strays := [path for path in paths if not task.is_editable(path)]:
             reason = f"it changed {strays[0]}, which is not editable any more"
             evaluation = Evaluation(
                 status="invalid", reason=reason, split=history.split, evaluator=task.evaluator_digest
