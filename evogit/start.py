@@ -14,6 +14,7 @@ from evogit.config import Task
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
 from evogit.history import History
 from evogit.repository import Journal, Repository
+from evogit.seeds import check_tree
 from evogit.verdicts import Executor
 
 EPOCH = 946_684_800
@@ -166,19 +167,25 @@ class Start:
     def _make_seed(self) -> str:
         if self.task.seed is None:
             head = self.repository.head()
-            self.task.check_seed(entry.path for entry in self.repository.trees.entries(self.repository.tree_of(head)))
+            self._check(self.repository.tree_of(head))
             return head
         files = self.task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         modes = {path: mode for path, (_, mode) in files.items()}
+        tree = self.repository.trees.write(None, contents, modes)
+        self._check(tree)
         return self.repository.commit(
-            self.repository.trees.write(None, contents, modes),
+            tree,
             (),
             author="seed",
             time=EPOCH if self.deterministic else int(time.time()),
             title=f"seed of {self.task.name}",
             trailers={"Agent": "seed", "Operator": "seed"},
         )
+
+    def _check(self, tree: str) -> None:
+        for note in check_tree(self.task, self.repository, tree):
+            logger.warning("%s", note)
 
     def settle(self, names: list[str]) -> None:
         """Give every agent without an individual the seed, once that is judged.

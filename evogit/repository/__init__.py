@@ -21,11 +21,12 @@ from evogit.repository.journal import Journal
 from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
-from evogit.repository.trees import EXECUTABLE, FILE, LINK, TreeEntry, Trees, UnfitChangeError, check_path
+from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, UnfitChangeError, check_path
 
 __all__ = [
     "EXECUTABLE",
     "FILE",
+    "GITLINK",
     "LINK",
     "RESERVED",
     "Journal",

@@ -7,7 +7,7 @@ import os
 import re
 import tarfile
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import pygit2
@@ -106,6 +106,11 @@ class Trees:
             if entry.mode in (FILE, EXECUTABLE) and wanted(entry.path)
         }
 
+    def lazily(self, tree: str, wanted: Callable[[str], bool]) -> TreeFiles:
+        """The same, each content read only when it is asked for."""
+        regular = (entry for entry in self.entries(tree) if entry.mode in (FILE, EXECUTABLE))
+        return TreeFiles(self, (entry for entry in regular if wanted(entry.path)))
+
     def blob(self, blob: str) -> bytes:
         """The content of a blob."""
         found = self._repo.get(blob)
@@ -115,7 +120,10 @@ class Trees:
 
     def size(self, blob: str) -> int:
         """Bytes of a blob, without reading it."""
-        return int(self._repo.odb.read_header(blob)[1])
+        try:
+            return int(self._repo.odb.read_header(blob)[1])
+        except KeyError:
+            raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)") from None
 
     def exists(self, tree: str) -> bool:
         """Whether there is such a tree; evidence may be gone."""
@@ -222,6 +230,26 @@ class Trees:
         if not isinstance(found, pygit2.Tree):
             raise RepositoryError(f"expected the tree {tree}; the repository lacks it (a partial clone?)")
         return found
+
+
+class TreeFiles(Mapping[str, bytes]):
+    """Files of a tree: path -> content, read when it is asked for; `entries` are the same without content."""
+
+    def __init__(self, trees: Trees, entries: Iterable[TreeEntry]) -> None:
+        self._trees = trees
+        self.entries = {entry.path: entry for entry in entries}
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._trees.blob(self.entries[path].blob)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
 
 
 def _side(file: pygit2.DiffFile) -> TreeEntry:

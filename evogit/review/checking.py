@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import tempfile
@@ -15,7 +16,10 @@ from evogit.evaluator import Evaluator
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
+from evogit.seeds import check_tree
 from evogit.verdicts import seed_files
+
+logger = logging.getLogger(__name__)
 
 CLOSE = 1e-4
 """Relative difference up to which a published value counts as the measured one."""
@@ -103,10 +107,11 @@ def _seed(task: Task, scratch: Path) -> tuple[Repository, str]:
     if task.seed is None:
         repository = Repository.discover(task.folder)
         tree = repository.tree_of(repository.head())
-        task.check_seed(entry.path for entry in repository.trees.entries(tree))
     else:
         repository = Repository.create(scratch)
         files = task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         tree = repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+    for note in check_tree(task, repository, tree):
+        logger.warning("%s", note)
     return repository, tree
