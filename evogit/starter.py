@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -129,37 +129,39 @@ def files(choices: Choices) -> dict[str, str]:
     return made
 
 
-def write(root: Path, made: Mapping[str, str], *, replace: bool) -> list[str]:
-    """Write the files below `root`, none through a link; the paths of those written. A README that is there stays.
+def tried(made: Mapping[str, str], root: Path) -> Task:
+    """The task that the files will make of the repository at `root`, read as a run would, before they are there.
 
     Raises:
-        ConfigError: when EvoGit itself would not accept them; nothing is written.
-        RefusedError: when one is there already, unless `replace`, or a link is in the way; nothing is written.
+        ConfigError: when EvoGit would not accept them.
     """
-    wanted = [path for path in made if path != f"{FOLDER}/README.md" or not (root / path).exists()]
-    for path in wanted:
-        if any((root / part).is_symlink() for part in (path, FOLDER)):
-            raise RefusedError(f"expected no symbolic link at {root / path} or {root / FOLDER}; remove it")
-        if (root / path).exists() and not replace:
-            raise RefusedError(f"{root / path} is there already; --force replaces it")
-    _try(made, root)
-    (root / FOLDER).mkdir(exist_ok=True)
-    for path in wanted:
-        (root / path).write_text(made[path], encoding="utf-8")
-    return wanted
-
-
-def _try(made: Mapping[str, str], root: Path) -> Task:
-    """Read the files as a run would, before they are where a run would find them."""
     with TemporaryDirectory(prefix="evogit-init-") as folder:
         scratch = Path(folder).resolve()
         (scratch / FOLDER).mkdir()
         for path, text in made.items():
             (scratch / path).write_text(text, encoding="utf-8")
         try:
-            return load_repository_task(scratch)
+            return replace(load_repository_task(scratch), folder=root)
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(scratch), str(root))) from None
+
+
+def write(root: Path, made: Mapping[str, str], *, force: bool) -> list[str]:
+    """Write the files below `root`, none through a link; the paths of those written. A README that is there stays.
+
+    Raises:
+        RefusedError: when one is there already, unless `force`, or a link is in the way; nothing is written.
+    """
+    wanted = [path for path in made if path != f"{FOLDER}/README.md" or not (root / path).exists()]
+    for path in wanted:
+        if any((root / part).is_symlink() for part in (path, FOLDER)):
+            raise RefusedError(f"expected no symbolic link at {root / path} or {root / FOLDER}; remove it")
+        if (root / path).exists() and not force:
+            raise RefusedError(f"{root / path} is there already; --force replaces it")
+    (root / FOLDER).mkdir(exist_ok=True)
+    for path in wanted:
+        (root / path).write_text(made[path], encoding="utf-8")
+    return wanted
 
 
 # --- evogit.toml --------------------------------------------------------------------------------------------------
@@ -211,6 +213,8 @@ def _sandbox(choices: Choices) -> Iterator[str]:
         yield "network = true # for prepare alone; candidates never have one"
     if choices.packages:
         yield f"packages = {_texts(choices.packages)}"
+    if any(name.startswith("apt:") for name in choices.packages):
+        yield "# Only Docker has the apt: ones; without them, bubblewrap shows programs those of the machine's /usr."
     if choices.missing:
         yield "# Without Docker, programs find those of this machine in /usr. With Docker they need:"
         yield f"# packages = {_texts((*choices.packages, *choices.missing))}"

@@ -10,7 +10,7 @@ import pytest
 from evogit.config import load_repository_task
 from evogit.core import ConfigError, RefusedError
 from evogit.project import Project, Source, detect, direction_of, editable, read_of
-from evogit.starter import Choices, files, write
+from evogit.starter import Choices, files, tried, write
 
 PROJECTS = Path(__file__).parent / "projects"
 
@@ -128,7 +128,7 @@ CHOICES = Choices(
 
 
 def test_what_is_written_means_what_was_chosen(tmp_path: Path) -> None:
-    assert write(tmp_path, files(CHOICES), replace=False) == ["evogit.toml", ".evogit/README.md"]
+    assert write(tmp_path, files(CHOICES), force=False) == ["evogit.toml", ".evogit/README.md"]
     task = load_repository_task(tmp_path)
     assert task.goal == CHOICES.goal
     assert task.primary.name == "seconds"
@@ -138,11 +138,11 @@ def test_what_is_written_means_what_was_chosen(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_there_is_replaced_only_when_asked_for(tmp_path: Path) -> None:
-    write(tmp_path, files(CHOICES), replace=False)
+    write(tmp_path, files(CHOICES), force=False)
     (tmp_path / ".evogit" / "README.md").write_text("mine")
     with pytest.raises(RefusedError, match="--force"):
-        write(tmp_path, files(CHOICES), replace=False)
-    assert write(tmp_path, files(CHOICES), replace=True) == ["evogit.toml"]
+        write(tmp_path, files(CHOICES), force=False)
+    assert write(tmp_path, files(CHOICES), force=True) == ["evogit.toml"]
     assert (tmp_path / ".evogit" / "README.md").read_text() == "mine"
 
 
@@ -151,12 +151,12 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo" / ".evogit").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RefusedError, match="symbolic link"):
-        write(tmp_path / "repo", files(CHOICES), replace=True)
+        write(tmp_path / "repo", files(CHOICES), force=True)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_what_evogit_would_not_accept_is_not_written(tmp_path: Path) -> None:
+def test_what_evogit_would_not_accept_is_found_before_it_is_written(tmp_path: Path) -> None:
     wrong = {**files(CHOICES), "evogit.toml": files(CHOICES)["evogit.toml"].replace('"1g"', '"lots"')}
-    with pytest.raises(ConfigError, match=r"evogit.toml: sandbox.memory: expected a size"):
-        write(tmp_path, wrong, replace=False)
+    with pytest.raises(ConfigError, match=rf"^{tmp_path}/evogit.toml: sandbox.memory: expected a size"):
+        tried(wrong, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -16,20 +16,25 @@ from evogit.cli.sandbox import docker_answers
 from evogit.cli.seed import judge, outcome, record
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.config import REPOSITORY_FILE, load_repository_task
+from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import RefusedError
 from evogit.project import Project, Source, detect
 from evogit.repository import EXECUTABLE, FILE, Repository
-from evogit.starter import FOLDER, files, write
+from evogit.starter import FOLDER, files, tried, write
 
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
 
 HELP = """\
-Command    for the shell, in a sandbox with the files of a candidate and no network
-Metric     how its number is read: seconds=json (a key of the last line that is a JSON object), seconds=json:KEY,
-           seconds=regex:PATTERN, passed=junit:FILE, passed=exit, seconds=cpu or seconds=wall (measured by the sandbox)
-Agents     globs, such as src/** lib/*.c
+Command  for the shell, in a sandbox: the files of HEAD and no network
+Metric   its name, and how its number is read from what the command does:
+         seconds=json           key of the last line that is a JSON object
+         seconds=json:run.time  another key
+         seconds=regex:PATTERN  group 1 of the last match in its output
+         passed=junit:FILE      share of passed tests in a JUnit file
+         passed=exit            1 if it exits with 0, else 0
+         seconds=cpu            measured by the sandbox; also: wall
+Agents   globs of paths, such as src/** lib/*.c
 """
 """What the questions are about."""
 
@@ -85,12 +90,13 @@ def init(
     if asks.ask:
         _introduce(terminal, repository, project, folder)
     made = files(choose(asks, project, folder, directory, with_docker))
+    _check_seed(repository, tried(made, repository.path))
     if dry_run:
         _show(terminal, made)
         return
     if repository.dirty():
         terminal.note("uncommitted edits are not judged, and not in the seed of a run: both take HEAD", "yellow")
-    written = write(repository.path, made, replace=force)
+    written = write(repository.path, made, force=force)
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
     _try_out(terminal, repository, project, written, sandbox)
@@ -122,6 +128,10 @@ def _source(repository: Repository, prefix: str) -> Source:
         return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
 
     return Source(list(blobs), read)
+
+
+def _check_seed(repository: Repository, task: Task) -> None:
+    task.check_seed(entry.path for entry in repository.trees.entries(repository.tree_of(repository.head())))
 
 
 def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:

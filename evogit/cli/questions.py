@@ -125,7 +125,7 @@ def _direction(given: Given, metric: str, how: str) -> Direction:
     if given.ask:
         default = {"maximize": "higher", "minimize": "lower", None: None}[found]
         kinds = click.Choice(["higher", "lower"])
-        said = click.prompt(f"Better is {metric} that is", default=default, type=kinds, err=True)
+        said = click.prompt(f"Which {metric} is better", default=default, type=kinds, err=True)
         return "maximize" if said == "higher" else "minimize"
     if found is None:
         raise UsageError(f"expected --maximize {metric} or --minimize {metric}; its name does not tell which is better")

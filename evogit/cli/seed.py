@@ -63,6 +63,8 @@ def _measured(task: Task, judged: Judged) -> Iterator[Text]:
         rank = ", ranks candidates" if metric.primary and len(task.metrics) > 1 else ""
         rows.append([f"  {metric.name}", Text(number(value, decimals(value)), "bold"), Text(better + rank, "dim")])
     yield from table(rows, "lrl")
+    if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
+        yield Text(f"No candidate can have more {task.primary.name} than HEAD: read another number.", "yellow")
     yield Text("")
     steps = {
         "evogit run --agent editor --evaluations 50": "a model proposes changes; say which with editor@MODEL",
@@ -70,6 +72,11 @@ def _measured(task: Task, judged: Judged) -> Iterator[Text]:
         "evogit check": "judge HEAD again, after a change of evogit.toml",
     }
     yield from table([[f"  {step}", Text(why, "dim")] for step, why in steps.items()], "ll")
+
+
+def _is_a_share(task: Task) -> bool:
+    """Whether the primary metric cannot be more than 1."""
+    return task.command is not None and task.command.reads[task.primary.name].how in ("exit", "junit")
 
 
 def _failed(judged: Judged) -> Iterator[Text]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,7 +14,7 @@ import pytest
 
 from evogit.config import load_repository_task
 
-from .conftest import Cli
+from .conftest import EVOGIT, Cli, environment
 
 PROJECTS = Path(__file__).parent.parent / "projects"
 MEASURED = {"sort.sh": "sleep 0\n", "bench.sh": "sh sort.sh; echo '{\"seconds\": 2.5}'\n"}
@@ -90,6 +93,13 @@ def test_without_a_terminal_it_asks_nothing_but_says_what_it_needs(cli: Cli, rep
     assert not (folder / "evogit.toml").exists()
 
 
+def test_globs_that_match_nothing_are_refused_before_anything_is_written(cli: Cli, repository: Make) -> None:
+    folder = repository(MEASURED)
+    done = cli("init", *BY_HAND[2:], "--editable", "src/**", cwd=folder)
+    assert (done.code, "no file of the commit at HEAD matches src/**" in done.err) == (2, True)
+    assert not (folder / "evogit.toml").exists()
+
+
 def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "-q")
@@ -98,6 +108,26 @@ def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp
     assert (nowhere.code, "lie in a Git repository" in nowhere.err) == (3, True)
     assert "expected a commit at HEAD" in cli("init", "--yes", cwd=tmp_path / "empty").err
     assert "is bare" in cli("init", "--yes", cwd=tmp_path / "bare.git").err
+
+
+@pytest.mark.slow
+def test_a_person_is_asked_and_may_answer_nonsense(repository: Make, tmp_path: Path) -> None:
+    folder = repository({**MEASURED, "sort.c": "", "Makefile": "bench:\n\tsh bench.sh\n"})
+    person, terminal = pty.openpty()
+    env = environment(tmp_path, TERM="dumb")
+    process = subprocess.Popen([EVOGIT, "init"], cwd=folder, env=env, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    os.write(person, b"\nspeed=often\nspeed=regex:([0-9.]+)\nup\nhigher\nsort.c\nhidden/**\nBe quick.\n")
+    said = b""
+    with contextlib.suppress(OSError):  # what Linux says when the other side is closed
+        while piece := os.read(person, 4096):
+            said += piece
+    os.close(person)
+    assert process.wait() == 0, said.decode()
+    assert b"expected one of" in said
+    task = load_repository_task(folder)
+    assert (task.goal, task.editable, task.withheld[0]) == ("Be quick.", ("sort.c",), "hidden/**")
+    assert (task.primary.name, task.primary.direction) == ("speed", "maximize")
 
 
 @pytest.mark.slow
