@@ -230,9 +230,7 @@ def remarks(history: History) -> list[str]:
     """What a person should know before they trust the best one, a sentence each."""
     said = []
     if history.started and history.started.judged == "inside":
-        said.append(
-            "judged: inside: the tests ran beside the candidate's code, which could have cheated; read the diff"
-        )
+        said.append("judged: inside, where its own code could have cheated: read the diff")
     if history.best and history.seed and history.best != history.seed:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:
@@ -249,4 +247,4 @@ def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
         return [f"the best fails on the holdout ({both[1].status}: {both[1].reason}): do not trust it"]
     if old is None or new is None or metric.better(new, old):
         return []
-    return ["the best is no better than the seed on the holdout: it may be fitted to the cases that it was bred on"]
+    return [f"no better than the seed on the holdout: perhaps fitted to the cases of {history.split}"]
