@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from itertools import islice
 
 from evogit.agents import Background, Relative
@@ -11,7 +12,7 @@ from evogit.config import Task
 from evogit.core import Candidate
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
-from evogit.repository import EXECUTABLE, FILE, Repository, UnfitChangeError, check_path
+from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
@@ -19,46 +20,88 @@ CLOSE = 3
 MOST = 12
 """Ancestors, siblings, failures and candidates in the making that are told of."""
 
+MOST_SIZES = 200_000
+"""Files whose size is remembered."""
+
 TAIL = 4_000
 """Bytes of a failed parent's output, its end."""
 
 
-def background(
-    repository: Repository, task: Task, history: History, parent: Candidate, donor: Candidate | None = None
-) -> Background:
-    """What is known about `parent`, and what `donor` did that it does not have."""
-    entries = {
-        entry.path: entry
-        for entry in repository.trees.entries(parent.tree)
-        if entry.mode in (FILE, EXECUTABLE) and task.is_visible(entry.path)
-    }
-    graph, tell = history.phylogeny, _Teller(repository, history)
-    files = tell.evidence(parent)
-    evaluation = history.evaluation(parent.commit)
-    return Background(
-        task=task.name,
-        metrics=tuple(sorted(task.metrics, key=lambda metric: not metric.primary)),
-        split=history.split,
-        editable=task.editable,
-        sizes={path: repository.trees.size(entry.blob) for path, entry in entries.items()},
-        read=lambda path: repository.trees.blob(entries[path].blob),
-        refusal=_refusal(task),
-        programs=frozenset(path for path, entry in entries.items() if entry.mode == EXECUTABLE),
-        evaluation=evaluation,
-        feedback=json.loads(files.get("feedback.json", b"{}")),
-        log=files.get("log", b"").decode(errors="replace"),
-        output="" if evaluation is None or evaluation.ok else _tail(files.get("stderr", b"")),
-        seed_metrics=tell.metrics(history.seed),
-        best_metrics=tell.metrics(history.best),
-        guidance=tuple(history.guidance),
-        lineage=tell.relatives(_steps(graph, parent)),
-        siblings=tell.relatives([graph[each] for each in graph.children(parent.commit)]),
-        failures=tell.failures(parent),
-        others=tell.others(parent),
-        inspirations=tell.relatives(_of_donor(graph, parent, donor)) if donor else (),
-        inside=history.started is not None and history.started.judged == "inside",
-        templates=task.templates,
-    )
+class Backgrounds:
+    """Gathers backgrounds for one run; what it learned of a path or a file holds for all candidates."""
+
+    def __init__(self, repository: Repository, task: Task, history: History) -> None:
+        self._repository, self._task, self._history = repository, task, history
+        self._size = lru_cache(MOST_SIZES)(repository.trees.size)
+        self._visible = cache(task.is_visible)
+
+    def of(self, parent: Candidate, donor: Candidate | None = None) -> Background:
+        """What is known about `parent`, and what `donor` did that it does not have."""
+        task, history, graph = self._task, self._history, self._history.phylogeny
+        files = self._repository.trees.lazily(parent.tree, self._visible)
+        evidence = self._evidence(parent)
+        evaluation = history.evaluation(parent.commit)
+        return Background(
+            task=task.name,
+            metrics=tuple(sorted(task.metrics, key=lambda metric: not metric.primary)),
+            split=history.split,
+            editable=task.editable,
+            sizes={path: self._size(entry.blob) for path, entry in files.entries.items()},
+            read=files.__getitem__,
+            refusal=_refusal(task),
+            programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
+            evaluation=evaluation,
+            feedback=json.loads(evidence.get("feedback.json", b"{}")),
+            log=evidence.get("log", b"").decode(errors="replace"),
+            output="" if evaluation is None or evaluation.ok else _tail(evidence.get("stderr", b"")),
+            seed_metrics=self._metrics(history.seed),
+            best_metrics=self._metrics(history.best),
+            guidance=tuple(history.guidance),
+            lineage=self._relatives(_steps(graph, parent)),
+            siblings=self._relatives([graph[each] for each in graph.children(parent.commit)]),
+            failures=self._failures(parent),
+            others=self._others(parent),
+            inspirations=self._relatives(_of_donor(graph, parent, donor)) if donor else (),
+            inside=history.started is not None and history.started.judged == "inside",
+            templates=task.templates,
+        )
+
+    def _metrics(self, commit: str | None) -> dict[str, float]:
+        """Of the run's split; empty while there are none."""
+        evaluation = self._history.evaluation(commit) if commit else None
+        return dict(evaluation.metrics) if evaluation else {}
+
+    def _relatives(self, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
+        """The last of them, oldest first; the very last ones with their diffs."""
+        told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
+        return tuple(
+            Relative(
+                candidate=each,
+                evaluation=self._history.evaluation(each.commit),
+                diff=self._diff(each) if each.commit in shown else "",
+            )
+            for each in told
+        )
+
+    def _diff(self, candidate: Candidate) -> str:
+        return self._repository.diff(candidate.parents[0], candidate.commit) if candidate.parents else ""
+
+    def _failures(self, parent: Candidate) -> tuple[str, ...]:
+        """Why the latest proposals from the parent were not usable, each reason once."""
+        reasons = (event.reason for event in reversed(self._history.failures) if parent.commit in event.parents)
+        return tuple(islice(dict.fromkeys(reasons), MOST))[::-1]
+
+    def _others(self, parent: Candidate) -> tuple[str, ...]:
+        """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
+        waiting = [event for commit, event in self._history.pending.items() if commit != parent.commit]
+        return tuple(f"{event.agent}: {event.title}" for event in waiting[-MOST:])
+
+    def _evidence(self, parent: Candidate) -> dict[str, bytes]:
+        """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
+        tree = self._history.evidence.get(parent.commit, "")
+        if not tree or not self._repository.trees.exists(tree):
+            return {}
+        return self._repository.trees.files(tree, lambda path: path in ("log", "feedback.json", "stderr"))
 
 
 def _tail(output: bytes) -> str:
@@ -94,47 +137,3 @@ def _of_donor(graph: Phylogeny, parent: Candidate, donor: Candidate) -> list[Can
     """What the donor's lineage has done since it left the parent's; empty for an ancestor."""
     base = graph.merge_base(parent.commit, donor.commit)
     return _steps(graph, donor, graph[base].number if base else -1)
-
-
-class _Teller:
-    """Looks candidates up."""
-
-    def __init__(self, repository: Repository, history: History) -> None:
-        self._repository, self._history = repository, history
-
-    def metrics(self, commit: str | None) -> dict[str, float]:
-        """Of the run's split; empty while there are none."""
-        evaluation = self._history.evaluation(commit) if commit else None
-        return dict(evaluation.metrics) if evaluation else {}
-
-    def relatives(self, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
-        """The last of them, oldest first; the very last ones with their diffs."""
-        told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
-        return tuple(
-            Relative(
-                candidate=each,
-                evaluation=self._history.evaluation(each.commit),
-                diff=self._diff(each) if each.commit in shown else "",
-            )
-            for each in told
-        )
-
-    def _diff(self, candidate: Candidate) -> str:
-        return self._repository.diff(candidate.parents[0], candidate.commit) if candidate.parents else ""
-
-    def failures(self, parent: Candidate) -> tuple[str, ...]:
-        """Why the latest proposals from the parent were not usable, each reason once."""
-        reasons = (event.reason for event in reversed(self._history.failures) if parent.commit in event.parents)
-        return tuple(islice(dict.fromkeys(reasons), MOST))[::-1]
-
-    def others(self, parent: Candidate) -> tuple[str, ...]:
-        """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
-        waiting = [event for commit, event in self._history.pending.items() if commit != parent.commit]
-        return tuple(f"{event.agent}: {event.title}" for event in waiting[-MOST:])
-
-    def evidence(self, parent: Candidate) -> dict[str, bytes]:
-        """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
-        tree = self._history.evidence.get(parent.commit, "")
-        if not tree or not self._repository.trees.exists(tree):
-            return {}
-        return self._repository.trees.files(tree, lambda path: path in ("log", "feedback.json", "stderr"))

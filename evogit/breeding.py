@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
-from evogit.background import background
+from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
+from evogit.background import Backgrounds
 from evogit.config import Task
 from evogit.core import Candidate, Operator
 from evogit.history import History
@@ -35,6 +36,8 @@ class Breeder:
 
     def __init__(self, repository: Repository, task: Task, history: History, *, secrets: Sequence[str] = ()) -> None:
         self._repository, self._task, self._history = repository, task, history
+        self._backgrounds = Backgrounds(repository, task, history)
+        self._is_editable = cache(task.is_editable)
         self._secrets = [secret.encode() for secret in secrets]
 
     async def breed(
@@ -96,7 +99,7 @@ class Breeder:
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
-            background=lambda: background(self._repository, self._task, self._history, parent, donor),
+            background=lambda: self._backgrounds.of(parent, donor),
             move=number,
             account=account,
         )
@@ -119,8 +122,8 @@ class Breeder:
             evidence=proposal.evidence,
         )
 
-    def _editable_files(self, tree: str) -> dict[str, bytes]:
-        return self._repository.trees.files(tree, self._task.is_editable)
+    def _editable_files(self, tree: str) -> Files:
+        return self._repository.trees.lazily(tree, self._is_editable)
 
     def _apply(self, tree: str, proposal: Proposal) -> str:
         """The tree with the proposed changes, all of which must lie in editable paths."""

@@ -39,45 +39,43 @@ class Excerpt:
 
 def excerpt(brief: Brief, background: Background, tokens: int) -> Excerpt:
     """Choose files that take about so many tokens in all."""
-    spoken = _words(_spoken(brief, background))
-    room = _Room(int(tokens * (1 - MAP_SHARE)))
-    own = sorted(brief.files, key=lambda path: (not _is_in(path, spoken), len(brief.files[path]), path))
+    spoken, sizes = _words(_spoken(brief, background)), background.sizes
+    room = _Room(background, int(tokens * (1 - MAP_SHARE)))
+    own = sorted(brief.files, key=lambda path: (not _is_in(path, spoken), sizes[path], path))
     for path in own:
-        room.take(path, brief.files[path])
-    for path in own[: not room.files]:
-        room.take_part(path, brief.files[path])
+        room.take(path)
+    for path in own:
+        if not room.files:
+            room.take_part(path)
     context = min(room.left, int(tokens * CONTEXT_SHARE))
     apart = {*brief.files, INSTRUCTIONS}
-    others = [path for path in background.sizes if path not in apart and _is_in(path, spoken)]
-    for path in sorted(others, key=lambda path: (background.sizes[path], path)):
-        if background.sizes[path] // 4 <= context:
-            content = background.read(path)
-            context -= room.take(path, content)
-    files = dict(sorted(room.files.items()))
-    unshown = {path: size for path, size in background.sizes.items() if path not in files and path != INSTRUCTIONS}
-    return Excerpt(files, _map(unshown, int(tokens * MAP_SHARE)))
+    for path in sorted((path for path in sizes if path not in apart and _is_in(path, spoken)), key=sizes.__getitem__):
+        if sizes[path] // 4 <= context:
+            context -= room.take(path)
+    unshown = {path: size for path, size in sizes.items() if path not in room.files and path != INSTRUCTIONS}
+    return Excerpt(dict(sorted(room.files.items())), _map(unshown, int(tokens * MAP_SHARE)))
 
 
 class _Room:
-    """Holds files until it is full."""
+    """Holds files until it is full; reads none that does not fit."""
 
-    def __init__(self, tokens: int) -> None:
-        self.left = tokens
+    def __init__(self, background: Background, tokens: int) -> None:
+        self._background, self.left = background, tokens
         self.files: dict[str, str] = {}
 
-    def take(self, path: str, content: bytes) -> int:
+    def take(self, path: str) -> int:
         """Take a file in if it is a text and fits; the tokens that it takes."""
-        needed = -(-len(content) // 4) + OVERHEAD
-        text = _text(content) if needed <= self.left else None
+        needed = -(-self._background.sizes[path] // 4) + OVERHEAD
+        text = _text(self._background.read(path)) if needed <= self.left else None
         if text is None:
             return 0
         self.files[path] = text
         self.left -= needed
         return needed
 
-    def take_part(self, path: str, content: bytes) -> None:
+    def take_part(self, path: str) -> None:
         """Take in as much of a text as fits."""
-        if (text := _text(content)) is not None:
+        if (text := _text(self._background.read(path))) is not None:
             self.files[path] = cut(text, self.left - OVERHEAD)
             self.left = 0
 
