@@ -12,12 +12,12 @@ import click
 from rich.text import Text
 
 from evogit.cli.decide import asks, confirm
-from evogit.cli.options import REVISION, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, open_place, task_here
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import SHORT, View
-from evogit.config import Task
+from evogit.config import Task, find_task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.history import History
 from evogit.review import SCHEMA, resolve
@@ -33,13 +33,22 @@ from evogit.review.risks import risks
 @click.option("--onto", metavar="BRANCH", help="The branch to bring it onto; default: the one you are on.")
 @click.option("--force", is_flag=True, help="Even if it fails there or is no better.")
 @click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision and in the commit.")
+@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
 @asks
 @sandbox_option
 @name_option
 @with_repo
 @with_terminal
 def land(
-    repo: str | None, name: str | None, terminal: Terminal, rev: str, sandbox: str, yes: bool, dry_run: bool, **how: Any
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    rev: str,
+    task: str | None,
+    sandbox: str,
+    yes: bool,
+    dry_run: bool,
+    **how: Any,
 ) -> None:
     """Make a branch evogit/RUN/land/ID that brings REV onto your branch, and print the command that merges it.
 
@@ -47,8 +56,8 @@ def land(
     is. Your branch, your checkout and your index stay as they are: merging is up to you.
     """
     place = open_place(repo, name)
-    task, _ = task_here(repo, place.history.run)
-    _Landing(place=place, terminal=terminal, task=task, **how).go(rev, sandbox, yes, dry_run)
+    found = find_task(task) if task else task_here(repo, place.history.run)[0]
+    _Landing(place=place, terminal=terminal, task=found, **how).go(rev, sandbox, yes, dry_run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +141,7 @@ class _Landing:
             what = shlex.quote(title(plan.candidate, squash=self.squash))
             push = place.git(f"push {shlex.quote(branches.remote(plan.target))} {source}")
             return [push, f"gh pr create --base {shlex.quote(target)} --head {source} --title {what} --body-file FILE"]
-        if branches.current() == plan.target:
+        if branches.current() == plan.target and not place.repository.bare:
             return [place.git(f"merge --ff-only {source}")]
         if branches.checked_out(plan.target):
             return [f"git merge --ff-only {source}   (in the worktree that has {escape(target)} checked out)"]
@@ -171,6 +180,8 @@ def _measured(history: History, task: Task, commit: str, trials: list[Trial]) ->
             cells = [number(before, places), number(after, places), change(gain, places), number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))
+    if any(trial.after.judged == "inside" for trial in trials):
+        yield Text("  judged: inside, where the candidate's code could have cheated; read the diff", "yellow")
 
 
 def _value(evaluation: Evaluation | None, metric: str) -> float | None:
