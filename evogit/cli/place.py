@@ -119,7 +119,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     try:
         return find_task(task), history.run
     except NotFoundError as error:
-        raise UsageError(f"expected the folder of the task {task}: `evogit run FOLDER`, elsewhere --task FOLDER") from error
+        raise UsageError(f"expected the folder of the task {task}: `run FOLDER` or --task FOLDER") from error
 
 
 def open_or_create(path: Path) -> Repository:
