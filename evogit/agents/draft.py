@@ -128,8 +128,7 @@ class Text:
         self._open_end = bool(last)
         if last:
             self._rows.append(last)
-        crlf = sum(row.endswith("\r\n") for row in self._rows)
-        self._end = "\r\n" if crlf > len(self._rows) / 2 else "\n"
+        self._end = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
     def replace(self, search: tuple[str, ...], replace: tuple[str, ...]) -> None:
         """Put lines in the place of others, which must be there exactly once; lines in both keep their ends."""
