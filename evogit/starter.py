@@ -102,6 +102,7 @@ class Choices:
     goal: str
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     directory: str = ""
     tests: str = ""
     work: str = ""
@@ -112,6 +113,7 @@ class Choices:
     python: bool = False
     timeout: str = "2m"
     memory: str = "1g"
+    disk: str = ""
     packages: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -177,6 +179,8 @@ def _toml(choices: Choices) -> Iterator[str]:
         yield f"withheld = {_texts(choices.withheld)} # what no agent is shown"
     else:
         yield '# withheld = ["tests/hidden/**"] # what no agent is shown'
+    if choices.excluded:
+        yield f"excluded = {_texts(choices.excluded)} # what stays in every commit, but goes nowhere else"
     for metric, direction in choices.directions.items():
         yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
         if len(choices.directions) > 1 and metric == choices.primary:
@@ -209,6 +213,8 @@ def _by_command(choices: Choices) -> Iterator[str]:
 def _sandbox(choices: Choices) -> Iterator[str]:
     yield "# what one candidate may use"
     yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"timeout = {_text(choices.timeout)}", "pids = 256")
+    if choices.disk:
+        yield f"disk = {_text(choices.disk)}"
     if choices.prepare and FETCHES.search(choices.prepare):
         yield "network = true # for prepare alone; candidates never have one"
     if choices.packages:

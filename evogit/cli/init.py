@@ -16,10 +16,11 @@ from evogit.cli.sandbox import docker_answers
 from evogit.cli.seed import judge, outcome, record
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.config import REPOSITORY_FILE, Task, load_repository_task
+from evogit.config import REPOSITORY_FILE, load_repository_task
 from evogit.core import RefusedError
 from evogit.project import Project, Source, detect
 from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.seeds import check_tree
 from evogit.starter import FOLDER, files, tried, write
 
 LARGEST = 1 << 20
@@ -44,6 +45,7 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.option("--goal", metavar="TEXT", help="What agents are told.")
 @click.option("--editable", multiple=True, metavar="GLOB", help="What they may change; below DIR. Repeat.")
 @click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown; below DIR. Repeat.")
+@click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either; below DIR. Repeat.")
 @click.option("--command", metavar="CMD", help="The shell command that judges, in the sandbox, in DIR.")
 @click.option(
     "--read",
@@ -57,6 +59,7 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are judged.")
 @click.option("--timeout", default="2m", show_default=True, metavar="TIME", help="Of one candidate's command.")
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Of one candidate.")
+@click.option("--disk", metavar="SIZE", help="Of one candidate: its files, and what it writes. [default: 256m]")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
 @click.option("--python", is_flag=True, help="Begin a judge in Python that works from outside the sandbox.")
 @sandbox_option
@@ -90,10 +93,12 @@ def init(
     if asks.ask:
         _introduce(terminal, repository, project, folder)
     made = files(choose(asks, project, folder, directory, with_docker))
-    _check_seed(repository, tried(made, repository.path))
+    notes = check_tree(tried(made, repository.path), repository, repository.tree_of(repository.head()))
     if dry_run:
         _show(terminal, made)
         return
+    for note in notes:
+        terminal.note(escape(note), "yellow")
     if repository.dirty():
         terminal.note("uncommitted edits are not judged, and not in the seed of a run: both take HEAD", "yellow")
     written = write(repository.path, made, force=force)
@@ -128,10 +133,6 @@ def _source(repository: Repository, prefix: str) -> Source:
         return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
 
     return Source(list(blobs), read)
-
-
-def _check_seed(repository: Repository, task: Task) -> None:
-    task.check_seed(entry.path for entry in repository.trees.entries(repository.tree_of(repository.head())))
 
 
 def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:

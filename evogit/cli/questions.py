@@ -31,6 +31,7 @@ class Given:
     goal: str | None
     editable: tuple[str, ...]
     withheld: tuple[str, ...]
+    excluded: tuple[str, ...]
     command: str | None
     reads: tuple[str, ...]
     maximize: tuple[str, ...]
@@ -38,6 +39,7 @@ class Given:
     prepare: str | None
     timeout: str
     memory: str
+    disk: str | None
     name: str | None
     python: bool
     ask: bool
@@ -63,6 +65,7 @@ def choose(given: Given, project: Project, folder: Path, directory: str, with_do
         goal=given.goal or _answer(given, "--goal", "Goal", _goal(primary, directions[primary])),
         editable=tuple(prefix + glob for glob in editable),
         withheld=tuple(prefix + glob for glob in withheld),
+        excluded=tuple(prefix + glob for glob in given.excluded),
         directory=directory,
         tests=tests,
         work=work,
@@ -73,6 +76,7 @@ def choose(given: Given, project: Project, folder: Path, directory: str, with_do
         python=given.python,
         timeout=given.timeout,
         memory=given.memory,
+        disk=given.disk or "",
         packages=(*project.python, *(f"apt:{name}" for name in project.debian if with_docker)),
         missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
     )

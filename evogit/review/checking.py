@@ -88,6 +88,8 @@ def advice(judged: Judged) -> str:
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "
             'clone too and agents are to mend that, let a metric read "exit" or "junit:FILE".'
         )
+    if status == "invalid" and judged.evaluation.judged == "inside":
+        return "Change how the number is read, [evaluator.read], or what the command prints."
     return ""
 
 

@@ -100,6 +100,15 @@ def test_globs_that_match_nothing_are_refused_before_anything_is_written(cli: Cl
     assert not (folder / "evogit.toml").exists()
 
 
+def test_what_no_sandbox_could_use_is_refused_and_can_be_excluded(cli: Cli, repository: Make) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
+    folder = repository({**MEASURED, "data/a.bin": pointer})
+    done = cli("init", *BY_HAND, "--dry-run", cwd=folder)
+    assert (done.code, "data/a.bin: pointers of Git LFS" in done.err) == (2, True)
+    done = cli("init", *BY_HAND, "--excluded", "data/**", "--disk", "1g", "--dry-run", cwd=folder)
+    assert (done.code, 'excluded = ["data/**"]' in done.out, 'disk = "1g"' in done.out) == (0, True, True)
+
+
 def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "-q")
