@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -274,3 +276,29 @@ async def test_an_evaluation_by_a_command_says_that_it_was_judged_inside(tmp_pat
     assert (evaluator.judged, evaluation.judged, evaluation.cases) == ("inside", "inside", {"command": {"score": 7.0}})
     assert evaluation.key == evaluator.key(tree, "train", base=base.id) != evaluator.key(tree, "train", base="other")
     assert '{"score": 7}' in evidence.feedback["command"]
+
+
+@pytest.mark.slow
+def test_every_display_says_that_the_judge_was_inside(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "a.py").write_text("A = 1.5\n")
+    toml = TOML.format(command=json.dumps('echo "{\\"score\\": 1}"'), read=json.dumps("json"), more="", sandbox="")
+    (folder / "evogit.toml").write_text(toml)
+    for argv in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "it")):
+        subprocess.run(["git", *argv], cwd=folder, check=True)
+
+    def evogit(*argv: str) -> str:
+        command = [str(Path(sys.executable).with_name("evogit")), *argv]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+        return done.stdout + done.stderr
+
+    shown = [evogit("check", "--sandbox", "bubblewrap", ".")]
+    shown += [evogit("run", ".", "--evaluations", "3", "--agents", "1", "--sandbox", "bubblewrap")]
+    shown += [evogit(*words) for words in (("status",), ("show", "best"), ("graph",), ("log",), ("report",))]
+    shown += [
+        subprocess.check_output(["git", "log", "-1", "--notes=evogit/own", "evogit/own/best"], cwd=folder, text=True)
+    ]
+    assert [text for text in shown if "judged: inside" not in text] == []
+    assert all(json.loads(line)["judged"] == "inside" for line in evogit("log", "--json").splitlines())

@@ -41,6 +41,8 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     listed = list(chosen)
     lines = table((_line(view, candidate) for candidate in listed), "llrrrl")
     terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
+    if history.started and history.started.judged == "inside":
+        terminal.note("judged: inside", "dim")
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:

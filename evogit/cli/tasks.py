@@ -142,6 +142,7 @@ def _table(task: Task, judged: list[Judged]) -> list[Text]:
             [evaluation.split, status, *shown, str(len(evaluation.cases)), f"{cost.wall:.3f} s", f"{cost.cpu:.3f} s"]
         )
     title = Text.assemble((task.name, "bold"), f", judged with the sandbox {judged[0].provider}")
+    title.append("; judged: inside" if task.command else "")
     return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
 
 
@@ -165,6 +166,8 @@ def _report(task: Task, judged: list[Judged], wrong: list[str]) -> dict[str, Any
     splits = []
     for each in judged:
         found = asdict(each.evaluation)
-        splits.append({key: found[key] for key in ("split", "status", "metrics", "cases", "stages", "reason", "cost")})
+        splits.append(
+            {key: found[key] for key in ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")}
+        )
     about = {"schema": 1, "task": task.name, "provider": judged[0].provider, "evaluator": task.evaluator_digest}
     return {**about, "splits": splits, "problems": wrong}
