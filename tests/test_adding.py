@@ -43,6 +43,7 @@ def test_a_commit_becomes_a_candidate_unchanged_below_its_nearest_candidate(own:
     assert adding(own).known(commit) == commit
 
 
+@pytest.mark.slow
 def test_a_merge_of_two_candidates_has_both_as_parents(own: Own) -> None:
     one = own.add(2, own.seed, files=main(2))
     two = own.add(2, one, files={"src/other.py": "x = 1\n"})

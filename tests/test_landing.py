@@ -68,7 +68,7 @@ def test_a_conflict_is_refused_and_names_the_files(own: Own) -> None:
     assert own.git("branch", "--list", "evogit/*") == ""
 
 
-@pytest.mark.parametrize("squash", [True, False])
+@pytest.mark.parametrize("squash", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_was_landed_before_is_no_conflict_for_its_descendant(own: Own, squash: bool) -> None:
     first = own.add(2, own.seed, files=main(2))
     second = own.add(3, first, files=main(3))

@@ -35,7 +35,7 @@ def grown(own: Own) -> str:
     return str(made.commit)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_after_a_collection_only_what_was_merged_remains(own: Own, packed: bool) -> None:
     hook = own.folder / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)

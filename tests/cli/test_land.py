@@ -68,6 +68,7 @@ def test_what_is_no_better_is_landed_only_by_force(cli: Cli, own: Own) -> None:
     assert cli("-C", "own", "land", worse[:7], "--squash", "--sandbox", "none", "-y", "--force").code == 0
 
 
+@pytest.mark.slow
 def test_add_names_candidates_duplicates_and_what_is_refused(cli: Cli, own: Own) -> None:
     own.git("switch", "-q", "-c", "mine")
     good = own.save("to 3", main(3))
@@ -83,6 +84,7 @@ def test_add_names_candidates_duplicates_and_what_is_refused(cli: Cli, own: Own)
     assert [each["agent"] for each in cli("-C", "own", "log", "--json").lines] == ["human", "seed"]
 
 
+@pytest.mark.slow
 def test_rm_asks_and_removes_the_run(cli: Cli, own: Own) -> None:
     own.repository.move_branch("refs/heads/evogit/own/best", own.seed)
     assert "nothing was changed" in cli("-C", "own", "rm", "own", "--dry-run").err
