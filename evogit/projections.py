@@ -22,15 +22,31 @@ class Projections:
     def __init__(self, repository: Repository, history: History) -> None:
         self._repository, self._history = repository, history
         self._shown: dict[str, str] = {}
+        self._state: object = None
 
     def follow(self) -> None:
         """Move the refs of the agents and of the best to where the history is now; cheap where nothing changed.
 
         One that is checked out stays, and is tried again the next time.
         """
-        for ref, commit in self._wanted():
-            if self._shown.get(ref) != commit and self._repository.move_branch(ref, commit):
-                self._shown[ref] = commit
+        if (state := self._looked_at()) == self._state:
+            return
+        moved = [self._show(ref, commit) for ref, commit in self._wanted()]
+        self._state = state if all(moved) else None
+
+    def _show(self, ref: str, commit: str) -> bool:
+        """Move one ref if that is not done; says if it is where it belongs."""
+        if self._shown.get(ref) == commit:
+            return True
+        if moved := self._repository.move_branch(ref, commit):
+            self._shown[ref] = commit
+        return moved
+
+    def _looked_at(self) -> object:
+        """What decides where the refs belong; once the task has changed, any entry may."""
+        history = self._history
+        changed = history.seed is not None and history.former(history.seed) is not None
+        return dict(history.heads), history.best, len(history.decisions), history.seq if changed else history.seed
 
     def _wanted(self) -> Iterator[tuple[str, str]]:
         history = self._history

@@ -126,11 +126,12 @@ class Endpoint:
     @asynccontextmanager
     async def _answer(self, question: Question) -> AsyncIterator[Any]:
         patience = self.patience
+        messages = [{"role": each.role, "content": each.content} for each in question.messages]
         async with self.client.chat.completions.with_streaming_response.create(
             model=self.id,
-            messages=[{"role": each.role, "content": each.content} for each in question.messages],  # type: ignore[misc]
+            messages=(),  # the client takes milliseconds to look for files to encode in messages that it knows of
             timeout=openai.Timeout(patience.first_byte, connect=patience.connect),
-            extra_body=dict(self.options),
+            extra_body={"messages": messages, **self.options},
         ) as answer:
             yield answer
 
