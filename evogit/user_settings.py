@@ -144,12 +144,14 @@ def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
         ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
     """
     file = settings_file(environ)
-    if not file.exists() and not environ.get("EVOGIT_SETTINGS"):
-        return UserSettings()
     try:
         return UserSettings.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        if environ.get("EVOGIT_SETTINGS"):
+            raise ConfigError(f"expected settings at {file}, which EVOGIT_SETTINGS names; there is no file") from None
+        return UserSettings()
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}; EVOGIT_SETTINGS names it") from error
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:

@@ -48,8 +48,10 @@ def test_where_settings_are(tmp_path: Path) -> None:
     assert settings_file({**home, "XDG_CONFIG_HOME": "/c"}) == Path("/c/evogit/settings.toml")
     assert settings_file({**home, "XDG_CONFIG_HOME": "/c", "EVOGIT_SETTINGS": "/s.toml"}) == Path("/s.toml")
     assert load_user_settings({"HOME": str(tmp_path)}) == UserSettings()
-    with pytest.raises(ConfigError, match="EVOGIT_SETTINGS names it"):
+    with pytest.raises(ConfigError, match="which EVOGIT_SETTINGS names"):
         load_user_settings({"EVOGIT_SETTINGS": str(tmp_path / "none.toml")})
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_user_settings({"EVOGIT_SETTINGS": str(tmp_path)})
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,9 @@ LONGEST_PAUSE = 60.0
 NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """Errors after which the endpoint has not got the question, so that it cannot charge for it."""
 
+CROWD = 16
+"""Questions that one client of openai's has in flight."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
@@ -44,9 +47,34 @@ class Patience:
     pause: float = 1.0
 
 
-def connect(base_url: str, key: str) -> openai.AsyncOpenAI:
-    """A client, which holds up to 1000 connections and never asks twice by itself."""
-    return openai.AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0)
+@dataclass(slots=True)
+class Client:
+    """As many clients of openai's as it takes, none of which asks twice by itself.
+
+    For every question a client looks at all its connections, which takes 200 agents longer than all else together.
+    """
+
+    base_url: str
+    api_key: str
+    _busy: dict[openai.AsyncOpenAI, int] = field(default_factory=dict)
+
+    @contextmanager
+    def borrow(self) -> Iterator[openai.AsyncOpenAI]:
+        """A client that has room for another question."""
+        client = next((each for each, questions in self._busy.items() if questions < CROWD), None) or self._another()
+        self._busy[client] = self._busy.get(client, 0) + 1
+        try:
+            yield client
+        finally:
+            self._busy[client] -= 1
+
+    def _another(self) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(base_url=self.base_url, api_key=self.api_key, max_retries=0)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self._busy:
+            await client.close()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +89,7 @@ class Endpoint:
     id: str
     price: Price | None
     context: int
-    client: openai.AsyncOpenAI
+    client: Client
     key_from: str
     secrets: tuple[str, ...]
     rng: random.Random
@@ -127,13 +155,14 @@ class Endpoint:
     async def _answer(self, question: Question) -> AsyncIterator[Any]:
         patience = self.patience
         messages = [{"role": each.role, "content": each.content} for each in question.messages]
-        async with self.client.chat.completions.with_streaming_response.create(
-            model=self.id,
-            messages=(),  # the client takes milliseconds to look for files to encode in messages that it knows of
-            timeout=openai.Timeout(patience.first_byte, connect=patience.connect),
-            extra_body={"messages": messages, **self.options},
-        ) as answer:
-            yield answer
+        with self.client.borrow() as client:
+            async with client.chat.completions.with_streaming_response.create(
+                model=self.id,
+                messages=(),  # the client takes milliseconds to look for files to encode in messages that it knows of
+                timeout=openai.Timeout(patience.first_byte, connect=patience.connect),
+                extra_body={"messages": messages, **self.options},
+            ) as answer:
+                yield answer
 
     # --- what went wrong ----------------------------------------------------------------------------------------
 
@@ -168,7 +197,7 @@ class Endpoint:
 
     @property
     def _where(self) -> str:
-        return str(self.client.base_url).rstrip("/")
+        return self.client.base_url.rstrip("/")
 
     def _redacted(self, text: str) -> str:
         for secret in self.secrets:

@@ -17,7 +17,7 @@ from evogit.llm.script import SCRIPT, ScriptedModel
 from evogit.user_settings import ModelTable, UserSettings, endpoint_url
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from evogit.llm.endpoint import Client
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -42,7 +42,7 @@ class OpenModels:
         self._environ = dict(os.environ)
         self._secrets: list[str] = []
         self._keys: dict[str, str] = {}
-        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._clients: dict[tuple[str, str], Client] = {}
         self._models: dict[str, Model] = {}
         self._recorder = Recorder(record, self._secrets) if record else None
         self._recorded = read_recording(replay) if replay else None
@@ -131,11 +131,11 @@ class OpenModels:
             ),
         )
 
-    def _client(self, url: str, key: str) -> AsyncOpenAI:
-        from evogit.llm.endpoint import connect
+    def _client(self, url: str, key: str) -> Client:
+        from evogit.llm.endpoint import Client
 
         if (url, key) not in self._clients:
-            self._clients[url, key] = connect(url, key)
+            self._clients[url, key] = Client(url, key)
         return self._clients[url, key]
 
     def _key(self, name: str, table: ModelTable) -> tuple[str, str]:

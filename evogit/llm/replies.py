@@ -83,8 +83,9 @@ def _count(value: Any) -> int | None:
 
 
 def quote(text: str) -> str:
-    """The beginning of an endpoint's own words, on one line."""
+    """The beginning of an endpoint's own words, on one line and without what could command a terminal."""
     line = " ".join(text[: 4 * LONGEST_QUOTE].split())
+    line = "".join(character if character.isprintable() else "?" for character in line)
     return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"
 
 

@@ -66,7 +66,7 @@ async def test_a_reply_and_what_it_cost(at: Opening, ledger: Ledger) -> None:
 MAY_PASS = [
     (refusal(429, "slow down"), "the endpoint answered 429: slow down", Usage()),
     (refusal(429, "slow down", retry_after="0"), "the endpoint answered 429: slow down", Usage()),
-    (refusal(500, "oh"), "the endpoint answered 500: oh", Usage()),
+    (refusal(500, "oh\n \x1b[2J"), "the endpoint answered 500: oh ?[2J", Usage()),
     (Behaviour(status=503, body="<html>busy</html>"), "the endpoint answered 503: <html>busy</html>", Usage()),
     (RESET, "the connection broke: Server disconnected without sending a response.", GUESS),
     (CUT, "the connection broke: peer closed connection", GUESS),
