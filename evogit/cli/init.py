@@ -160,6 +160,6 @@ def _try_out(terminal: Terminal, repository: Repository, project: Project, writt
         about = {"schema": 1, "task": task.name, "kind": project.kind, "written": written}
         terminal.data({**about, "metrics_declared": [asdict(metric) for metric in task.metrics], **record(judged)})
     else:
-        terminal.show(outcome(task, judged))
+        terminal.show(outcome(repository, task, judged))
     if not judged.evaluation.ok:
         sys.exit(1)

@@ -26,11 +26,16 @@ class Place:
     def hint(self, command: str) -> str:
         """A command line that does `command` on this run from where the person is."""
         several = f" --name {self.history.run}" if len(self.repository.runs()) > 1 else ""
-        return f"{_program()} {_from_here(self.repository)}{command}{several}"
+        return typed(self.repository, command + several)
 
     def git(self, command: str) -> str:
         """A command line of plain Git's on this repository from where the person is."""
         return f"git {_from_here(self.repository)}{command}"
+
+
+def typed(repository: Repository, command: str) -> str:
+    """A command line that does `command` in this repository from where the person is."""
+    return f"{_program()} {_from_here(repository)}{command}"
 
 
 def open_place(repo: str | None, name: str | None) -> Place:

@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from evogit.cli.place import typed
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import decimals, escape, number
 from evogit.config import Task
+from evogit.repository import Repository
 
 if TYPE_CHECKING:
     from evogit.review.checking import Judged
 
+NEXT = {
+    "run --agent editor@MODEL --evaluations 50": "a model proposes changes; without --agent: random edits",
+    "brief": "what a model will be told",
+    "check": "judge HEAD again, after a change of evogit.toml",
+}
+AGAIN = {"check": "judge HEAD again, after a change of evogit.toml"}
+"""What to type next -> what for."""
 LINES = 15
 """Last lines of what a failed command printed that are shown."""
 
@@ -36,9 +45,12 @@ def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
         return asyncio.run(only())
 
 
-def outcome(task: Task, judged: Judged) -> list[Text]:
+def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:
     """The seed's metrics and what to run next, or why there are none and what to change."""
-    return list(_measured(task, judged) if judged.evaluation.ok else _failed(judged))
+    lines = _measured(task, judged) if judged.evaluation.ok else _failed(judged)
+    steps = NEXT if judged.evaluation.ok else AGAIN
+    rows: list[list[Text | str]] = [[f"  {typed(repository, step)}", Text(why, "dim")] for step, why in steps.items()]
+    return [*lines, Text(""), *table(rows, "ll")]
 
 
 def record(judged: Judged) -> dict[str, Any]:
@@ -65,13 +77,6 @@ def _measured(task: Task, judged: Judged) -> Iterator[Text]:
     yield from table(rows, "lrl")
     if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: read another number.", "yellow")
-    yield Text("")
-    steps = {
-        "evogit run --agent editor --evaluations 50": "a model proposes changes; say which with editor@MODEL",
-        "evogit brief": "what an agent will be told",
-        "evogit check": "judge HEAD again, after a change of evogit.toml",
-    }
-    yield from table([[f"  {step}", Text(why, "dim")] for step, why in steps.items()], "ll")
 
 
 def _is_a_share(task: Task) -> bool:
@@ -87,7 +92,6 @@ def _failed(judged: Judged) -> Iterator[Text]:
     yield from (Text(f"  {escape(line)}", "dim") for line in _output(judged))
     if sentence := advice(judged):
         yield Text(sentence)
-    yield Text.assemble("Change ", ("evogit.toml", "bold"), ", then try it with ", ("evogit check", "bold"), ".")
 
 
 def _output(judged: Judged) -> list[str]:
