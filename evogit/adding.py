@@ -122,21 +122,20 @@ class People:
 
     adding: Adding
     adopt: Callable[[str, str], None]
+    _stamp: object = None
     _seen: set[str] = field(default_factory=set)
     _considered: set[str] = field(default_factory=set)
 
     def look(self) -> None:
         """Make new tips of people's branches candidates; what is refused is journalled once."""
-        if self.adding.history.seed is None:
+        branches, folder = self.adding.repository.branches, f"refs/heads/evogit/{self.adding.history.run}/human/"
+        if self.adding.history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
             return
-        for commit in self._tips() - self._seen:
+        self._stamp = stamp  # from before the look: what comes after it changes it again
+        for commit in set(branches.below(folder).values()) - self._seen:
             self._seen.add(commit)
             if not self._refused_before(commit) and self.adding.known(commit) is None:
                 self._add(commit)
-
-    def _tips(self) -> set[str]:
-        branches = self.adding.repository.branches
-        return set(branches.below(f"refs/heads/evogit/{self.adding.history.run}/human/").values())
 
     def _add(self, commit: str) -> None:
         history = self.adding.history

@@ -62,6 +62,15 @@ class Branches:
         found = ((name, refs.target(self._repo, name)) for name in self._repo.references if name.startswith(folder))
         return {name: target for name, target in found if target}
 
+    def stamp(self, folder: str) -> object:
+        """Something that differs once a ref below `folder` was written; costs less than to list all refs."""
+        found = []
+        for file in (self._common / "packed-refs", *sorted((self._common / folder).rglob("*"))):
+            with suppress(FileNotFoundError):
+                about = file.stat()
+                found.append((file, about.st_ino, about.st_mtime_ns))
+        return found
+
     def remote(self, ref: str) -> str:
         """The name of the remote that a branch is pushed to: its own, else `origin`, else the only one or none."""
         name = ref.removeprefix(HEADS)
