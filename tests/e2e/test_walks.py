@@ -1,0 +1,273 @@
+"""What a person does in a repository of theirs, from init to a landed improvement, in three kinds of projects."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PROJECTS = Path(__file__).parent.parent / "projects"
+EVOGIT = Path(sys.executable).with_name("evogit")
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A project, how it is judged, what models reply, and three commits of colleagues meanwhile."""
+
+    project: str
+    init: tuple[str, ...]
+    replies: str
+    meanwhile: tuple[tuple[str, str], ...]
+    test: tuple[str, ...]
+    """A command that holds before and after."""
+    improved: str
+    """What stands in the landed code, and did not before."""
+
+
+PYTHON = Walk(
+    project="python",
+    init=(
+        *("--goal", "Count words faster.", "--editable", "textstats/**"),
+        *("--command", "python3 -m pytest -q tests .evogit && python3 benchmark.py"),
+        *("--read", "milliseconds=json", "--minimize", "milliseconds", "--withheld", "tests/**"),
+    ),
+    replies="""\
+%% a reply that cannot be used: the lines are not there
+<<<<<<< SEARCH textstats/words.py
+    nothing like this
+=======
+    else
+>>>>>>> REPLACE
+%%
+TITLE: keep the words in a set
+<<<<<<< SEARCH textstats/words.py
+    distinct = []
+    for word in found:
+        if word not in distinct:
+            distinct.append(word)
+=======
+    distinct = set(found)
+>>>>>>> REPLACE
+%%
+TITLE: count all words in one go
+<<<<<<< SEARCH textstats/words.py
+import re
+=======
+import re
+from collections import Counter
+>>>>>>> REPLACE
+<<<<<<< SEARCH textstats/words.py
+    found = words(text)
+=======
+    counts = Counter(words(text))
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:amount]
+>>>>>>> REPLACE
+""",
+    meanwhile=(
+        ("README.md", "# textstats\n\nCounts words.\n"),
+        ("textstats/version.py", 'VERSION = "0.4.0"\n'),
+        ("benchmark.py", "append:\n# run it twice\n"),
+    ),
+    test=(sys.executable, "-c", "from textstats import most_common as m; assert m('b a b', 1) == [('b', 2)]"),
+    improved="Counter",
+)
+
+C = Walk(
+    project="c",
+    init=(
+        *("--goal", "Count primes faster.", "--editable", "src/*.c", "--command", "make -s test bench"),
+        *("--read", r"milliseconds=regex:took ([0-9.]+) ms", "--minimize", "milliseconds"),
+    ),
+    replies="""\
+TITLE: stop at the square root
+<<<<<<< SEARCH src/primes.c
+    for (unsigned d = 2; d < n; d++)
+=======
+    for (unsigned d = 2; d * d <= n; d++)
+>>>>>>> REPLACE
+%%
+TITLE: odd divisors alone
+<<<<<<< SEARCH src/primes.c
+    if (n < 2)
+        return 0;
+=======
+    if (n % 2 == 0)
+        return n == 2;
+    if (n < 2)
+        return 0;
+>>>>>>> REPLACE
+%% does not compile
+<<<<<<< SEARCH src/primes.c
+    unsigned count = 0;
+=======
+    unsigned count = zero;
+>>>>>>> REPLACE
+""",
+    meanwhile=(
+        ("README.md", "# primes\n\nCounts primes.\n"),
+        ("src/primes.h", "append:\n/* end */\n"),
+        ("notes.txt", "for colleagues\n"),
+    ),
+    test=("make", "-s", "test"),
+    improved="d * d <= n",
+)
+
+JAVASCRIPT = Walk(
+    project="javascript",
+    init=(
+        *("--goal", "Remove duplicates faster.", "--editable", "lib/**", "--command", "node --test && node bench.js"),
+        *("--read", "milliseconds=json", "--minimize", "milliseconds", "--memory", "1g"),
+    ),
+    replies="""\
+TITLE: a Set knows what was seen
+<<<<<<< SEARCH lib/dedupe.js
+  const seen = [];
+  for (const item of items) {
+    if (!seen.includes(item)) {
+      seen.push(item);
+    }
+  }
+  return seen;
+=======
+  return [...new Set(items)];
+>>>>>>> REPLACE
+%%
+TITLE: look for repetitions in a Set of its own file
+<<<<<<< SEARCH lib/dedupe.js
+  return dedupe(items.filter((item, index) => items.indexOf(item) !== index));
+=======
+  const once = new Set();
+  return dedupe(items.filter((item) => once.has(item) || !once.add(item)));
+>>>>>>> REPLACE
+%% fails its tests
+<<<<<<< WRITE lib/index.js
+export const dedupe = (items) => items, repeated = dedupe;
+>>>>>>> END
+""",
+    meanwhile=(
+        ("README.md", "# dedupe-list\n\nRemoves what a list has twice.\n"),
+        ("package.json", '"version": "1.2.0"->"version": "1.3.0"'),
+        ("CHANGES.md", "1.3.0\n"),
+    ),
+    test=("node", "--test"),
+    improved="new Set(",
+)
+
+
+class Person:
+    """Somebody with a clone of a project, who types commands in it."""
+
+    def __init__(self, folder: Path, walk: Walk) -> None:
+        self.clone, self.walk = folder / "clone", walk
+        kept = {name: os.environ[name] for name in ("PATH", "XDG_CACHE_HOME") if name in os.environ}
+        self.environment = {**kept, "HOME": str(folder / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
+        (folder / "home").mkdir()
+        origin = folder / "origin"
+        shutil.copytree(PROJECTS / walk.project, origin)
+        if walk.project == "python":
+            hidden = origin / ".evogit" / "test_hidden.py"
+            hidden.parent.mkdir()
+            hidden.write_text(HIDDEN)
+        (folder / "home" / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+        for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "as it was"]):
+            self.run("git", *command, at=origin)
+        self.run("git", "clone", "-q", str(origin), str(self.clone), at=folder)
+        hook = self.clone / ".git" / "hooks" / "pre-commit"
+        hook.write_text("#!/bin/sh\nexit 0\n")
+        hook.chmod(0o755)
+
+    def run(self, *command: str, at: Path | None = None, code: int = 0) -> str:
+        done = subprocess.run(
+            command, cwd=at or self.clone, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def git(self, *arguments: str) -> str:
+        return self.run("git", *arguments)
+
+    def evogit(self, *arguments: str, code: int = 0) -> str:
+        return self.run(str(EVOGIT), *arguments, code=code)
+
+    def untouched(self) -> Mapping[str, object]:
+        """What no run may change: status, HEAD, hooks and config."""
+        git = self.clone / ".git"
+        files = [git / "HEAD", git / "config", *sorted((git / "hooks").iterdir())]
+        return {"status": self.git("status", "--porcelain"), **{str(file): file.read_bytes() for file in files}}
+
+    def colleagues(self) -> None:
+        for path, change in self.walk.meanwhile:
+            file = self.clone / path
+            if "->" in change:
+                old, new = change.split("->")
+                file.write_text(file.read_text().replace(old, new))
+            elif change.startswith("append:"):
+                file.write_text(file.read_text() + change.removeprefix("append:"))
+            else:
+                file.write_text(change)
+            self.git("add", path)
+            self.git("commit", "-qm", f"work on {path}")
+
+
+HIDDEN = """\
+from textstats import most_common
+
+
+def test_ties_are_in_alphabetical_order():
+    assert most_common("c b b a a", 2) == [("a", 2), ("b", 2)]
+"""
+"""A test that agents do not see."""
+
+
+@pytest.mark.parametrize("walk", [PYTHON, C, JAVASCRIPT], ids=lambda walk: walk.project)
+def test_from_init_to_a_landed_improvement(tmp_path: Path, walk: Walk) -> None:
+    person = Person(tmp_path, walk)
+    person.evogit("init", *walk.init, "--name", "night", "--sandbox", "bubblewrap", "--yes")
+    (tmp_path / "replies").write_text(walk.replies)
+    before, branches = person.untouched(), person.git("branch", "-a").splitlines()
+
+    model = f"script:{tmp_path / 'replies'}"
+    person.evogit(
+        *("run", "--agent", f"editor@{model}:2", "--proposals", "9", "--seed", "2", "--sandbox", "bubblewrap", "--yes")
+    )
+
+    assert person.untouched() == before
+    new = set(person.git("branch", "-a").splitlines()) - set(branches)
+    assert [line.strip() for line in new] == ["evogit/night/best"]
+    status = json.loads(person.evogit("status", "--json"))
+    seed, best = (status[name]["metrics"]["milliseconds"] for name in ("seed", "best"))
+    assert best < seed / 2
+    assert "judged: inside" in person.evogit("show", "best")
+    assert "seed" in person.evogit("graph", "-n", "5")
+    assert "judged: inside" in person.evogit("report")
+
+    person.colleagues()
+    tip = person.git("rev-parse", "main")
+    landed = json.loads(person.evogit("land", "best", "--squash", "--sandbox", "bubblewrap", "--yes", "--json"))
+    assert person.git("rev-parse", "main") == tip
+    person.run("sh", "-c", landed["commands"][0])
+
+    assert person.git("rev-parse", "HEAD~1") == tip
+    assert walk.improved in person.git("show", "HEAD")
+    assert person.git("log", "-1", "--format=%an").strip() == "Ada"
+    assert {path for path, _ in walk.meanwhile}.isdisjoint(person.git("show", "--name-only", "--format=").split())
+    person.run(*walk.test)
+    shutil.rmtree(person.clone / "build", ignore_errors=True)
+
+    person.evogit("rm", "night", "--yes")
+    person.git("gc", "-q", "--prune=now")
+    kept = person.git("rev-list", "--objects", "--all", "--reflog").split("\n")
+    wanted = {line.split()[0] for line in kept if line}
+    objects = person.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
+    assert set(objects) == wanted
+    assert "evogit" not in person.git("for-each-ref")
+    assert person.git("rev-list", "--count", "--all").strip() == "5"
