@@ -37,7 +37,7 @@ def plan(repository: Repository, history: History, task: Task) -> Plan | None:
         RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
     """
     if history.seed is None:
-        raise RefusedError(f"the run {history.run} has no seed yet, so there is nothing to judge again; `evogit run`")
+        raise RefusedError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
     if repository.engines(history.run).alive():
         raise RefusedError(f"an engine works on the run {history.run}; stop it first, with `evogit stop` or Ctrl-C")
     changed = _changed(repository, history, task)

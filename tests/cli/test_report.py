@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from evogit.core import Decision, Duplicate, FailedProposal, Proposed, RunStarted, Spent
+from evogit.core import Decision, Duplicate, FailedProposal, Metric, Proposed, RunStarted, Spent, TaskChanged
+from evogit.history import History
+from evogit.repository import Repository
 from evogit.review.reporting import remarks, report_record, steps
 
 from .conftest import Cli, Small, Story
@@ -57,6 +59,22 @@ def test_a_run_without_an_improvement_says_so(cli: Cli, tmp_path: Path) -> None:
     assert "no candidate is better than the seed" in page
     assert re.search(r"2 +timeout: took 12 s", page)
     assert "how it came to be" not in page
+
+
+def test_everything_can_be_looked_at_before_anybody_is_judged_again(cli: Cli, small: Small) -> None:
+    journal = Repository.open(small.folder).journal("toy", History("toy").apply)
+    metrics = (Metric(name="errors", direction="minimize", primary=True),)
+    changed = TaskChanged(by="Ada", task_digest="2", metrics=metrics, split="train", evaluator="w", editable=("*.py",))
+    journal.append(changed)
+    assert cli("best", cwd=small.folder).code == 3
+    for command in ("status", "log", "graph", "report", "diff seed " + small.merge):
+        assert cli(*command.split(), cwd=small.folder).code == 0
+    shown = cli("show", small.dead, cwd=small.folder).out
+    assert "not judged since the task changed" in shown
+    assert "ok, as the task was then: score 1.2" in shown
+    assert re.search(f"{small.merge[:7]} +old ", cli("log", cwd=small.folder).out)
+    record = cli("show", small.dead, "--json", cwd=small.folder).json
+    assert (record["status"], record["former"]) == (None, {"status": "ok", "metrics": {"score": 1.2}})
 
 
 # --- the record ---------------------------------------------------------------------------------------------------
