@@ -35,8 +35,11 @@ class Backgrounds:
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
 
-    def of(self, parent: Candidate, donor: Candidate | None = None) -> Background:
-        """What is known about `parent`, and what `donor` did that it does not have."""
+    def of(self, parent: Candidate, donor: Candidate | None = None, known: int | None = None) -> Background:
+        """What is known about `parent`, and what `donor` did that it does not have.
+
+        `known` is the last move that may be told of where the same must be told however long others take.
+        """
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
         evidence = self._evidence(parent)
@@ -58,9 +61,9 @@ class Backgrounds:
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
             lineage=self._relatives(_steps(graph, parent)),
-            siblings=self._relatives([graph[each] for each in graph.children(parent.commit)]),
-            failures=self._failures(parent),
-            others=self._others(parent),
+            siblings=self._relatives(self._children(parent, judged=known is not None)),
+            failures=self._failures(parent, history.moves if known is None else known),
+            others=self._others(parent) if known is None else (),
             inspirations=self._relatives(_of_donor(graph, parent, donor)) if donor else (),
             inside=history.started is not None and history.started.judged == "inside",
             templates=task.templates,
@@ -84,12 +87,21 @@ class Backgrounds:
         )
 
     def _diff(self, candidate: Candidate) -> str:
-        return self._repository.diff(candidate.parents[0], candidate.commit) if candidate.parents else ""
+        """What it changed of its first parent, without what a person of more rights may have changed there."""
+        if not candidate.parents:
+            return ""
+        return self._repository.diff(candidate.parents[0], candidate.commit, self._visible)
 
-    def _failures(self, parent: Candidate) -> tuple[str, ...]:
-        """Why the latest proposals from the parent were not usable, each reason once."""
-        reasons = (event.reason for event in reversed(self._history.failures) if parent.commit in event.parents)
-        return tuple(islice(dict.fromkeys(reasons), MOST))[::-1]
+    def _children(self, parent: Candidate, *, judged: bool) -> list[Candidate]:
+        graph = self._history.phylogeny
+        children = (graph[each] for each in graph.children(parent.commit))
+        return [each for each in children if not judged or self._history.judged(each.commit)]
+
+    def _failures(self, parent: Candidate, known: int) -> tuple[str, ...]:
+        """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once."""
+        failures = (event for event in reversed(self._history.failures) if event.move <= known)
+        reasons = dict.fromkeys(event.reason for event in failures if parent.commit in event.parents)
+        return tuple(islice(reasons, MOST))[::-1]
 
     def _others(self, parent: Candidate) -> tuple[str, ...]:
         """What is tried right now: titles of candidates that await their evaluation, the parent left out."""

@@ -32,12 +32,18 @@ class Bred:
 
 
 class Breeder:
-    """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed."""
+    """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed.
 
-    def __init__(self, repository: Repository, task: Task, history: History, *, secrets: Sequence[str] = ()) -> None:
+    `lanes` is the number of agents of a deterministic run, whose briefs tell nothing that depends on who is faster.
+    """
+
+    def __init__(
+        self, repository: Repository, task: Task, history: History, *, secrets: Sequence[str] = (), lanes: int = 0
+    ) -> None:
         self._repository, self._task, self._history = repository, task, history
         self._backgrounds = Backgrounds(repository, task, history)
         self._is_editable = cache(task.is_editable)
+        self._lanes = lanes
         self._secrets = [secret.encode() for secret in secrets]
 
     async def breed(
@@ -99,7 +105,7 @@ class Breeder:
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
-            background=lambda: self._backgrounds.of(parent, donor),
+            background=lambda: self._backgrounds.of(parent, donor, number - self._lanes if self._lanes else None),
             move=number,
             account=account,
         )

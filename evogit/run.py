@@ -93,7 +93,8 @@ class Run:
         self._agents, self._models = agents, models
         self._selector, self._executor = selector or Elitist(), executor
         self._projections = Projections(repository, self.history)
-        self._breeder = Breeder(repository, task, self.history, secrets=secrets)
+        lanes = (len(agents) or settings.agents) if settings.deterministic else 0
+        self._breeder = Breeder(repository, task, self.history, secrets=secrets, lanes=lanes)
         self._asked: tuple[StopReason, str] | None = None
         self._stopping = asyncio.Event()
         self._people = People(Adding(repository, self.journal, self.history), self._adopt)

@@ -207,16 +207,17 @@ class Repository:
             for flags in self._repo.status(untracked_files="no").values()
         )
 
-    def diff(self, old: str, new: str) -> str:
-        """The change from one commit or tree to another as a patch."""
+    def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
+        """The change from one commit or tree to another as a patch, of the wanted paths."""
         a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
-        return a.diff_to_tree(b).patch or ""
+        patches = (patch for patch in a.diff_to_tree(b) if patch and wanted(os.fsdecode(patch.delta.new_file.raw_path)))
+        return b"".join(patch.data for patch in patches).decode(errors="replace")
 
     def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
         """Path, lines added, lines removed for each file that differs between two commits or trees."""
         a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
         patches = [patch for patch in a.diff_to_tree(b) if patch]
-        return [(patch.delta.new_file.path, *patch.line_stats[1:]) for patch in patches]
+        return [(os.fsdecode(patch.delta.new_file.raw_path), *patch.line_stats[1:]) for patch in patches]
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from evogit.agents import Background, Brief, briefing
 from evogit.agents.briefing import Written
 from evogit.agents.digest import cut, fence
+from evogit.breeding import Breeder
 from evogit.core import ConfigError, Decision, Evaluated, Evaluation
 from evogit.llm import estimate_tokens
 
@@ -218,3 +219,27 @@ def test_evidence_that_is_gone_is_no_error(lab: Lab) -> None:
 def test_a_cut_text_says_how_much_is_missing() -> None:
     assert cut("short", 2) == "short"
     assert cut("ü" * 100, 10) == "ü" * 20 + "\n[... 160 more bytes]"
+
+
+def test_what_a_change_did_to_withheld_files_is_not_shown(lab: Lab) -> None:
+    seed = lab.seed()
+    child = lab.add({"main.py": b"VALUE = 2\n", "judge/secret.py": b"ANSWER = 43\n"}, seed, evaluation=2.0)
+    told = written(lab, child).text
+    assert "+VALUE = 2" in told
+    assert "ANSWER" not in told
+
+
+def test_in_a_deterministic_run_nothing_is_told_that_depends_on_who_is_faster(lab: Lab) -> None:
+    seed = lab.seed()
+    lab.add({"main.py": b"VALUE = 2\n"}, seed, title="judged", evaluation=2.0)
+    lab.fail(seed, "early")
+    lab.add({"main.py": b"VALUE = 3\n"}, seed, title="not yet judged")
+    lab.fail(seed, "late")
+    breeder = Breeder(lab.repository, lab.task, lab.history, lanes=2)
+    brief = breeder.brief(lab.history.phylogeny[seed], None, number=lab.moves)
+    assert brief.background is not None
+    told = briefing.write(brief, brief.background(), 100_000).text
+    assert "judged: 2" in told
+    assert "early" in told
+    assert "not yet judged" not in told
+    assert "late" not in told
