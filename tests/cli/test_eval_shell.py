@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from ..conftest import PROGRAM, write_task
-from .conftest import Cli
+from .conftest import EVOGIT, Cli, environment
 
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@x.invalid")
 
@@ -91,3 +93,69 @@ def test_eval_takes_an_exported_folder_of_a_task_that_is_elsewhere(script: Cli, 
     assert done.code == 0
     assert done.json["changed"] == ["program.py"]
     assert cli("-C", "evogit-tiny", "eval", "out", "--sandbox", "none").code == 2
+
+
+@pytest.fixture
+def toy(cli: Cli, script: Cli, tmp_path: Path) -> Path:
+    """A run of the small task."""
+    write_task(tmp_path / "task")
+    script("run", "task", "--evaluations", "1", "--sandbox", "none")
+    return tmp_path
+
+
+BOX = ("shell", "seed", "--task", "task", "--sandbox")
+
+
+@pytest.mark.slow
+def test_shell_runs_a_command_inside_and_ends_as_it_does(script: Cli, toy: Path) -> None:
+    done = script(*BOX, "bubblewrap", "--", "sh", "-c", "cat program.py; pwd; echo no >&2; touch x; exit 7")
+    assert (done.code, done.out, done.err) == (7, PROGRAM + "/box/work\n", "no\n")
+    done = script(*BOX, "bubblewrap", "--json", "--", "sh", "-c", "kill -9 $$")
+    assert (done.code, done.json["signal"]) == (137, 9)
+    assert script(*BOX, "none").code == 4
+
+
+@pytest.mark.slow
+def test_shell_without_a_command_takes_them_from_its_input(toy: Path) -> None:
+    said = b"echo $((6 * 7))\nx=1\nls program.py\ncat missing\nseq 100000\nexit 5\n"
+    done = subprocess.run([EVOGIT, *BOX, "bubblewrap"], cwd=toy, env=environment(toy), input=said, capture_output=True)
+    assert done.returncode == 5, done.stderr
+    assert done.stdout.startswith(b"42\nprogram.py\ncat: ")
+    assert done.stdout.endswith(b"\n99999\n100000\n")
+    assert b"nothing that you change is kept" in done.stderr
+
+
+def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
+    """Type `keys` at `evogit shell`, each after the prompt; its exit code and all that the terminal showed."""
+    pid, master = pty.fork()
+    if not pid:
+        os.chdir(toy)
+        daemon = {name: value for name, value in os.environ.items() if name.startswith("DOCKER_")}
+        os.execve(EVOGIT, [str(EVOGIT), *BOX, sandbox], environment(toy, TERM="xterm", **daemon))
+    shown, typed = b"", list(keys)
+    with contextlib.suppress(OSError):
+        while data := os.read(master, 4096):
+            shown += data
+            if typed and shown.endswith(b"sandbox$ "):
+                os.write(master, typed.pop(0))
+    os.close(master)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+@pytest.mark.slow
+def test_shell_on_a_terminal_without_one_inside_still_prompts(toy: Path) -> None:
+    code, shown = on_a_terminal(toy, "bubblewrap", b"printf 'a\\033[2Jb\\n'\n", b"\x04")
+    assert code == 0
+    assert b"a\\x1b[2Jb" in shown
+    assert b"\x1b[2J" not in shown
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_shell_in_a_container_has_a_terminal_of_its_own(toy: Path) -> None:
+    code, shown = on_a_terminal(
+        toy, "docker", b"stty size; test -t 0 && echo yes-it-is\n", b"sleep 100\n\x03", b"exit 3\n"
+    )
+    assert code == 3, shown
+    assert b"\nyes-it-is" in shown
+    assert b"24 80" in shown

@@ -1,0 +1,58 @@
+"""Opens a sandbox on a candidate for a person who looks around in it; nothing of it is kept."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+from evogit.config import Task
+from evogit.content import content
+from evogit.core import SandboxError
+from evogit.judge import Judge
+from evogit.sandbox import Files, Session
+from evogit.sandbox.providers import provider
+
+DAY = 86400.0
+"""Seconds of wall clock and of CPU that a person may take."""
+
+PORT = 47111
+"""Where the shell's server listens, in a network that holds nobody else."""
+
+PATIENCE = 30.0
+"""Seconds for the server to listen."""
+
+
+@contextmanager
+def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
+    """A session on a candidate's files as the judge would open it, but with a day's time.
+
+    Raises:
+        EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
+    """
+    with closing(provider(name, replace(task.environment, exclusive=False))) as sandbox:
+        files = Judge(task, sandbox, lambda _: None).laid(files)
+        with sandbox.open(files, replace(task.limits, wall=DAY, cpu=DAY, total=DAY)) as session:
+            yield session
+
+
+def shell(session: Session, *, terminal: bool, size: tuple[int, int], term: str) -> socket.socket:
+    """Start a shell inside; a stream of frames to and from it, as sandbox/shell_server.py says.
+
+    Args:
+        session: where.
+        terminal: whether a person sits at one, so that the shell should have one too if the sandbox can give it.
+        size: its rows and columns.
+        term: its kind, as the variable TERM has it.
+
+    Raises:
+        SandboxError: when it does not start.
+    """
+    server = (content("sandbox") / "shell_server.py").read_text(encoding="utf-8")
+    wish = "terminal" if terminal else "pipes"
+    started = session.start(["python3", "-I", "-c", server, str(PORT), wish, *map(str, size), term])
+    stream = started if started.failure else session.connect(PORT, patience=PATIENCE)
+    if not isinstance(stream, socket.socket):
+        raise SandboxError(f"no shell starts in the sandbox, which needs python3 and sh: {stream.detail}")
+    return stream
