@@ -27,7 +27,7 @@ LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
 
 HELP = """\
-Command  for the shell, in a sandbox: the files of HEAD and no network
+Command  for the shell, in a sandbox: committed files, and no network
 Metric   its name, and how its number is read from what the command does:
          seconds=json           key of the last line that is a JSON object
          seconds=json:run.time  another key

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from evogit.review.checking import Judged
 
 NEXT = {
-    "run --agent editor@MODEL --evaluations 50": "a model proposes changes; without --agent: random edits",
-    "brief": "what a model will be told",
-    "check": "judge HEAD again, after a change of evogit.toml",
+    "run --agent editor@MODEL --evaluations 50": "let a model improve it",
+    "brief": "what it will be told",
+    "check": "judge HEAD again",
 }
-AGAIN = {"check": "judge HEAD again, after a change of evogit.toml"}
+AGAIN = {"check": "judge HEAD again"}
 """What to type next -> what for."""
 LINES = 15
 """Last lines of what a failed command printed that are shown."""
