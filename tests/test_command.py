@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -302,3 +303,47 @@ def test_every_display_says_that_the_judge_was_inside(tmp_path: Path) -> None:
     ]
     assert [text for text in shown if "judged: inside" not in text] == []
     assert all(json.loads(line)["judged"] == "inside" for line in evogit("log", "--json").splitlines())
+
+
+FAST = b"""
+from collections import Counter
+def most_common(text, count):
+    counted = Counter(text.split())
+    return sorted(counted, key=lambda word: (-counted[word], word))[:count]
+"""
+WRONG = b"def most_common(text, count): return sorted(text.split())[:count]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "forged", "wrong"),
+    [("inside", ("ok", {"seconds": 0}), "invalid"), ("outside", ("crashed", {}), "invalid")],
+)
+async def test_the_guides_judge_outside_is_not_fooled_and_the_one_inside_is(
+    tmp_path: Path, place: str, forged: tuple[str, dict[str, float]], wrong: str
+) -> None:
+    repository = Repository.create(tmp_path / place)
+    guide = (Path(__file__).parent.parent / "docs" / "tasks.md").read_text()
+    blocks = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE))
+    for name in (name for name in blocks if name.startswith(f"{place}/")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(blocks[name])
+    seed = repository.trees.write(None, {"src/words.py": blocks["words/src/words.py"].encode()})
+    task = load_repository_task(tmp_path / place)
+    base = await seed_files(repository, seed, task)
+    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+        evaluations = [
+            (await evaluator.evaluate(f"{number}", Files(pack(files), (), base), split="train"))[0]
+            for number, files in enumerate(
+                [
+                    {},
+                    {"src/words.py": FAST},
+                    {"src/words.py": WRONG},
+                    {"src/words.py": blocks["forged/src/words.py"].encode()},
+                ]
+            )
+        ]
+    before, after = (evaluation.metrics[task.primary.name] for evaluation in evaluations[:2])
+    assert task.primary.gain(after, before) > 0
+    assert evaluations[2].status == wrong
+    assert (evaluations[3].status, evaluations[3].metrics) == forged

@@ -586,7 +586,7 @@ async def test_nothing_survives_when_the_engine_is_killed(tmp_path: Path, provid
 async def test_the_example_in_the_guide_works(tmp_path: Path) -> None:
     guide = (Path(__file__).parent.parent / "docs" / "tasks.md").read_text()
     for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     task = load_task(tmp_path)
     files = tar({path: data.decode() for path, (data, _) in task.seed_files().items()})

@@ -86,6 +86,19 @@ def work(top):
     shutil.move("tests/mine/a", "moved")
     os.unlink("tests/visible_test.py")
     return sorted(os.listdir("tests/mine"))
+
+def leave(top):
+    for at in ("..", ".", "tests", "../tmp"):
+        os.makedirs(at + "/left/a/b/c", exist_ok=True)
+        os.symlink("/etc", at + "/left/a/link")
+        os.symlink("left", at + "/beside")
+        os.mkfifo(at + "/pipe")
+        with open(at + "/file", "w") as file: file.write("left")
+        os.chmod(at + "/file", 0)
+        os.chmod(at + "/left/a/b", 0o1777)
+        os.chmod(at + "/left/a", 0)
+    with open("/proc/1/stat") as file:
+        return file.read().split()[21]
 """
 HIDDEN = {
     "tests/hidden/test.py": "hidden",
@@ -166,6 +179,14 @@ def test_what_is_beside_it_can_be_changed(jail: Jail) -> None:
     with_changes = {**SEEN, "tests/visible_test.py": "mine", "tests/hidden2": "x"}
     assert ask(sandbox, changed, ("look", "tests"), ("work", "tests")) == [with_changes, ["b"]]
     assert ask(sandbox, files, ("look", "tests")) == [SEEN]
+
+
+@pytest.mark.docker
+def test_what_a_program_leaves_beside_it_is_removed_and_the_worker_stays() -> None:
+    sandbox = provider("docker")
+    left = [ask(sandbox, READONLY, ("look", "tests"), ("leave", "")) for _ in range(3)]
+    assert left == [[SEEN, left[0][1]]] * 3
+    sandbox.close()
 
 
 @pytest.mark.docker
