@@ -121,7 +121,7 @@ def _python_files(source: Source) -> Project | None:
 
 def _python(source: Source) -> Project:
     runner = _python_runner(source)
-    benchmark = next((path for path in source.matching(BENCHMARK) if path.endswith(".py")), "")
+    benchmark = _python_benchmark(source)
     top = "src" if any(path.startswith("src/") for path in source.paths) else ""
     apart = top or ("." if "/" in benchmark else "")
     needs = _requirements(source)
@@ -148,6 +148,13 @@ def _python_runner(source: Source) -> str:
     return "pytest" if asked or any("import pytest" in text or "unittest" not in text for text in texts) else "unittest"
 
 
+def _python_benchmark(source: Source) -> str:
+    """The script that is called so, else the only one in a folder that is."""
+    found = [path for path in source.matching(BENCHMARK) if path.endswith(".py") and not path.endswith("__init__.py")]
+    named = [path for path in found if re.match(r"bench|perf", PurePosixPath(path).name)]
+    return named[0] if named else found[0] if len(found) == 1 else ""
+
+
 def _start(source: Source) -> str:
     """Where unittest is to look, when the tests have a folder of their own."""
     folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
@@ -165,8 +172,9 @@ def _requirements(source: Source) -> tuple[str, ...]:
     except tomllib.TOMLDecodeError:
         table = {}
     project, poetry = _table(table, "project"), _table(_table(table, "tool"), "poetry")
-    extras = _table(project, "optional-dependencies")
-    said = [*_list(project, "dependencies"), *_list(extras, "test"), *_list(extras, "tests")]
+    groups = {**_table(project, "optional-dependencies"), **_table(table, "dependency-groups")}
+    said = [*_list(project, "dependencies"), *_list(groups, "test"), *_list(groups, "tests")]
+    said += [line for name in groups for line in _list(groups, name) if re.match("pytest|hypothesis", line)]
     said += [name for name in _table(poetry, "dependencies") if name != "python"]
     said += [line.split("#")[0].strip() for line in source.text("requirements.txt").splitlines()]
     named = dict[str, str]()

@@ -70,6 +70,20 @@ def test_a_src_layout_with_unittest_and_requirements() -> None:
     assert (project.python, project.editable) == (("numpy>=2",), ("src/**",))
 
 
+def test_plugins_of_pytest_are_needed_and_other_tools_of_developers_are_not() -> None:
+    project = found(
+        {
+            "pyproject.toml": '[dependency-groups]\ndev = ["ruff", "pytest>=8", "pytest-asyncio", {include-group = "x"}]',
+            "x.py": "",
+            "test_x.py": "",
+            "benchmarks/one.py": "",
+            "benchmarks/two.py": "",
+        }
+    )
+    assert project.python == ("pytest>=8", "pytest-asyncio")
+    assert project.benchmark == ""
+
+
 @pytest.mark.parametrize("text", ["[", "project = 5", "[project]\ndependencies = 3", "[tool]\npoetry = []"])
 def test_a_damaged_pyproject_is_no_obstacle(text: str) -> None:
     assert found({"pyproject.toml": text, "x.py": ""}).editable == ("x.py",)
