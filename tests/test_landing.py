@@ -165,6 +165,7 @@ SCORE = Metric(name="score", direction="maximize", primary=True)
         ([trial(1, 2), trial(1, 1, "holdout")], []),
         ([trial(None, 2)], []),
         ([trial(1, 1)], ["score on train is no better than the target's: 1 against 1"]),
+        ([trial(1, 1, "lite")], ["score on lite is no better than the target's: 1 against 1"]),
         ([trial(1, None)], ["it fails on train (crashed: it broke)"]),
         ([trial(1, 2), trial(3, 2, "holdout")], ["score on holdout is worse than the target's: 2 against 3"]),
     ],

@@ -82,7 +82,7 @@ class _Landing:
         self._tell(_planned(View.of(place.history, terminal), plan, self.squash))
         self._tell(_listed("look at:", dangers))
         terminal.note("judging the branch as it is and with the change", "dim")
-        trials = asyncio.run(measure(place.repository, self.task, plan, sandbox))
+        trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
         self._tell(_measured(place.history, self.task, candidate.commit, trials))
         against = objections(self.task.primary, trials)
         self._tell(_listed("but:", against))

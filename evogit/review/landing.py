@@ -87,18 +87,21 @@ async def prepare(
     )
 
 
-async def measure(repository: Repository, task: Task, landing: Landing, provider: str) -> list[Trial]:
-    """Judge the target and the result; hidden files, and the seed to compare with, are the target's.
+async def measure(
+    repository: Repository, task: Task, landing: Landing, provider: str, split: str = "train"
+) -> list[Trial]:
+    """Judge the target and the result on a run's split, and on the holdout if there is one.
+
+    Hidden files, and the seed to compare with, are the target's.
 
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
     base = await seed_files(repository, landing.tip_tree, task)
     changed, removed = repository.trees.changes(landing.tip_tree, landing.tree, task.is_visible)
-    splits = ["train", *(["holdout"] if "holdout" in task.splits else [])]
-    trials = []
+    splits, trials = [split, *(["holdout"] if "holdout" in task.splits else [])], []
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:
-        for split in splits:
+        for split in dict.fromkeys(splits):
             before, _ = await evaluator.evaluate(landing.tip_tree, Files(pack({}), (), base), split=split)
             after, _ = await evaluator.evaluate(landing.tree, Files(changed, removed, base), split=split)
             trials.append(Trial(split=split, before=before, after=after))
@@ -106,14 +109,18 @@ async def measure(repository: Repository, task: Task, landing: Landing, provider
 
 
 def objections(metric: Metric, trials: Sequence[Trial]) -> list[str]:
-    """Why the result should not be merged, one sentence each; empty when it fails nowhere and is better."""
+    """Why the result should not be merged, one sentence each; empty when it fails nowhere and is better.
+
+    It must be better on the first split, and no worse on the others.
+    """
     found = list[str]()
     for trial in trials:
         before, after = (each.metrics.get(metric.name) if each.ok else None for each in (trial.before, trial.after))
         if after is None:
             found.append(f"it fails on {trial.split} ({trial.after.status}: {trial.after.reason})")
-        elif before is not None and trial.split == "train" and not metric.better(after, before):
-            found.append(f"{metric.name} on train is no better than the target's: {after:.6g} against {before:.6g}")
+        elif before is not None and trial is trials[0] and not metric.better(after, before):
+            values = f"{after:.6g} against {before:.6g}"
+            found.append(f"{metric.name} on {trial.split} is no better than the target's: {values}")
         elif before is not None and metric.better(before, after):
             found.append(f"{metric.name} on {trial.split} is worse than the target's: {after:.6g} against {before:.6g}")
     return found
