@@ -150,7 +150,7 @@ def _python_runner(source: Source) -> str:
 
 def _python_benchmark(source: Source) -> str:
     """The script that is called so, else the only one in a folder that is."""
-    found = [path for path in source.matching(BENCHMARK) if path.endswith(".py") and not path.endswith("__init__.py")]
+    found = [path for path in source.matching(BENCHMARK) if re.fullmatch(r"(?!(.*/)?tests?/).*(?<!__init__)\.py", path)]
     named = [path for path in found if re.match(r"bench|perf", PurePosixPath(path).name)]
     return named[0] if named else found[0] if len(found) == 1 else ""
 

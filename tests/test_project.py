@@ -73,14 +73,15 @@ def test_a_src_layout_with_unittest_and_requirements() -> None:
 def test_plugins_of_pytest_are_needed_and_other_tools_of_developers_are_not() -> None:
     project = found(
         {
-            "pyproject.toml": '[dependency-groups]\ndev = ["ruff", "pytest>=8", "pytest-asyncio", {include-group = "x"}]',
+            "pyproject.toml": '[dependency-groups]\ndev = ["ruff", "pytest>=8", "pytest-cov", {include-group = "x"}]',
             "x.py": "",
             "test_x.py": "",
             "benchmarks/one.py": "",
             "benchmarks/two.py": "",
+            "tests/bench.py": "",
         }
     )
-    assert project.python == ("pytest>=8", "pytest-asyncio")
+    assert project.python == ("pytest>=8", "pytest-cov")
     assert project.benchmark == ""
 
 
