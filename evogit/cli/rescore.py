@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import Any
 
 import click
 from rich.text import Text
 
 from evogit.cli.decide import asks, confirm
+from evogit.cli.events import event_line
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, run_of
 from evogit.cli.status import next_steps
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, decimals, number
 from evogit.cli.view import View, first_line
-from evogit.core import Evaluation, Metric
+from evogit.core import Entry, Evaluation, Metric
 from evogit.history import History
 from evogit.review import SCHEMA
 from evogit.review.rescoring import Plan, plan
@@ -47,9 +49,8 @@ def rescore(
     repository here evolves. Cut off, it goes on when it is called again.
     """
     found, place = run_of(task, repo, name)
-    jobs, history = jobs or os.cpu_count() or 1, place.history
-    todo = plan(place.repository, history, found)
-    before = (history.metric, history.best)
+    jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)
+    todo = plan(place.repository, place.history, found)
     if todo is None:
         terminal.note("nothing changed that candidates are judged by, so nobody is judged again")
     else:
@@ -60,9 +61,10 @@ def rescore(
         else:
             if not yes:
                 confirm(terminal)
-            asyncio.run(judge_again(place.repository, place.journal, history, found, provider=sandbox, jobs=jobs))
+            place = _watched(place, terminal)
+            asyncio.run(judge_again(place.repository, place.journal, place.history, found, provider=sandbox, jobs=jobs))
     if terminal.json:
-        terminal.data(_record(history, todo, before))
+        terminal.data(_record(place.history, todo, before))
     elif todo and not dry_run:
         terminal.show(_outcome(place, terminal, todo, before))
 
@@ -71,15 +73,30 @@ Before = tuple[Metric, str | None]
 """The primary metric and the best one until now."""
 
 
+def _watched(place: Place, terminal: Terminal) -> Place:
+    """The same run, read anew, of which every new entry is told in a line."""
+    history = History(place.history.run)
+    views: list[View] = []
+
+    def take(entry: Entry) -> None:
+        history.apply(entry)
+        for view in views:
+            terminal.note(event_line(view, entry.event), cut=True)
+
+    journal = place.repository.journal(history.run, take)
+    views.append(View(history, terminal.err_glyphs, time.time()))  # what happened before is no news
+    return Place(place.repository, history, journal)
+
+
 def _plan(todo: Plan, jobs: int) -> list[Text]:
     changed = ", ".join(todo.changed) or "what, this old journal does not tell"
-    took = f"; about {clock(todo.seconds / jobs)}" if todo.seconds >= jobs else ""
+    took = f", about {clock(todo.seconds / jobs)}" if todo.seconds >= jobs else ""
     who = count(len(todo.candidates), "candidate")
     if todo.begun:
         return [Text.assemble(("go on    ", "bold"), f"{who} left to be judged again{took}")]
     return [
         Text.assemble(("changed  ", "bold"), first_line(changed)),
-        Text.assemble(("rescore  ", "bold"), f"{who}: the seed, individuals, record holders, promoted ones{took}"),
+        Text.assemble(("rescore  ", "bold"), f"{who}{took}: the seed, individuals, record holders, promoted"),
     ]
 
 
