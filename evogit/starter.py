@@ -24,10 +24,11 @@ README = """\
 
 EvoGit improves this repository as `evogit.toml` beside this folder says. What is here belongs to the judge:
 
-- hidden tests and fixtures: when a candidate is judged, they are laid over its files at the same paths, read-only;
-- `evaluate.py`, where the judge is Python code that works from outside of the sandbox.
+- where a command judges: hidden tests and fixtures; the command finds them in `.evogit/` at the root of the candidate's
+  files, and the candidate's code can read but not change them;
+- where Python code judges from outside of the sandbox: `evaluate.py` and what it reads; no candidate sees any of it.
 
-No agent is shown this folder and no candidate can change it. All of it is read from the working tree, committed or
+No agent is shown this folder, and no candidate may change it. All of it is read from the working tree, committed or
 not; when a file here changes, earlier scores are not compared with new ones.
 """
 

@@ -7,12 +7,16 @@ import os
 import pty
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from evogit.cli.questions import Given, choose
 from evogit.config import load_repository_task
+from evogit.project import Project
+from evogit.starter import files
 
 from .conftest import EVOGIT, Cli, environment
 
@@ -81,6 +85,21 @@ def test_below_a_monorepo_everything_is_named_from_the_root(cli: Cli, repository
     assert 'directory = "services/sorter"' in toml
     assert 'editable = ["services/sorter/sort.sh"]' in toml
     assert git(folder, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("with_docker", [True, False])
+def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
+    project = Project(tests="make test", editable=("src/**",), python=("numpy",), debian=("gcc",))
+    given = Given(
+        **{"goal": None, "editable": (), "withheld": (), "excluded": (), "command": None, "reads": (), "maximize": ()},
+        **{"minimize": (), "prepare": None, "timeout": "1m", "memory": "1g", "disk": None, "name": None},
+        **{"python": False, "ask": False, "take": True},
+    )
+    toml = files(choose(given, project, Path("/x/My Tool"), "", with_docker))["evogit.toml"]
+    table = tomllib.loads(toml)
+    assert table["sandbox"]["packages"] == (["numpy", "apt:gcc"] if with_docker else ["numpy"])
+    assert "apt:gcc" in toml
+    assert (table["name"], table["evaluator"]["read"]) == ("my-tool", {"cpu_seconds": "cpu"})
 
 
 def test_without_a_terminal_it_asks_nothing_but_says_what_it_needs(cli: Cli, repository: Make) -> None:
