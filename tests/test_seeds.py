@@ -81,6 +81,7 @@ def test_a_seed_larger_than_a_sandboxs_disk_is_refused(own: Path) -> None:
     assert checked(own) == []
 
 
+@pytest.mark.slow
 def test_submodules_are_noted(own: Path, tmp_path: Path) -> None:
     commit(own)
     git(own, "clone", "-q", str(own), str(tmp_path / "other"))

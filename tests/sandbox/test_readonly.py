@@ -197,14 +197,12 @@ def test_gvisor_does_not_promise_what_it_cannot_hold() -> None:
         sandbox.open(READONLY, Limits())
 
 
-@pytest.mark.parametrize(
-    "path", ["tests", "tests/hidden", "tests/hidden/test.py", "tests/hidden/new", "tests/one_test.py/a"]
-)
-def test_files_that_would_replace_it_are_refused(path: str) -> None:
+def test_files_that_would_replace_it_are_refused() -> None:
     sandbox = provider("bubblewrap")
-    for files in (Files(archive({path: "-> /tmp"}), (), BASE), Files(pack({}), (path,), BASE)):
-        with pytest.raises(SandboxError, match="expected no change to what is read-only, got one of"):
-            sandbox.open(files, Limits())
+    for path in ("tests", "tests/hidden", "tests/hidden/test.py", "tests/hidden/new", "tests/one_test.py/a"):
+        for files in (Files(archive({path: "-> /tmp"}), (), BASE), Files(pack({}), (path,), BASE)):
+            with pytest.raises(SandboxError, match="expected no change to what is read-only, got one of"):
+                sandbox.open(files, Limits())
 
 
 @pytest.mark.slow
