@@ -28,6 +28,7 @@ from evogit.repository import Journal, Repository
 from evogit.review.rescoring import plan, rescore
 from evogit.run import Run, Settings
 from evogit.settings import AgentSpec
+from evogit.start import changes
 
 from .conftest import write_task
 
@@ -150,6 +151,32 @@ def test_what_never_was_judged_still_counts_once(story: Story) -> None:
     assert "d" in story.history.pending
     story.again("d", None)
     assert (story.history.counts.evaluated, story.history.counts.failed) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "changed"),
+    [
+        ("task.toml", "to 20", "near 20", ["goal"]),
+        ("task.toml", '"extra/**"', '"more/**"', ["editable"]),
+        ("task.toml", "best_known = 0", "best_known = 1", ["metrics"]),
+        ("task.toml", "score > -1e9", "score > -1e8", ["gates"]),
+        ("task.toml", 'timeout = "5s"', "cpus = 2.0", ["limits", "environment"]),
+        ("evaluator/evaluate.py", "yield Case", "yield  Case", ["evaluator/evaluate.py"]),
+        ("evaluator/data/more.json", "", "{}", ["evaluator/data"]),
+        ("seed/program.py", "A = 1.0", "A = 1.5", ["seed"]),
+        ("README.md", "", "words", []),
+    ],
+)
+def test_what_changed_is_named(tmp_path: Path, file: str, old: str, new: str, changed: list[str]) -> None:
+    folder = write_task(tmp_path / "task")
+    before, path = load_task(folder), folder / file
+    parts, digest = before.parts, before.digest  # read now, as the files are
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(path.read_text().replace(old, new) if old else new)
+    after = load_task(folder)
+    assert changes(parts, after.parts) == changed
+    assert (after.digest != digest) == bool(changed)
+    assert changes({}, after.parts) == []
 
 
 # --- real runs ----------------------------------------------------------------------------------------------------
