@@ -103,6 +103,9 @@ class Merger:
             (self._scratch / "objects").mkdir(exist_ok=True)
             (self._scratch / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
             (self._scratch / "HEAD").write_text("ref: refs/heads/none\n")
+        shallow, known = (folder / "shallow" for folder in (self._objects.parent, self._scratch))
+        if _content(shallow) != _content(known):  # where a shallow clone's history ends, without which none is found
+            known.write_bytes(_content(shallow))
 
     async def _settle(self, conflict: _Conflict, choose: Callable[[], Side]) -> tuple[bytes | None, int]:
         """The content that one conflicting path gets (None: deleted), and the number of choices that took."""
@@ -126,6 +129,14 @@ class Merger:
                 ok=range(128),
             )
         return _choose_hunks(output.stdout, size, choose), output.code
+
+
+def _content(file: Path) -> bytes:
+    """What is in a file, nothing where there is none."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def _conflicts(stages: bytes) -> list[_Conflict]:
