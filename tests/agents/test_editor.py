@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from evogit.agents import NoUsableChangeError
 from evogit.agents.editor import Editor
-from evogit.llm import CredentialError, ModelError, SpendingLimitError
-from evogit.repository import EXECUTABLE
+from evogit.config import Task
+from evogit.llm import Account, CredentialError, ModelError, Question, SpendingLimitError
+from evogit.repository import EXECUTABLE, Repository
+from evogit.run import Run
+from evogit.settings import AgentSpec, Settings
 
 from .conftest import Lab, Parrot
 
@@ -124,3 +133,33 @@ async def test_a_reply_of_a_megabyte_is_cut_where_it_is_shown_and_kept(lab: Lab)
     bred = await lab.breed(Editor(model), lab.seed())
     assert len(bred.evidence["reply.md"]) < 250_000
     assert sum(len(message.content) for message in model.asked[1].messages) < 100_000
+
+
+class Slow(Parrot):
+    """Takes its time, as it comes, and adds a line of its own number."""
+
+    async def ask(self, question: Question, account: Account) -> str:
+        self.asked.append(question)
+        await asyncio.sleep(os.urandom(1)[0] / 5000)
+        if question.move % 4 == 0:
+            return BABBLE
+        return f"TITLE: note {question.move}\n<<<<<<< WRITE extra/n{question.move}.py\n# x\n>>>>>>> END\n"
+
+
+@pytest.mark.slow
+async def test_editors_of_a_deterministic_run_are_asked_the_same_again(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    asked = []
+    for name in ("one", "two"):
+        model = Slow()
+        options: dict[str, Any] = {"deterministic": True, "evaluations": 9, "seed": 3}
+        settings = Settings(population=(AgentSpec("editor", "slow", 3),), **options)
+        repository = Repository.create(tmp_path / name)
+        run = Run(repository, tiny(name), "r", settings, models=lambda _, model=model: model)  # type: ignore[misc]
+        await run.evolve()
+        asked.append({(each.move, each.attempt): each.messages for each in model.asked})
+    assert any("note" in messages[1].content for messages in asked[0].values())
+    both = asked[0].keys() & asked[1].keys()
+    assert len(both) > 9
+    assert [key for key in sorted(both) if asked[0][key] != asked[1][key]] == []
