@@ -57,7 +57,7 @@ def evolve(
 
 
 async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopped:
-    evolving = asyncio.create_task(engine.evolve())
+    evolving = asyncio.create_task(_to_the_end(engine, watch))
     drawing = asyncio.create_task(watch.draw())
     asked = False
 
@@ -78,9 +78,7 @@ async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopp
     for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, hang_up)):
         loop.add_signal_handler(number, act)
     try:
-        stopped = await evolving
-        await watch.finish()
-        return stopped
+        return await evolving
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
@@ -88,6 +86,12 @@ async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopp
         watch.close()
         if models:
             await models.close()
+
+
+async def _to_the_end(engine: Run, watch: Watch) -> Stopped:
+    stopped = await engine.evolve()
+    await watch.finish()
+    return stopped
 
 
 def _forget_terminal() -> None:

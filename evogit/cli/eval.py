@@ -61,6 +61,8 @@ def eval(
     split = split or (history.split if history.started else "train")
     if split not in found.splits:
         raise UsageError(f"expected a split of {found.name} ({', '.join(found.splits)}), got {split!r}")
+    if folder is None and repository.bare:
+        raise UsageError("a bare repository has no checkout; name the folder: evogit eval DIR")
     seed, folder = seed_tree(found, repository, history), folder or repository.path
     if not folder.is_dir():
         raise NotFoundError(f"expected a folder to judge, got {folder}, which is not there")

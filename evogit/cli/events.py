@@ -42,7 +42,7 @@ def event_line(view: View, event: Event) -> Text:
             return _line("adopted", f"{event.candidate[:SHORT]}  by {first_line(event.agent)}")
         case Decision():
             names = " ".join(commit[:SHORT] for commit in event.candidates) or event.undoes[:SHORT]
-            return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}")
+            return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}".strip(" :"))
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
 
