@@ -141,11 +141,10 @@ class _Landing:
             what = shlex.quote(title(plan.candidate, squash=self.squash))
             push = place.git(f"push {shlex.quote(branches.remote(plan.target))} {source}")
             return [push, f"gh pr create --base {shlex.quote(target)} --head {source} --title {what} --body-file FILE"]
-        if branches.current() == plan.target and not place.repository.bare:
-            return [place.git(f"merge --ff-only {source}")]
-        if branches.checked_out(plan.target):
-            return [f"git merge --ff-only {source}   (in the worktree that has {escape(target)} checked out)"]
-        return [place.git(f"fetch . {source}:{shlex.quote(target)}")]
+        worktree = None if place.repository.bare else branches.worktree(plan.target)
+        if worktree is None:
+            return [place.git(f"fetch . {source}:{shlex.quote(target)}")]
+        return [place.git(f"merge --ff-only {source}", worktree)]
 
 
 # --- what is told -------------------------------------------------------------------------------------------------

@@ -28,9 +28,10 @@ class Place:
         several = f" --name {self.history.run}" if len(self.repository.runs()) > 1 else ""
         return typed(self.repository, command + several)
 
-    def git(self, command: str) -> str:
-        """A command line of plain Git's on this repository from where the person is."""
-        return f"git {_from_here(self.repository)}{command}"
+    def git(self, command: str, worktree: Path | None = None) -> str:
+        """A command line of plain Git's on this repository, or a worktree of it, from where the person is."""
+        elsewhere = worktree is not None and worktree.resolve() != self.repository.path
+        return f"git {f'-C {shlex.quote(str(worktree))} ' if elsewhere else _from_here(self.repository)}{command}"
 
 
 def typed(repository: Repository, command: str) -> str:

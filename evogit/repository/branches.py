@@ -57,6 +57,14 @@ class Branches:
         branch = self._repo.branches.local.get(ref.removeprefix(HEADS)) if ref.startswith(HEADS) else None
         return branch is not None and branch.is_checked_out()
 
+    def worktree(self, ref: str) -> Path | None:
+        """The folder of the worktree that has the branch checked out, None if none has."""
+        for head in (self._common / "HEAD", *sorted(self._common.glob("worktrees/*/HEAD"))):
+            if head.read_text().strip() == f"ref: {ref}":
+                pointer = head.with_name("gitdir")  # of a linked one
+                return Path(pointer.read_text().strip()).parent if pointer.exists() else self._common.parent
+        return None
+
     def below(self, folder: str) -> dict[str, str]:
         """Every ref whose name begins with `folder`, which ends in a slash, and the object it points to."""
         found = ((name, refs.target(self._repo, name)) for name in self._repo.references if name.startswith(folder))

@@ -56,6 +56,13 @@ def test_land_as_a_pull_request_sends_nothing_and_onto_another_branch_moves_noth
     assert own.git("rev-parse", "stable") == own.seed
     subprocess.run(shlex.split(command), cwd=own.folder.parent, check=True, capture_output=True)
     assert own.git("rev-parse", "stable") == done.json["commit"]
+    own.git("worktree", "add", "-q", "-b", "other", str(own.folder.parent / "tree"), own.seed)
+    done = cli("-C", "tree", "land", "best", "--onto", "main", "--sandbox", "none", "-y", "--json")
+    assert done.json["commands"] == [f"git -C {own.folder} merge --ff-only evogit/own/land/{best[:7]}"]
+    done = cli("-C", "own", "land", "best", "--onto", "other", "--sandbox", "none", "-y", "--json")
+    subprocess.run(shlex.split(done.json["commands"][0]), cwd="/", check=True, capture_output=True)
+    assert own.git("rev-parse", "other") == done.json["commit"]
+    assert own.git("rev-parse", "main") == own.seed
 
 
 @pytest.mark.slow
