@@ -140,7 +140,7 @@ class Slow(Parrot):
 
     async def ask(self, question: Question, account: Account) -> str:
         self.asked.append(question)
-        await asyncio.sleep(os.urandom(1)[0] / 5000)
+        await asyncio.sleep(os.urandom(1)[0] / 1000)
         if question.move % 4 == 0:
             return BABBLE
         return f"TITLE: note {question.move}\n<<<<<<< WRITE extra/n{question.move}.py\n# x\n>>>>>>> END\n"
