@@ -100,6 +100,12 @@ def test_content_is_what_git_knows(installed: Installed) -> None:
     assert installed.content_files() == tracked(*CONTENT) | AWKWARD
 
 
+def test_templates_of_briefs_come_along(installed: Installed) -> None:
+    templates = tracked("evogit/agents/templates")
+    assert len(templates) == 3
+    assert templates <= {path for path, _, _ in installed.record()}
+
+
 def test_executable_content_stays_executable(installed: Installed) -> None:
     assert (installed.site_packages / "evogit" / "_content" / SEED / "run.sh").stat().st_mode & 0o100
 

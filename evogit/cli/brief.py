@@ -8,16 +8,18 @@ from rich.text import Text
 from evogit.agents import briefing
 from evogit.breeding import Breeder
 from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.place import open_place, task_here
+from evogit.cli.place import find_repository, task_here
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.config import Task, find_task
+from evogit.config import REPOSITORY_FILE, Task, find_task, load_repository_task
 from evogit.core import UsageError
-from evogit.review import SCHEMA, resolve
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review import SCHEMA, beginning, open_run, resolve
 
 
 @click.command()
-@click.argument("rev", type=REVISION, default="best")
+@click.argument("rev", type=REVISION, required=False)
 @click.option("--donor", type=REVISION, metavar="REV", help="Another candidate to show as an inspiration.")
 @click.option(
     "--context",
@@ -32,23 +34,30 @@ from evogit.review import SCHEMA, resolve
 @with_repo
 @with_terminal
 def brief(
-    terminal: Terminal, repo: str | None, name: str | None, rev: str, donor: str | None, context: int, task: str | None
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    rev: str | None,
+    donor: str | None,
+    context: int,
+    task: str | None,
 ) -> None:
     """Show what an editor would be told to improve REV: rules, goal, code, scores, and what was tried.
 
-    REV is `best` (the default), `seed`, an agent's name or the beginning of an id. The tokens of each section, about
-    four bytes each, are told beside it. No model is asked.
+    REV is `best` (the default), `seed`, an agent's name or the beginning of an id. In a repository with an evogit.toml
+    and no run yet it is the commit at HEAD. The tokens of each section, about four bytes each, are told beside it. No
+    model is asked.
     """
-    place = open_place(repo, name)
-    found = find_task(task) if task else _task_of(repo, place.history.run)
-    parent = resolve(place.history, rev)
-    other = resolve(place.history, donor) if donor else None
-    told = Breeder(place.repository, found, place.history).brief(parent, other)
+    repository = find_repository(repo)
+    found, history = _run(repository, repo, name, task)
+    parent = resolve(history, rev or ("best" if history.best else "seed"))
+    other = resolve(history, donor) if donor else None
+    told = Breeder(repository, found, history).brief(parent, other)
     assert told.background is not None  # the breeder always gives one
     written = briefing.write(told, told.background(), context)
     if terminal.json:
         parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
-        terminal.data({"schema": SCHEMA, "run": place.history.run, "commit": parent.commit, **parts})
+        terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})
         return
     text = f"{written.rules}\n{written.text}"
     terminal.show(Text(escape(line)) for line in text.removesuffix("\n").split("\n"))
@@ -57,8 +66,13 @@ def brief(
         terminal.note(line, "dim")
 
 
-def _task_of(repo: str | None, run: str) -> Task:
+def _run(repository: Repository, repo: str | None, name: str | None, task: str | None) -> tuple[Task, History]:
+    """The task and the run; one that would begin, where there is none yet."""
+    if not repository.runs() and (repository.path / REPOSITORY_FILE).is_file():
+        own = load_repository_task(repository.path)
+        return own, beginning(repository, own, name or own.name)
+    history, _ = open_run(repository, name)
     try:
-        return task_here(repo, run)[0]
+        return find_task(task) if task else task_here(repo, history.run)[0], history
     except UsageError as error:
         raise UsageError(f"{error}; here: evogit brief --task FOLDER") from error

@@ -1,5 +1,6 @@
 """Every question and every decision that a person can put to the graph; nothing here prints."""
 
+from evogit.review.beginning import beginning
 from evogit.review.decisions import Effect, decide, effect, standing
 from evogit.review.export import Exported, export
 from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
@@ -27,6 +28,7 @@ __all__ = [
     "Row",
     "Use",
     "agents",
+    "beginning",
     "candidate_record",
     "decide",
     "effect",

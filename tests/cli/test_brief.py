@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from evogit.config import Task
 from evogit.core import Decision
+from tests.conftest import write_task
 
 from .conftest import Cli, Small, Story
 
@@ -40,6 +42,20 @@ def test_the_brief_is_harmless_on_a_terminal(cli: Cli, tmp_path: Path, tiny: Cal
     done = cli("brief", "seed", "--task", tiny().folder, cwd=story.folder)
     assert "x = '\\x1b]0;owned\\x07'" in done.out
     assert "\x1b" not in done.out + done.err
+
+
+def test_before_the_first_run_it_is_about_the_commit_at_head(cli: Cli, tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "own")
+    (folder / "task.toml").rename(folder / "evogit.toml")
+    (folder / "seed" / "program.py").rename(folder / "program.py")
+    for command in ("init -q", "add .", "-c user.name=ada -c user.email=a@b.c commit -qm first"):
+        subprocess.run(["git", *command.split()], cwd=folder, check=True)
+    refs = subprocess.run(["git", "for-each-ref"], cwd=folder, capture_output=True, check=True).stdout
+    done = cli("brief", cwd=folder)
+    assert "The candidate has not been judged yet." in done.out
+    assert "def value(x):" in done.out
+    assert "def evaluate" not in done.out
+    assert subprocess.run(["git", "for-each-ref"], cwd=folder, capture_output=True, check=True).stdout == refs
 
 
 def test_a_task_that_is_not_found_is_asked_for(cli: Cli, small: Small) -> None:
