@@ -19,6 +19,10 @@ MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
 
 
+FARTHEST = 10_000
+"""Commits that are looked at for candidates among ancestors, nearest first: 0.1 s of a running engine's time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Adding:
     """Makes commits of people candidates of one run."""
@@ -100,7 +104,7 @@ class Adding:
         }
         found, seen, frontier = list[str](), {commit}, list(branches.parents(commit))
         for each in frontier:  # grows as it is walked: breadth first, first parents before others
-            if each in seen:
+            if each in seen or len(seen) > FARTHEST:
                 continue
             seen.add(each)
             if each in phylogeny or each in landed:
