@@ -1,0 +1,48 @@
+"""The pages by job hold what they say: their commands are typed here, in order, in a real project."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ..openai_server import Behaviour, Request, reply, serve
+from .test_walks import EVOGIT, PYTHON, Person
+
+pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parents[2] / "docs"
+BEGIN = ("init", *PYTHON.init, "--name", "night", "--yes")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def improvement(request: Request) -> Behaviour:
+    """A model's reply: whole files, so that it fits whatever it was shown."""
+    counted = "counts = Counter(words(text))\n    return sorted(counts.items(), key=lambda p: (-p[1], p[0]))[:amount]"
+    number = len(request.text) % 1000
+    code = f"import re\nfrom collections import Counter\n\nN = {number}\n\n\ndef words(text):\n"
+    code += '    return re.findall(r"[a-z\']+", text.lower())\n\n\ndef most_common(text, amount):\n    ' + counted
+    return reply(f"TITLE: count in one go\n<<<<<<< WRITE textstats/words.py\n{code}\n>>>>>>> END\n")
+
+
+@pytest.mark.parametrize("page", ["overnight.md", "costs.md", "touching.md"])
+def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
+    person = Person(tmp_path, PYTHON)
+    with serve([improvement]) as server:
+        (settings,) = blocks("costs.md", "toml")
+        file = tmp_path / "home" / ".config" / "evogit" / "settings.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text(settings.replace("https://models.example/v1", server.url))
+        person.environment |= {"MODELS_KEY": "sk-of-the-pages", "PATH": f"{EVOGIT.parent}:{os.environ['PATH']}"}
+        if page != "overnight.md":
+            person.evogit(*BEGIN)
+        for commands in blocks(page, "sh"):
+            person.run("sh", "-ec", commands)
+        asked = len(server.requests)
+    assert (asked > 0) == (page != "touching.md")
