@@ -17,7 +17,7 @@ SHORTEST = 7
 """Characters of a marker, where the content asks for no longer one."""
 
 _OPEN = re.compile(r"(<{7,}) ?(SEARCH|WRITE|DELETE|RENAME)\b[ \t]*(.*?)[ \t]*")
-_CLOSE = re.compile(r"(>{7,}) ?(?:REPLACE|SEARCH|END|WRITE)[ \t]*")
+_CLOSE = re.compile(r"(>{7,}) ?(?:REPLACE|SEARCH|END|WRITE|DELETE|RENAME)[ \t]*")
 _MARKER = re.compile(r"^(<{7,}|={7,}|>{7,})", re.MULTILINE)
 _TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:[*_ \t]*(.+?)[*_ \t]*", re.IGNORECASE)
 _LABEL = re.compile(r"(?:file(?:name)?|path)[*` \t]*:[*` \t]*", re.IGNORECASE)
@@ -137,16 +137,21 @@ class _Reader:
             self._above = line
 
     def _block(self, length: int, kind: str, name: str) -> Block:
-        if kind == "DELETE":
-            return Delete(_path(name, kind))
-        if kind == "RENAME":
-            return _rename(name)
+        if kind in ("DELETE", "RENAME"):
+            self._pass_close(length)
+            return Delete(_path(name, kind)) if kind == "DELETE" else _rename(name)
         begun, above = self._next, self._above
         path = name or _path_above(above, kind, begun)
         lines = self._until_closed(length, kind, path)
         if kind == "WRITE":
             return Write(path, _unfenced(lines, path))
         return _replace(path, lines, "=" * length)
+
+    def _pass_close(self, length: int) -> None:
+        """Some models close blocks of one line too."""
+        closed = _CLOSE.fullmatch(self._lines[self._next]) if self._next < len(self._lines) else None
+        if closed and len(closed[1]) == length:
+            self._next += 1
 
     def _until_closed(self, length: int, kind: str, path: str) -> list[str]:
         lines: list[str] = []

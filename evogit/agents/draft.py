@@ -61,7 +61,7 @@ class Draft:
 
     def _check(self, path: str) -> None:
         if reason := self._refusal(path):
-            raise EditError(reason, "Change only files that you may change.")
+            raise EditError(one_line(reason, 300), "Change only files that you may change.")
 
     def _content(self, path: str) -> bytes | None:
         return self._made[path] if path in self._made else self._base.get(path)

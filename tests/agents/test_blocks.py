@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evogit.agents.blocks import Delete, EditError, Rename, Replace, Write, marker_length, parse
 from evogit.agents.draft import Draft
 
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LINES = st.lists(
     st.sampled_from(
         [
@@ -184,6 +184,10 @@ def test_a_file_that_is_no_text_can_go_and_move_but_not_be_edited(content: bytes
 def test_blocks_see_what_those_before_them_made() -> None:
     reply = "<<<<<<< RENAME a.py => b.py\n" + search("b.py", "one\n", "1\n") + search("b.py", "1\ntwo\n", "1\n2\n")
     assert carried_out(reply) == {"a.py": None, "b.py": b"1\n2\nthree\n"}
+
+
+def test_blocks_of_one_line_may_be_closed_too() -> None:
+    assert carried_out("<<<<<<< DELETE a.py\n>>>>>>> END\n" + whole("b.py", "x\n")) == {"a.py": None, "b.py": b"x\n"}
 
 
 def test_a_search_must_match_once_and_the_model_learns_where_it_did() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Background, Brief, briefing
@@ -132,6 +132,7 @@ def test_what_is_withheld_and_the_holdout_are_never_told(lab: Lab) -> None:
         both(lab, seed)[1].read("judge/secret.py")
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(st.sampled_from("`~\n ab"), max_size=60))
 def test_a_fence_is_longer_than_any_in_its_text(text: str) -> None:
     fenced = fence(text)
