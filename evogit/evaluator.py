@@ -101,7 +101,7 @@ class Evaluator:
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Identifies everything that an evaluation's result depends on (sha256, hex).
 
-        `base` is the id of the seed's files; it counts where the evaluator compares with the seed or prepares it.
+        `base` is the id of the seed's files; it counts where these are compared with, prepared, or judge by a command.
         """
         task, environment = self.task, asdict(self.task.environment)
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
@@ -112,7 +112,7 @@ class Evaluator:
     async def evaluate(
         self, tree: str, files: bytes | Files, *, split: str, repeat: int = 0, on_case: OnCase | None = None
     ) -> tuple[Evaluation, Evidence]:
-        """Judge the candidate with this tree id and these files, without withheld ones (bytes: a whole tar archive).
+        """Judge the candidate with this tree id and these files, those that `is_judged` (bytes: a whole tar archive).
 
         Waits for a free slot. A judge that dies makes an `evaluator-error` and is replaced.
 

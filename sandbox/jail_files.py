@@ -8,7 +8,7 @@ import stat
 from jail_bytes import Broken, read_exactly, write_all
 
 
-def unpack(folder, entries, body, wanted=lambda path: True):
+def unpack(folder, entries, body, wanted=None):
     """Write the wanted `[path, kind, size, mtime]` entries into a folder where no program runs yet; mtime 0 is now.
 
     Symbolic links come last, so that nothing is written through one.
@@ -16,7 +16,7 @@ def unpack(folder, entries, body, wanted=lambda path: True):
     position, links, known = 0, [], {""}
     for path, kind, size, mtime in entries:
         content, position = body[position : position + size], position + size
-        if not wanted(path):
+        if wanted and not wanted(path):
             continue
         parent = path if kind == "folder" else path.rpartition("/")[0]
         if parent not in known:

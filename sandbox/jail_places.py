@@ -63,7 +63,8 @@ class Plain:
     def lay_base(self, work):
         """Put the base there; the program could undo that some of it is read-only."""
         unpack(work, self.start.base, self.start.contents)
-        forbid_writing(work, self.start.base, self.start.readonly)
+        if self.start.readonly:
+            forbid_writing(work, self.start.base, self.start.readonly)
 
     def acting(self):
         """The context in which files of the program are touched."""
@@ -144,7 +145,8 @@ class Users(Warm):
 
     def lay_base(self, work):
         """Put there what is not there yet."""
-        unpack(work, self.start.base, self.start.contents, lambda path: not is_covered(path, self.start.readonly))
+        laid = self.start.readonly
+        unpack(work, self.start.base, self.start.contents, laid and (lambda path: not is_covered(path, laid)))
 
     def link_shared_memory(self):
         """Let /dev/shm be a folder of the session, where the runtime gives us a /dev that we may write to."""

@@ -20,8 +20,9 @@ from evogit.evaluator import Evaluator
 from evogit.judge import Judge, Verdict
 from evogit.program import Invalid, Ran
 from evogit.repository import Repository
+from evogit.review.folder import candidate_files
 from evogit.sandbox import Base, Files, Sandbox
-from evogit.sandbox.archive import pack
+from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
 from evogit.schema import Command, Read
@@ -134,6 +135,16 @@ def test_a_candidate_with_something_else_in_the_place_of_hidden_files_is_invalid
     verdict, _ = judged("sh src/main.sh", changed=changed)
     assert verdict.status == "invalid"
     assert f"{next(iter(changed))} is in the way of what the evaluator needs there" in verdict.reason
+
+
+async def test_what_a_person_committed_over_hidden_files_is_not_looked_at(tmp_path: Path) -> None:
+    task, repository, seed = own_repository(tmp_path / "own", "true")
+    own = {"src/main.sh": b"mine", "tests/hidden/test.sh": b"forged", ".evogit/new": b"x", "big/data.bin": b"y"}
+    files = await candidate_files(repository, task, seed, repository.trees.write(seed, own))
+    assert [entry[0] for entry in entries_of(files.changed)[0]] == ["src/main.sh"]
+    assert files.base
+    hidden = {path for path, *_ in entries_of(files.base.archive)[0]}
+    assert hidden == FILES.keys() - {"big/data.bin", "evogit.toml"}
 
 
 JUNIT = """<testsuites><testsuite>
