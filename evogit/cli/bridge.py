@@ -25,6 +25,9 @@ HEAD = struct.Struct(">cH")
 MOST = 32768
 """Bytes of one frame."""
 
+LOOK_EVERY = 0.5
+"""Seconds after which a new size of the terminal is noticed at the latest."""
+
 
 @dataclass(slots=True)
 class Bridge:
@@ -34,6 +37,7 @@ class Bridge:
     code: int | None = None
     """The shell's exit code, once it ended."""
     _waiting: bytearray = field(default_factory=bytearray)
+    _leaving: bytearray = field(default_factory=bytearray)
     _raw: bool = False
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("backslashreplace")
@@ -47,13 +51,18 @@ class Bridge:
             if self._raw and sys.stdin.isatty():
                 stack.enter_context(_raw_terminal())
                 stack.enter_context(self._following_the_size())
-            reading = [sys.stdin.fileno()]
+            self.stream.setblocking(False)
+            keys, more = sys.stdin.fileno(), True
             while True:
-                ready, _, _ = select.select([self.stream, *reading], [], [])
+                leaving = bool(self._leaving)  # whoever does not take it may wait for us to take something
+                reading = [self.stream, *([keys] if more and not leaving else [])]
+                ready, takes, _ = select.select(reading, [self.stream] if leaving else [], [], LOOK_EVERY)
                 if self.stream in ready and not self._receive():
                     return self.code
-                if sys.stdin.fileno() in ready and not self._send():
-                    reading = []
+                if keys in ready:
+                    more = self._read(keys)
+                if takes:
+                    self._send()
 
     def _until_it_tells(self) -> None:
         """Whether there is a terminal inside comes first."""
@@ -86,14 +95,21 @@ class Bridge:
         while data:
             data = data[os.write(sys.stdout.fileno(), data) :]
 
-    def _send(self) -> bool:
-        data = os.read(sys.stdin.fileno(), MOST)
+    def _read(self, keys: int) -> bool:
+        data = os.read(keys, MOST)
         self._frame(b"d" if data else b"e", data)
         return bool(data)
 
     def _frame(self, kind: bytes, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # it ended meanwhile, and says so in the other direction
-            self.stream.sendall(HEAD.pack(kind, len(data)) + data)
+        self._leaving += HEAD.pack(kind, len(data)) + data
+
+    def _send(self) -> None:
+        try:
+            del self._leaving[: self.stream.send(self._leaving)]
+        except BlockingIOError:
+            return
+        except OSError:  # it ended meanwhile, and says so in the other direction
+            self._leaving.clear()
 
     @contextlib.contextmanager
     def _following_the_size(self) -> Iterator[None]:

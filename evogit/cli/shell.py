@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import sys
+from types import FrameType
 
 import click
 
@@ -53,6 +55,8 @@ def shell(
         raise NotFoundError(f"the run {history.run} has no candidates yet; begin it with `evogit run`")
     candidate = resolve(history, rev)
     files = asyncio.run(candidate_files(repository, found, seed_tree(found, repository, history), candidate.tree))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)  # so that sandbox and terminal are left in order
     with inside(found, files, sandbox) as session:
         if command:
             code = _run(terminal, session, command)
@@ -60,6 +64,10 @@ def shell(
             terminal.note(f"{candidate.commit[:SHORT]}  {first_line(candidate.title)}: nothing that you change is kept")
             code = _talk(terminal, session)
     sys.exit(code)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import signal
 import subprocess
 from pathlib import Path
 
@@ -126,7 +127,10 @@ def test_shell_without_a_command_takes_them_from_its_input(toy: Path) -> None:
 
 
 def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
-    """Type `keys` at `evogit shell`, each after the prompt; its exit code and all that the terminal showed."""
+    """Type `keys` at `evogit shell`, each after the prompt; its exit code and all that the terminal showed.
+
+    After the last one, at the next prompt, it is terminated.
+    """
     pid, master = pty.fork()
     if not pid:
         os.chdir(toy)
@@ -136,10 +140,21 @@ def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
     with contextlib.suppress(OSError):
         while data := os.read(master, 4096):
             shown += data
-            if typed and shown.endswith(b"sandbox$ "):
-                os.write(master, typed.pop(0))
+            if shown.endswith(b"sandbox$ "):
+                if typed:
+                    os.write(master, typed.pop(0))
+                else:
+                    os.kill(pid, signal.SIGTERM)
     os.close(master)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+@pytest.mark.slow
+def test_shell_carries_more_than_its_buffers_hold_in_both_directions(toy: Path) -> None:
+    line = 74 * b"x" + b"\n"
+    said = 50_000 * (b"echo " + line)
+    done = subprocess.run([EVOGIT, *BOX, "bubblewrap"], cwd=toy, env=environment(toy), input=said, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, 50_000 * line)
 
 
 @pytest.mark.slow
@@ -148,6 +163,7 @@ def test_shell_on_a_terminal_without_one_inside_still_prompts(toy: Path) -> None
     assert code == 0
     assert b"a\\x1b[2Jb" in shown
     assert b"\x1b[2J" not in shown
+    assert on_a_terminal(toy, "bubblewrap", b"true\n")[0] == 128 + signal.SIGTERM
 
 
 @pytest.mark.slow
