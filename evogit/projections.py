@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from evogit.core import Evaluation, RunStarted
 from evogit.history import History
 from evogit.repository import RESERVED, Repository
@@ -22,39 +20,38 @@ class Projections:
     def __init__(self, repository: Repository, history: History) -> None:
         self._repository, self._history = repository, history
         self._shown: dict[str, str] = {}
-        self._state: object = None
+        self._followed: dict[str, str] = {}
+        self._basis: object = None
 
     def follow(self) -> None:
         """Move the refs of the agents and of the best to where the history is now; cheap where nothing changed.
 
         One that is checked out stays, and is tried again the next time.
         """
-        if (state := self._looked_at()) == self._state:
-            return
-        moved = [self._show(ref, commit) for ref, commit in self._wanted()]
-        self._state = state if all(moved) else None
+        history, basis = self._history, self._what_moves_all()
+        if basis != self._basis:
+            self._followed, self._basis = {}, basis
+        for agent, commit in history.heads.items():
+            # people move their own branches
+            if self._followed.get(agent) != commit and (agent in RESERVED or self._show_agent(agent)):
+                self._followed[agent] = commit
+        if best := history.best or history.seed:
+            self._show(f"refs/heads/evogit/{history.run}/best", best)
+
+    def _what_moves_all(self) -> object:
+        """What else decides where an agent's ref belongs; once the task has changed, any entry may."""
+        history = self._history
+        changed = history.seed is not None and history.former(history.seed) is not None
+        return len(history.decisions), history.seq if changed else None
+
+    def _show_agent(self, agent: str) -> bool:
+        return self._show(agent_ref(self._history, agent), self._history.head(agent))
 
     def _show(self, ref: str, commit: str) -> bool:
         """Move one ref if that is not done; says if it is where it belongs."""
-        if self._shown.get(ref) == commit:
-            return True
-        if moved := self._repository.move_branch(ref, commit):
+        if self._shown.get(ref) != commit and self._repository.move_branch(ref, commit):
             self._shown[ref] = commit
-        return moved
-
-    def _looked_at(self) -> object:
-        """What decides where the refs belong; once the task has changed, any entry may."""
-        history = self._history
-        changed = history.seed is not None and history.former(history.seed) is not None
-        return dict(history.heads), history.best, len(history.decisions), history.seq if changed else history.seed
-
-    def _wanted(self) -> Iterator[tuple[str, str]]:
-        history = self._history
-        for agent in history.heads:
-            if agent not in RESERVED:  # people move their own branches
-                yield agent_ref(history, agent), history.head(agent)
-        if best := history.best or history.seed:
-            yield f"refs/heads/evogit/{history.run}/best", best
+        return self._shown.get(ref) == commit
 
     def notes(self) -> None:
         """Show every evaluation as a note."""

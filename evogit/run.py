@@ -49,6 +49,9 @@ LONGEST_PAUSE = 5.0
 HURRIED = ("interrupted", "asked", "minutes")
 """Reasons for which a run ends without judging what people added at the last moment."""
 
+STAGGER = 0.01
+"""Seconds between the first moves of two agents: hundreds that ask in step would wait for each other ever after."""
+
 
 class Observer(Protocol):
     """Who watches a run; called in the engine's event loop, so it must be quick."""
@@ -241,6 +244,7 @@ class Run:
     async def _live(self, lane: int, name: str, agent: Agent) -> None:
         """The life of one agent: move after move, with a pause after failures, until the run is over."""
         failures = 0
+        await asyncio.sleep(lane * STAGGER)
         while True:
             number = await self._turns.plan(lane)
             self.journal.refresh()
