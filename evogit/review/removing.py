@@ -29,12 +29,12 @@ def remains(repository: Repository, run: str) -> Remains:
         RefusedError: an engine is at work, or a branch of the run is checked out in some worktree.
     """
     check_run_name(run)
-    if engines := repository.engines(run).alive():
-        raise RefusedError(f"an engine ({', '.join(engines)}) works on {run}; stop it first, then remove the run")
     found = _found(repository, run)
     if not found.refs:
         there = ", ".join(repository.runs()) or "none"
         raise NotFoundError(f"expected a run of {repository.path}, got {run!r}; there is {there}")
+    if engines := repository.engines(run).alive():
+        raise RefusedError(f"an engine ({', '.join(engines)}) works on {run}; stop it first, then remove the run")
     return found
 
 
