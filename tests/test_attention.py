@@ -96,6 +96,7 @@ async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_
     assert history.evaluation(waiting) is None
 
 
+@pytest.mark.slow
 async def test_what_is_no_longer_pruned_is_judged_after_all(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     gate, passed = Gate(task, 2), asyncio.Event()
@@ -168,7 +169,7 @@ async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard
     person.journal.refresh()
     assert (stopped.reason, stopped.detail) == ("asked", "by Ada")
     assert person.history.judged(commit)
-    assert person.history.counts.proposals == 2, "the one that was being thought of, and the person's"
+    assert person.history.counts.evaluated == 3, "the seed, the one that was being thought of, and the person's"
 
 
 async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sentence(
