@@ -16,6 +16,7 @@ from evogit.core import UsageError
 from evogit.history import History
 from evogit.llm import Model
 from evogit.llm.opening import OpenModels, open_models
+from evogit.population import KINDS
 from evogit.review import last_asking_start, last_start, used
 from evogit.settings import AgentSpec, Settings
 from evogit.user_settings import UserSettings, load_user_settings
@@ -123,13 +124,15 @@ def population(asked: Asked, history: History, user: UserSettings) -> tuple[Agen
     """Those that were asked for, else those of the run's last start, else those of the user's settings.
 
     Raises:
-        UsageError: an editor has no model, or an agent one that it does not ask.
+        UsageError: there is no such kind of agent, an editor has no model, or an agent one that it does not ask.
     """
     specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
     if asked.model and not any(spec.asks and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
         raise UsageError(f"expected an editor without a model of its own beside --model {asked.model}")
     named = tuple(replace(spec, model=spec.model or asked.model or user.model) if spec.asks else spec for spec in specs)
     for spec in named:
+        if spec.kind not in KINDS:
+            raise UsageError(f"expected agents of a kind {' or '.join(KINDS)}, got {str(spec)!r}")
         if spec.asks and not spec.model:
             raise UsageError(
                 f'expected a model for {spec}: --model NAME, {spec.kind}@NAME, or model = "NAME" in settings'
