@@ -30,8 +30,8 @@ LONGEST_LINE = 4096
 """Characters of a line in which a pattern is searched: it must not take hours on what a candidate prints."""
 MOST_OBJECTS = 1000
 """Last lines of the output that may be a JSON object."""
-MOST_XML = 8 << 20
-"""Bytes of a JUnit report."""
+MOST_XML, MOST_CASES = 8 << 20, 100_000
+"""Bytes of a JUnit report, and test cases in it."""
 MOST_FAILURES, LONGEST_FAILURE = 30, 500
 """Failed test cases that are named, and characters of what is said of each."""
 
@@ -186,6 +186,8 @@ class Report:
         if tag == "testcase":
             name = ".".join(filter(None, (attributes.get("classname"), attributes.get("name"))))
             self._cases.append((name[:LONGEST_FAILURE], "passed"))
+            if len(self._cases) > MOST_CASES:
+                raise ValueError(f"the JUnit report {self._name} has more than {MOST_CASES} test cases")
         elif self._cases and tag in ("failure", "error", "skipped"):
             name, how = self._cases[-1]
             self._cases[-1] = (name, "skipped" if tag == "skipped" and how == "passed" else "failed")

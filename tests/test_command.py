@@ -215,6 +215,12 @@ def test_ways_to_read(read: str, ended: Ran, value: float) -> None:
             ran(report='<!DOCTYPE a [<!ENTITY b "b"><!ENTITY c "&b;&b;">]><a>&c;</a>'),
             "the JUnit report out/r.xml has a document type declaration",
         ),
+        pytest.param(
+            "junit:out/r.xml",
+            ran(report="<a>" + "<testcase/>" * 100_001),
+            "the JUnit report out/r.xml has more than 100000",
+            marks=pytest.mark.slow,
+        ),
         ("junit:out/r.xml", ran(report=" " * (MOST_XML + 1)), "the JUnit report out/r.xml has more than 8388608 bytes"),
     ],
 )
