@@ -23,6 +23,9 @@ MOST = 12
 MOST_SIZES = 200_000
 """Files whose size is remembered."""
 
+MOST_PATCHES, LONGEST_PATCH = 500, 40_000
+"""Changes that are remembered, since relatives share them, and characters of each: about as much as a brief shows."""
+
 TAIL = 4_000
 """Bytes of a failed parent's output, its end."""
 
@@ -34,6 +37,7 @@ class Backgrounds:
         self._repository, self._task, self._history = repository, task, history
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
+        self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
 
     def of(self, parent: Candidate, donor: Candidate | None = None, known: int | None = None) -> Background:
         """What is known about `parent`, and what `donor` did that it does not have.
@@ -87,10 +91,11 @@ class Backgrounds:
         )
 
     def _diff(self, candidate: Candidate) -> str:
-        """What it changed of its first parent, without what a person of more rights may have changed there."""
-        if not candidate.parents:
-            return ""
-        return self._repository.diff(candidate.parents[0], candidate.commit, self._visible)
+        return self._patch(candidate.parents[0], candidate.commit) if candidate.parents else ""
+
+    def _read_patch(self, old: str, new: str) -> str:
+        """What changed, without what a person of more rights may have changed of withheld files."""
+        return self._repository.diff(old, new, self._visible)[:LONGEST_PATCH]
 
     def _children(self, parent: Candidate, *, judged: bool) -> list[Candidate]:
         graph = self._history.phylogeny

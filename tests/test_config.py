@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -303,3 +305,9 @@ def test_gates(op: str, results: str) -> None:
     gate = Gate.parse(f"score {op} -1.5")
     assert [gate.passes({"score": value}) for value in (-2, -1.5, 0)] == [bit == "1" for bit in results]
     assert str(gate) == f"score {op} -1.5"
+
+
+def test_instructions_to_agents_change_only_where_they_are_named(tiny: Callable[..., Task]) -> None:
+    task = replace(tiny(), editable=("**", "docs/AGENTS.md"))
+    paths = ("main.py", "AGENTS.md", "src/agents.md", "docs/AGENTS.md", "docs/agents.md.txt")
+    assert [task.is_editable(path) for path in paths] == [True, False, False, True, True]

@@ -15,7 +15,7 @@ MOST_CASES = 30
 """Cases that are listed."""
 
 CASE_FEEDBACK = 400
-"""Tokens of what the evaluator said of one case."""
+"""Tokens of what the evaluator said of one case, or of why a candidate failed."""
 
 
 def fence(text: str, kind: str = "") -> str:
@@ -40,7 +40,7 @@ def scores(background: Background) -> str:
     evaluation = background.evaluation
     lines = ["The candidate has not been judged yet."] if evaluation is None else []
     if evaluation and not evaluation.ok:
-        lines += [f"The candidate failed: {evaluation.status}.", fence(evaluation.reason)]
+        lines += [f"The candidate failed: {evaluation.status}.", fence(cut(evaluation.reason, CASE_FEEDBACK))]
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
