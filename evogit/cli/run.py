@@ -55,6 +55,9 @@ def run(
     The run lives in the repository named with -C, else in the one you are in if it has this run, else in
     ./evogit-TASK. The same command again goes on with it. Ctrl-C stops cleanly, a second one at once; nothing is
     lost. Without any limit it goes on until Ctrl-C, on a terminal only.
+
+    Agents, and limits on what models may use, are those of the run's last start until others are given. Models that
+    cost money are asked after you agreed, and for $5 at most where you set no limit.
     """
     if jobs is not None:
         chosen["jobs"] = jobs
