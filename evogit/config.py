@@ -21,6 +21,7 @@ from evogit.tables import EvaluatorTable, TaskTable, known_keys
 
 TASK_FILE = "task.toml"
 REPOSITORY_FILE = "evogit.toml"
+TEMPLATES = "evogit-brief"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ class Task:
     @property
     def templates(self) -> Path:
         """The folder of the task's own templates of briefs, which may be absent."""
-        return self.folder / "evogit-brief"
+        return self.folder / TEMPLATES
 
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is judged: those before "train", none before the holdout."""
@@ -195,7 +196,7 @@ def load_task(folder: Path) -> Task:
 
 
 def load_repository_task(root: Path) -> Task:
-    """Read the evogit.toml of a person's own repository; its evaluator's folder and itself are always withheld.
+    """Read the evogit.toml of a person's own repository; itself, its evaluator and its templates are always withheld.
 
     Raises:
         ConfigError: naming every problem and where it is.
@@ -203,9 +204,10 @@ def load_repository_task(root: Path) -> Task:
     """
     task = _load(root / REPOSITORY_FILE)
     own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"
+    ours = (REPOSITORY_FILE, f"{TEMPLATES}/**")
     if task.command:
-        return replace(task, withheld=(*task.withheld, own), excluded=(*task.excluded, REPOSITORY_FILE))
-    return replace(task, withheld=(*task.withheld, own, REPOSITORY_FILE))
+        return replace(task, withheld=(*task.withheld, own), excluded=(*task.excluded, *ours))
+    return replace(task, withheld=(*task.withheld, own, *ours))
 
 
 def find_task(name_or_path: str) -> Task:

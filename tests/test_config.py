@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -311,3 +312,16 @@ def test_instructions_to_agents_change_only_where_they_are_named(tiny: Callable[
     task = replace(tiny(), editable=("**", "docs/AGENTS.md"))
     paths = ("main.py", "AGENTS.md", "src/agents.md", "docs/AGENTS.md", "docs/agents.md.txt")
     assert [task.is_editable(path) for path in paths] == [True, False, False, True, True]
+
+
+@pytest.mark.parametrize("text", [SMALLEST, COMMAND], ids=["python", "command"])
+def test_templates_of_briefs_are_out_of_reach_of_candidates(tmp_path: Path, text: str) -> None:
+    (folder(tmp_path, re.sub("editable = .*", 'editable = ["**"]', text)) / "task.toml").rename(
+        tmp_path / "evogit.toml"
+    )
+    task = load_repository_task(tmp_path)
+    assert task.templates == tmp_path / "evogit-brief"
+    for path in ("evogit-brief/rules.md", "evogit.toml"):
+        assert not task.is_editable(path)
+        assert not task.is_visible(path)
+        assert not task.is_judged(path)
