@@ -16,10 +16,13 @@ from evogit.core import EvoGitError
 SHORTEST = 7
 """Characters of a marker, where the content asks for no longer one."""
 
-_OPEN = re.compile(r"(<{7,}) ?(SEARCH|WRITE|DELETE|RENAME)\b[ \t]*(.*?)[ \t]*")
+MOST_BLOCKS = 200
+"""Blocks of a reply; carrying one out may take as long as reading the file."""
+
+_OPEN = re.compile(r"(<{7,}) ?(SEARCH|WRITE|DELETE|RENAME)((?:[ \t].*)?)")
 _CLOSE = re.compile(r"(>{7,}) ?(?:REPLACE|SEARCH|END|WRITE|DELETE|RENAME)[ \t]*")
 _MARKER = re.compile(r"^(<{7,}|={7,}|>{7,})", re.MULTILINE)
-_TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:[*_ \t]*(.+?)[*_ \t]*", re.IGNORECASE)
+_TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:file(?:name)?|path)[*` \t]*:[*` \t]*", re.IGNORECASE)
 
 
@@ -87,6 +90,8 @@ def parse(text: str) -> Reply:
     blocks = tuple(reader.blocks())
     if not blocks:
         raise EditError("the reply holds no edit block")
+    if len(blocks) > MOST_BLOCKS:
+        raise EditError(f"the reply holds {len(blocks):,} edit blocks, {MOST_BLOCKS} are allowed")
     return Reply(reader.title or f"edit {one_line(blocks[0].path, 60)}", blocks)
 
 
@@ -115,7 +120,7 @@ class _Reader:
         while self._next < len(self._lines):
             line = self._take()
             if opened := _OPEN.fullmatch(line):
-                yield self._block(len(opened[1]), opened[2], opened[3].strip("`"))
+                yield self._block(len(opened[1]), opened[2], opened[3].strip("` \t"))
                 self._above = ""
             elif _CLOSE.fullmatch(line):
                 raise EditError(
@@ -132,7 +137,7 @@ class _Reader:
     def _prose(self, line: str) -> None:
         titled = _TITLE.fullmatch(line)
         if titled and not self.title:
-            self.title = one_line(titled[1])
+            self.title = one_line(titled[1].strip("*_ \t"))
         if line.strip() and not line.lstrip().startswith("```"):
             self._above = line
 
@@ -181,7 +186,9 @@ def _path(name: str, kind: str) -> str:
 
 def _path_above(line: str, kind: str, number: int) -> str:
     """The path that some models write on a line of its own above a block."""
-    path = _LABEL.sub("", line.strip("#*` \t"), count=1).strip("*`: \t")
+    text = line.strip("#*` \t")
+    label = _LABEL.match(text)
+    path = text[label.end() if label else 0 :].strip("*`: \t")
     if not path or " " in path or _TITLE.fullmatch(line):
         raise EditError(
             f"the {kind} block at line {number} of the reply names no file",

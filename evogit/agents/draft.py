@@ -12,6 +12,9 @@ from evogit.agents.edits import one_line
 
 BYTE_ORDER_MARK = "\ufeff"
 
+MOST_MATCHES = 100
+"""Places where a SEARCH is looked for; two are too many already."""
+
 
 class Draft:
     """Takes blocks in order; each sees what the ones before it made.
@@ -167,7 +170,7 @@ class Text:
             raise EditError(f"a SEARCH does not match {one_line(self._path)!r}", closest(lines, search))
         where = ", ".join(str(number + 1) for number in found[:5]) + (" and more" if found[5:] else "")
         raise EditError(
-            f"a SEARCH matches {one_line(self._path)!r} {len(found)} times",
+            f"a SEARCH matches {one_line(self._path)!r} {len(found)} times" + " or more" * (len(found) == MOST_MATCHES),
             f"It matches at the lines {where}. Take in more lines around it, so that it matches once.",
         )
 
@@ -182,10 +185,10 @@ def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:
 
 
 def _positions(lines: list[str], search: tuple[str, ...]) -> list[int]:
-    """The lines where `search` begins, overlapping matches included."""
+    """The lines where `search` begins, overlapping matches included; the first ones when they are many."""
     text, sought = "\n" + "\n".join(lines) + "\n", "\n" + "\n".join(search) + "\n"
     found, start, line, counted = list[int](), text.find(sought), 0, 0
-    while start >= 0:
+    while start >= 0 and len(found) < MOST_MATCHES:
         line += text.count("\n", counted, start)
         found.append(line)
         counted, start = start, text.find(sought, start + 1)

@@ -103,8 +103,8 @@ def _spoken(brief: Brief, background: Background) -> Iterable[str]:
 
 def _words(texts: Iterable[str]) -> set[str]:
     """What may be a path or the name of a file; paths of patches without their `a/` and `b/` too."""
-    found = {word for text in texts for word in re.findall(r"[\w.][\w./-]*\w", text)}
-    return found | {word[2:] for word in found if word.startswith(("a/", "b/"))}
+    found = {word.rstrip("./-") for text in texts for word in re.findall(r"[\w./-]+", text)}
+    return found | {word[2:] for word in found if word.startswith(("a/", "b/", "./"))}
 
 
 def _is_in(path: str, words: set[str]) -> bool:

@@ -263,3 +263,21 @@ def test_a_line_of_a_megabyte_is_shown_in_part() -> None:
     error = fails(search("f", "needle in the hay\n", "x\n"), {"f": b"needle in a " + b"hay " * 300_000})
     assert "needle in a hay" in error.hint
     assert len(error.hint) < 1_000
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<<<<<<< SEARCH a{' ' * 200_000}b\n",
+        f"TITLE: a{' ' * 200_000}b\n",
+        f"file: a{' `' * 100_000}b\n" + search("", "x\n", "y\n"),
+        "<<<<<<< DELETE a.py\n" * 20_000,
+        search("f", "\n" * 1_000, "x\n"),
+    ],
+    ids=["spaces", "title", "label", "blocks", "blank"],
+)
+def test_a_hostile_reply_takes_no_time(reply: str) -> None:
+    began = time.process_time()
+    with pytest.raises(EditError):
+        carried_out(reply, {"a.py": b"x\n", "f": b"\n" * 200_000})
+    assert time.process_time() - began < 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -244,3 +245,10 @@ def test_in_a_deterministic_run_nothing_is_told_that_depends_on_who_is_faster(la
     assert "early" in told
     assert "not yet judged" not in told
     assert "late" not in told
+
+
+def test_a_brief_of_a_long_line_of_dots_takes_no_time(lab: Lab) -> None:
+    seed = lab.seed(1.0, feedback(x="." * 200_000 + "\n" + "-" * 200_000 + "`" * 200_000))
+    began = time.process_time()
+    written(lab, seed)
+    assert time.process_time() - began < 2
