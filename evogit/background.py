@@ -9,7 +9,7 @@ from itertools import islice
 
 from evogit.agents import Background, Relative
 from evogit.config import Task
-from evogit.core import Candidate
+from evogit.core import Candidate, Decision
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
@@ -81,14 +81,24 @@ class Backgrounds:
     def _relatives(self, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
         """The last of them, oldest first; the very last ones with their diffs."""
         told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
+        rejected = self._rejections()
         return tuple(
             Relative(
                 candidate=each,
                 evaluation=self._history.evaluation(each.commit),
                 diff=self._diff(each) if each.commit in shown else "",
+                rejected=rejected.get(each.commit, ""),
             )
             for each in told
         )
+
+    def _rejections(self) -> dict[str, str]:
+        """Id of each pruned candidate -> the reason that was given for itself."""
+        pruned = self._history.pruned
+        decisions = (entry.event for entry in self._history.in_force()) if pruned else ()
+        prunings = [each for each in decisions if isinstance(each, Decision) and each.kind == "prune"]
+        reasons = {commit: each.reason for each in prunings for commit in each.candidates}
+        return {commit: reasons.get(commit) or "no reason given" for commit in pruned}
 
     def _diff(self, candidate: Candidate) -> str:
         return self._patch(candidate.parents[0], candidate.commit) if candidate.parents else ""

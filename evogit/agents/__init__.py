@@ -34,6 +34,8 @@ class Relative:
     evaluation: Evaluation | None
     diff: str = ""
     """Against its first parent, as a patch; only of those close to the brief's parent."""
+    rejected: str = ""
+    """Why a person pruned it; empty while nobody did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,17 +110,22 @@ def listed(lines: Iterable[str], tokens: int) -> str:
 
 
 def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
-    candidate, evaluation = relative.candidate, relative.evaluation
-    name = f"- {candidate.commit[:7]} {one_line(candidate.title) or candidate.operator}"
+    candidate = relative.candidate
+    rejected = f"; rejected by a person: {one_line(relative.rejected, 300)}" if relative.rejected else ""
+    title = one_line(candidate.title) or candidate.operator
+    return f"- {candidate.commit[:7]} {title}: {_outcome(relative.evaluation, over, metric)}{rejected}"
+
+
+def _outcome(evaluation: Evaluation | None, over: Evaluation | None, metric: Metric) -> str:
     if evaluation is None:
-        return f"{name}: not judged yet"
+        return "not judged yet"
     if not evaluation.ok:
-        return f"{name}: failed ({evaluation.status}) {one_line(evaluation.reason, 300)}"
+        return f"failed ({evaluation.status}) {one_line(evaluation.reason, 300)}"
     value = evaluation.metrics[metric.name]
     if over is None or not over.ok:
-        return f"{name}: {value:.6g}"
+        return f"{value:.6g}"
     gain = metric.gain(value, over.metrics[metric.name])
-    return f"{name}: {value:.6g} ({'better' if gain > 0 else 'worse' if gain < 0 else 'no better'}, {gain:+.3g})"
+    return f"{value:.6g} ({'better' if gain > 0 else 'worse' if gain < 0 else 'no better'}, {gain:+.3g})"
 
 
 def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int) -> str:

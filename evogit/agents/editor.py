@@ -13,7 +13,7 @@ from evogit.llm import Account, Message, Model, ModelError, Question, SpendingLi
 from evogit.repository import EXECUTABLE, FILE
 
 KEPT = 50_000
-"""Tokens of a reply that are kept as evidence; half of it may be in the question for another one."""
+"""Tokens of a reply that are kept as evidence."""
 
 
 class Editor:

@@ -112,6 +112,17 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     assert "seed" not in inspired
 
 
+def test_what_a_person_rejected_is_told_with_the_reason(lab: Lab) -> None:
+    seed = lab.seed()
+    cheat = lab.add({"main.py": b"VALUE = 99\n"}, seed, title="cheat", evaluation=99.0)
+    child = lab.add({"main.py": b"VALUE = 98\n"}, cheat, title="more of it", evaluation=98.0)
+    prune = Decision(kind="prune", by="ada", reason="prints a constant", candidates=(cheat,), subtree=True)
+    lab.journal.append(prune)
+    assert "cheat: 99 (better, +98); rejected by a person: prints a constant" in written(lab, seed).text
+    assert "more of it: 98 (worse, -1); rejected by a person: no reason given" in written(lab, child).text
+    assert "the best so far 1," in written(lab, seed).text
+
+
 def test_what_people_took_back_is_not_told(lab: Lab) -> None:
     seed = lab.seed()
     lab.guide("Use Fortran.")
