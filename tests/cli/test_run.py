@@ -62,7 +62,7 @@ def test_run_reaches_its_budget_and_goes_on_where_it_stopped(script: Cli, cli: C
     assert "9 evaluated" in again.out
     assert "evogit graph" in again.out
     assert len(cli("log", "--json", cwd=folder).lines) == 9
-    assert "evogit run FOLDER" in cli("run", "--evaluations", "9", cwd=folder).err
+    assert "`run FOLDER` or --task FOLDER" in cli("run", "--evaluations", "9", cwd=folder).err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evogit-sine", "sine"]
 
 
