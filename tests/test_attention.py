@@ -141,6 +141,23 @@ async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(tmp_p
     assert history.counts.proposals == 8
 
 
+async def test_guidance_is_in_every_later_brief_until_it_is_taken_back(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    told, decisions = list[tuple[str, ...]](), list[str]()
+
+    async def guide(brief: Brief) -> None:
+        assert brief.background is not None
+        told.append(brief.background().guidance)
+        person = Person(path)
+        if len(told) in (1, 2):
+            decisions.append(person.decide("guide", reason=f"say {len(told)}"))
+        if len(told) == 3:
+            person.decide("undo", undoes=decisions[0])
+
+    await engine(path, task, Notes(guide), executor=Gate(task), proposals=4).evolve()
+    assert told == [(), ("say 1",), ("say 1", "say 2"), ("say 2",)]
+
+
 @pytest.mark.slow
 async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard(
     tmp_path: Path, tiny: MakeTask
