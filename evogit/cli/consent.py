@@ -71,7 +71,7 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
     """How to read every file of the seed."""
     if task.seed is not None and history.seed is None:
         return {path: partial(bytes, content) for path, (content, _) in task.seed_files().items()}
-    assert repository, "where the seed is a commit there is a repository"
+    repository = repository or Repository.discover(task.folder)
     entries = repository.trees.entries(repository.tree_of(history.seed or repository.head()))
     files = (entry for entry in entries if entry.mode in (FILE, EXECUTABLE))
     return {entry.path: partial(repository.trees.blob, entry.blob) for entry in files}
