@@ -248,7 +248,6 @@ class Run:
         while True:
             number = await self._turns.plan(lane)
             self.journal.refresh()
-            self._projections.follow()
             if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)
@@ -280,7 +279,6 @@ class Run:
             if child and verdict:
                 self._judge.record(child, verdict)
                 self._adopt(name, child)
-                self._projections.follow()
                 self._packer.grown(len(self.history.phylogeny))
             self._budget.release(name, new_tree=child is not None)
         return isinstance(bred, Bred)
