@@ -87,12 +87,13 @@ def init(
     repository = Repository.discover(folder)
     _check(repository, force or dry_run)
     directory = "" if folder == repository.path else folder.relative_to(repository.path).as_posix()
-    project = detect(_source(repository, f"{directory}/" if directory else ""))
+    source = _source(repository, f"{directory}/" if directory else "")
+    project = detect(source)
     asks = Given(**given, ask=terminal.interactive and not yes and not terminal.json, take=yes)
     with_docker = sandbox == "docker" or (sandbox == "auto" and docker_answers())
     if asks.ask:
         _introduce(terminal, repository, project, folder)
-    made = files(choose(asks, project, folder, directory, with_docker))
+    made = files(choose(asks, project, source.paths, folder, directory, with_docker))
     notes = check_tree(tried(made, repository.path), repository, repository.tree_of(repository.head()))
     if dry_run:
         _show(terminal, made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import click
 
 from evogit.core import Direction, UsageError
 from evogit.project import Project, direction_of
-from evogit.schema import Read, nearest
+from evogit.schema import Read, is_safe_path, matches, nearest
 from evogit.starter import Choices
 
 DEFAULT_READ = {"cpu_seconds": "cpu"}
@@ -46,8 +46,10 @@ class Given:
     take: bool
 
 
-def choose(given: Given, project: Project, folder: Path, directory: str, with_docker: bool) -> Choices:
-    """What to write for this project.
+def choose(
+    given: Given, project: Project, paths: Sequence[str], folder: Path, directory: str, with_docker: bool
+) -> Choices:
+    """What to write for this project; `paths` are those of its files.
 
     Raises:
         UsageError: when something is neither given nor found, or nobody is there to say that what was found will do.
@@ -58,7 +60,7 @@ def choose(given: Given, project: Project, folder: Path, directory: str, with_do
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
     said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
     primary = next(iter(said or directions))
-    editable, withheld = _editable(given, project), _withheld(given)
+    editable, withheld = _editable(given, project, paths), _withheld(given)
     prefix = f"{directory}/" if directory else ""
     return Choices(
         name=given.name or _name(folder),
@@ -136,18 +138,39 @@ def _direction(given: Given, metric: str, how: str) -> Direction:
     return found
 
 
-def _editable(given: Given, project: Project) -> tuple[str, ...]:
+def _editable(given: Given, project: Project, paths: Sequence[str]) -> tuple[str, ...]:
     if given.editable:
         return given.editable
     found = " ".join(shlex.quote(glob) if re.search(r"[\s'\"\\]", glob) else glob for glob in project.editable)
-    return tuple(shlex.split(_answer(given, "--editable", "Agents may change", found)))
+    if not given.ask:
+        return _globs(_answer(given, "--editable", "", found))
+
+    def read(text: str) -> tuple[str, ...]:
+        globs = _globs(text)
+        if not any(matches(path, globs) for path in paths):
+            raise click.UsageError(f"expected globs of files that HEAD has, got {text!r}, which matches none")
+        return globs
+
+    return tuple(click.prompt("Agents may change", default=found or None, value_proc=read, err=True))
 
 
 def _withheld(given: Given) -> tuple[str, ...]:
     if given.withheld or not given.ask:
         return given.withheld
     question = "Agents are not shown (Enter: all is shown)"
-    return tuple(shlex.split(click.prompt(question, default="", show_default=False, err=True)))
+    return tuple(click.prompt(question, default="", show_default=False, value_proc=_globs, err=True))
+
+
+def _globs(text: str) -> tuple[str, ...]:
+    """Globs as a shell reads words; click asks again where a question was answered with something else."""
+    try:
+        globs = tuple(shlex.split(text))
+    except ValueError as error:
+        raise click.UsageError(f"expected globs such as src/**, got {text!r}: {str(error).lower()}") from None
+    for glob in globs:
+        if not is_safe_path(glob):
+            raise click.UsageError(f"expected globs such as src/**, without .. and a / in front, got {glob!r}")
+    return globs
 
 
 def _answer(given: Given, option: str, question: str, found: str) -> str:

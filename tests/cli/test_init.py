@@ -95,7 +95,7 @@ def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
         **{"minimize": (), "prepare": None, "timeout": "1m", "memory": "1g", "disk": None, "name": None},
         **{"python": False, "ask": False, "take": True},
     )
-    toml = files(choose(given, project, Path("/x/My Tool"), "", with_docker))["evogit.toml"]
+    toml = files(choose(given, project, (), Path("/x/My Tool"), "", with_docker))["evogit.toml"]
     table = tomllib.loads(toml)
     assert table["sandbox"]["packages"] == (["numpy", "apt:gcc"] if with_docker else ["numpy"])
     assert "apt:gcc" in toml
@@ -140,14 +140,17 @@ def test_a_person_is_asked_and_may_answer_nonsense(repository: Make, tmp_path: P
     env = environment(tmp_path, TERM="dumb")
     process = subprocess.Popen([EVOGIT, "init"], cwd=folder, env=env, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
-    os.write(person, b"\nspeed=often\nspeed=regex:([0-9.]+)\nup\nhigher\nsort.c\nhidden/**\nBe quick.\n")
+    os.write(
+        person, b"\nspeed=often\nspeed=regex:([0-9.]+)\nup\nhigher\nit's\nsrc/**\n/x\nsort.c\n'\nhidden/**\nBe quick.\n"
+    )
     said = b""
     with contextlib.suppress(OSError):  # what Linux says when the other side is closed
         while piece := os.read(person, 4096):
             said += piece
     os.close(person)
     assert process.wait() == 0, said.decode()
-    assert b"expected one of" in said
+    for words in (b"expected one of", b"no closing quotation", b"matches none", b"without .."):
+        assert words in said
     task = load_repository_task(folder)
     assert (task.goal, task.editable, task.withheld[0]) == ("Be quick.", ("sort.c",), "hidden/**")
     assert (task.primary.name, task.primary.direction) == ("speed", "maximize")
