@@ -159,6 +159,7 @@ def place(tmp_path: Path, cli: Cli, endpoint: Server) -> dict[str, str]:
     return {"EVOGIT_SETTINGS": str(tmp_path / "settings.toml"), "TEST_KEY": KEY}
 
 
+@pytest.mark.slow
 def test_what_makes_no_sense_is_refused_before_anything_is_written(
     cli: Cli, place: dict[str, str], tmp_path: Path
 ) -> None:
