@@ -34,6 +34,25 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [name for name in dict.fromkeys([*now, *before]) if before.get(name) != now.get(name)]
 
 
+def changed_judge(history: History, task: Task) -> tuple[str, ...] | None:
+    """The parts of a task that changed since a run's candidates were judged; None when they would be judged as before.
+
+    Scores of two judges must not stand side by side. No part is named where an old journal does not tell its parts.
+    """
+    began = history.started
+    if began is None or (began.evaluator, began.task_digest) == (task.evaluator_digest, task.digest):
+        return None
+    changed = changes(began.parts, task.parts)
+    judges_nobody = changed and set(changed) <= TOLD and began.evaluator == task.evaluator_digest
+    return None if judges_nobody else tuple(changed)
+
+
+def judged_anew(changed: Sequence[str]) -> str:
+    """What a person who judges something by a changed task should know, in a sentence."""
+    named = f" ({', '.join(changed)})" if changed else ""
+    return f"the task changed since candidates of this run were judged{named}: this is judged as it is now"
+
+
 def ways_on(task: Task, changed: Sequence[str]) -> str:
     """What a person can do about a changed task: candidates of another seed cannot be judged again as of this one."""
     anew = "begin a new run (--name NAME)"

@@ -17,12 +17,14 @@ from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, wit
 from evogit.cli.place import run_before, task_here
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.view import first_line
 from evogit.config import Task, find_task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import SCHEMA
 from evogit.review.folder import Work, judge_work, read_work
+from evogit.start import changed_judge, judged_anew
 
 NAMED = 8
 """Most paths that are named in a line."""
@@ -141,6 +143,9 @@ def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evide
     yield Text.assemble((evaluation.status, "green" if evaluation.ok else "red"), about, inside)
     yield from (Text(escape(line), "red") for line in evaluation.reason.splitlines())
     yield Text("")
+    changed = changed_judge(history, task)
+    if changed is not None:
+        yield Text(first_line(judged_anew(changed)), "yellow")
     yield from _against(task, history, evaluation)
     for name in dict.fromkeys([*evaluation.cases, *evidence.feedback]):
         values = ", ".join(f"{metric} {value:.6g}" for metric, value in evaluation.cases.get(name, {}).items())
@@ -153,7 +158,7 @@ def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evide
 
 def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]:
     """A line per metric: the value, and beside it those of the seed and of the best."""
-    others = _others(history, evaluation.split)
+    others = _others(task, history, evaluation.split)
     heads = ["", "this", *(cell for name in others for cell in (name, "change"))]
     rows = [[Text(head, "dim") for head in heads]]
     for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
@@ -163,8 +168,11 @@ def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]
     return table(rows, "lr" + "rr" * len(others)) if evaluation.ok else []
 
 
-def _others(history: History, split: str) -> dict[str, dict[str, float]]:
-    known = {}
+def _others(task: Task, history: History, split: str) -> dict[str, dict[str, float]]:
+    """Metrics of the seed and of the best, as far as they were judged by this task."""
+    known = dict[str, dict[str, float]]()
+    if changed_judge(history, task) is not None:
+        return known
     for name, commit in (("seed", history.seed), ("best", history.best)):
         found = history.evaluation(commit, split) if commit else None
         if found and found.ok:
@@ -189,7 +197,8 @@ def _record(
     judged = json.loads(json.dumps(asdict(evaluation)))
     kept = ("status", "metrics", "cases", "stages", "reason", "split", "cost", "judged")
     paths = {"changed": list(work.changed), "protected": list(work.protected), "left_out": list(work.left_out)}
-    others = {"seed": None, "best": None, **_others(history, evaluation.split)}
+    others = {"seed": None, "best": None, **_others(task, history, evaluation.split)}
     texts = {"feedback": dict(evidence.feedback), "stderr": evidence.stderr.decode(errors="backslashreplace")}
-    where = {"schema": SCHEMA, "task": task.name, "folder": str(folder), "tree": work.tree}
+    where: dict[str, Any] = {"schema": SCHEMA, "task": task.name, "folder": str(folder), "tree": work.tree}
+    where["task_changed"] = changed_judge(history, task)
     return {**where, **paths, **{key: judged[key] for key in kept}, **texts, **others}

@@ -16,7 +16,7 @@ from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with
 from evogit.cli.place import Place, open_place, task_here
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
-from evogit.cli.view import SHORT, View
+from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task, find_task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.history import History
@@ -24,6 +24,7 @@ from evogit.review import SCHEMA, resolve
 from evogit.review.landing import Landing, Trial, body, measure, message, objections, prepare, title
 from evogit.review.landing import land as make
 from evogit.review.risks import risks
+from evogit.start import changed_judge, judged_anew
 
 
 @click.command()
@@ -84,6 +85,9 @@ class _Landing:
         terminal.note("judging the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
         self._tell(_measured(place.history, self.task, candidate.commit, trials))
+        changed = changed_judge(place.history, self.task)
+        if changed is not None:
+            terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
         against = objections(self.task.primary, trials)
         self._tell(_listed("but:", against))
         if against and not self.force and not dry_run:
@@ -117,6 +121,7 @@ class _Landing:
             "onto": plan.target,
             "squash": self.squash,
             "changed": list(plan.paths),
+            "task_changed": changed_judge(self.place.history, self.task),
             "evaluations": [asdict(trial) for trial in trials],
             "title": title(plan.candidate, squash=self.squash),
             "body": body(self.place.history, plan, trials, self.reason),
@@ -169,11 +174,12 @@ def _listed(title: str, sentences: list[str]) -> Iterator[Text]:
 
 def _measured(history: History, task: Task, commit: str, trials: list[Trial]) -> Iterator[Text]:
     """The target, the result and the change by split and metric; beside it what the candidate itself had."""
+    comparable = changed_judge(history, task) is None
     rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "change", "candidate")]]
     for trial in trials:
         for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
             before, after = (_value(each, metric.name) for each in (trial.before, trial.after))
-            alone = _value(history.evaluation(commit, trial.split), metric.name)
+            alone = _value(history.evaluation(commit, trial.split) if comparable else None, metric.name)
             places = decimals(before, after)
             gain = after - before if before is not None and after is not None else None
             cells = [number(before, places), number(after, places), change(gain, places), number(alone, places)]

@@ -12,7 +12,7 @@ from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.projections import Projections
 from evogit.repository import Journal, Repository
-from evogit.start import TOLD, changes, ways_on
+from evogit.start import changed_judge, ways_on
 from evogit.verdicts import Judge, Verdict
 
 
@@ -102,15 +102,12 @@ def _refuse_strays(repository: Repository, history: History, task: Task, judge: 
 
 def _changed(repository: Repository, history: History, task: Task) -> tuple[str, ...] | None:
     """The parts that changed since the run's candidates were judged, None when they would be judged as before."""
-    began = history.started
-    if began is None or (began.evaluator, began.task_digest) == (task.evaluator_digest, task.digest):
-        return None
-    changed = changes(began.parts, task.parts)
-    if changed and set(changed) <= TOLD and began.evaluator == task.evaluator_digest:
+    changed = changed_judge(history, task)
+    if changed is None:
         return None
     if task.seed and _tree(repository, task) != history.phylogeny[history.seed or ""].tree:
         raise RefusedError(f"seed/ changed, and no candidate descends from the new one; {ways_on(task, ['seed'])}")
-    return tuple(changed)
+    return changed
 
 
 def _tree(repository: Repository, task: Task) -> str:

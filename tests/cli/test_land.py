@@ -102,3 +102,18 @@ def test_rm_asks_and_removes_the_run(cli: Cli, own: Own) -> None:
     assert (done.json["run"], done.json["removed"]) == ("own", True)
     assert own.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
     assert cli("-C", "own", "rm", "own", "-y").code == 3
+
+
+@pytest.mark.slow
+def test_what_a_changed_task_judges_is_said_to_be_judged_by_it_and_stands_beside_no_older_score(
+    cli: Cli, own: Own
+) -> None:
+    own.add(2, own.seed, files=main(2))
+    evaluator = own.folder / ".evogit" / "evaluate.py"
+    evaluator.write_text(evaluator.read_text().replace(".value)", ".value * 10)"))
+    landed = cli("-C", "own", "land", "best", "--sandbox", "none", "--dry-run")
+    assert "the task changed since candidates of this run were judged" in landed.err
+    assert "train score 10.000 20.000 +10.000 - " in " ".join(landed.err.split())
+    judged = cli("-C", "own", "eval", "--sandbox", "none")
+    assert "the task changed since candidates of this run were judged" in judged.out
+    assert judged.out.split()[-6:] == ["this", "score", "10.000", "train:", "score", "10"]
