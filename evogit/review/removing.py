@@ -20,6 +20,11 @@ class Remains:
         """Names of the plain branches among them."""
         return [ref.removeprefix("refs/heads/") for ref in self.refs if ref.startswith("refs/heads/")]
 
+    @property
+    def human(self) -> list[str]:
+        """Those to which people commit, whose work may be nowhere else."""
+        return [branch for branch in self.branches if branch.startswith(f"evogit/{self.run}/human/")]
+
 
 def remains(repository: Repository, run: str) -> Remains:
     """What would be removed.

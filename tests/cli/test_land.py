@@ -93,10 +93,12 @@ def test_add_names_candidates_duplicates_and_what_is_refused(cli: Cli, own: Own)
 
 @pytest.mark.slow
 def test_rm_asks_and_removes_the_run(cli: Cli, own: Own) -> None:
-    own.repository.move_branch("refs/heads/evogit/own/best", own.seed)
+    for branch in ("best", "human/ada"):
+        own.repository.move_branch(f"refs/heads/evogit/own/{branch}", own.seed)
     assert "nothing was changed" in cli("-C", "own", "rm", "own", "--dry-run").err
     asked = cli("-C", "own", "rm", "own")
     assert (asked.code, "add --yes" in asked.err) == (4, True)
+    assert "evogit/own/human/ada, with what you committed there" in asked.err
     assert own.git("branch", "--list", "evogit/*") != ""
     done = cli("-C", "own", "rm", "own", "-y", "--json")
     assert (done.json["run"], done.json["removed"]) == ("own", True)
