@@ -41,7 +41,9 @@ def spent_words(history: History) -> list[str]:
     if not spent.calls:
         return []
     words = [count(spent.calls, "call") + (f", {spent.failed:,} failed" if spent.failed else "")]
-    words.append(f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" * bool(spent.cached)))
+    words.append(
+        f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else "")
+    )
     return [*words, _dollars(spent)]
 
 

@@ -43,6 +43,13 @@ def past(*settings: Settings, dollars: float = 0.0) -> History:
     return history
 
 
+def test_calls_that_never_arrived_are_told() -> None:
+    history = History("r")
+    failed = Spent(engine="0", move=1, agent="a1", model="m", dollars=0.0, failure="nobody there")
+    history.apply(Entry(id="1" * 40, host="h", seq=1, time=0, event=failed))
+    assert spent_words(history)[:2] == ["1 call, 1 failed", "0 tokens"]
+
+
 class Known:
     """A model of which only name and price matter."""
 
@@ -183,7 +190,7 @@ def test_a_paid_model_needs_consent_after_the_cost_is_told(
     (tmp_path / "sine" / "seed" / "hidden" / "answers.txt").write_text("42\n")
     done = cli("run", "sine", "--model", "dear", **place)
     assert done.code == 4
-    for words in (endpoint.url, "$100.00 in", "1 withheld file is not", "$5.00 in", "as none was given", "--yes"):
+    for words in (endpoint.url, "$100.00 in", "1 withheld file is not", "$5.00, about", "as none was given", "--yes"):
         assert words in done.err
     assert "answers" not in done.err
     assert not (tmp_path / "evogit-sine").exists()
@@ -245,12 +252,14 @@ def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(script: Cli, pl
 
 @pytest.mark.slow
 def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
-    for answer, code, calls in (("n\n", 4, 0), ("y\n", 0, 1)):
+    for answer, code, calls in (("\x03", 130, 0), ("n\n", 4, 0), ("y\n", 0, 1)):
         screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.1", cwd=tmp_path, **place)
         screen.until("pay for it?")
         screen.press(answer)
         assert screen.end() == code, screen.text
         assert len(endpoint.requests) == calls
+        assert "in flight may\r\n        exceed that" in screen.text, "broken between words"
+        assert ("^C\r\ninterrupted" in screen.text) == (code == 130)
     screen = Screen("run", "sine", cwd=tmp_path, **place)
     assert screen.end() == 0, screen.text
     assert "pay for it" not in screen.text
