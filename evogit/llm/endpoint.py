@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import openai
 
+from evogit.core import UsageError
 from evogit.llm import (
     Account,
     CredentialError,
@@ -24,7 +25,7 @@ from evogit.llm import (
     Usage,
     estimate_tokens,
 )
-from evogit.llm.replies import LONGEST_BODY, LostAttemptError, read_error, read_reply, retry_after
+from evogit.llm.replies import LONGEST_BODY, LONGEST_ERROR, LostAttemptError, read_error, read_reply, retry_after
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
@@ -34,6 +35,26 @@ NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 CROWD = 16
 """Questions that one client of openai's has in flight."""
+
+
+class ErrorAnswer(openai.OpenAIError):
+    """An answer with a status that is an error, and the beginning of what it says; openai's own hold all of it."""
+
+    def __init__(self, status: int, said: bytes, wait: str | None) -> None:
+        super().__init__(f"status {status}")
+        self.status, self.said, self.wait = status, said.decode(errors="replace"), wait
+
+
+async def _refuse(response: httpx2.Response) -> None:
+    """Raise an error that the endpoint answers, before openai's client would read it to its end, if it has one."""
+    if response.is_success or response.has_redirect_location:
+        return
+    said = bytearray()
+    async for part in response.aiter_bytes():
+        said += part
+        if len(said) > LONGEST_ERROR:
+            break
+    raise ErrorAnswer(response.status_code, bytes(said[:LONGEST_ERROR]), response.headers.get("retry-after"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +79,19 @@ class Client:
     api_key: str
     _busy: dict[openai.AsyncOpenAI, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Find out now if no client can be had.
+
+        Raises:
+            UsageError: the proxy that the environment names is none that can be used.
+        """
+        try:
+            self._busy[self._another()] = 0
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:
+            raise UsageError(
+                f"expected a proxy that can be used in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or none: {error}"
+            ) from None
+
     @contextmanager
     def borrow(self) -> Iterator[openai.AsyncOpenAI]:
         """A client that has room for another question."""
@@ -69,7 +103,12 @@ class Client:
             self._busy[client] -= 1
 
     def _another(self) -> openai.AsyncOpenAI:
-        return openai.AsyncOpenAI(base_url=self.base_url, api_key=self.api_key, max_retries=0)
+        return openai.AsyncOpenAI(
+            base_url=self.base_url,
+            api_key=self.api_key,
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_refuse]}),
+        )
 
     async def close(self) -> None:
         """Close all connections."""
@@ -142,7 +181,7 @@ class Endpoint:
                         unknown = Usage(prompt=prompt, completion=len(body) // 4, estimated=True)
                         said = f"the reply has more than {LONGEST_BODY} bytes"
                         raise LostAttemptError(said, unknown, again=False)
-        except openai.APIStatusError as error:
+        except ErrorAnswer as error:
             raise self._refused(error) from None
         except TimeoutError:
             said = f"no complete reply within {self.patience.total:g} s"
@@ -178,10 +217,10 @@ class Endpoint:
             what = f"the connection broke: {str(cause) or type(cause).__name__}"
         return LostAttemptError(what, usage, again=True)
 
-    def _refused(self, error: openai.APIStatusError) -> Exception:
+    def _refused(self, error: ErrorAnswer) -> Exception:
         """What an answer that is an error means for the run."""
-        status, response = error.status_code, error.response
-        code, said = read_error(self._redacted(response.text))
+        status = error.status
+        code, said = read_error(self._redacted(error.said))
         if status in (401, 403):
             return CredentialError(
                 f"{self._where} does not accept the key from {self.key_from} ({status}: {said}); check it, or name "
@@ -192,7 +231,7 @@ class Endpoint:
         if status == 404:
             return UnknownModelError(f"{self._where} has no model {self.id!r}, or its address is wrong (404: {said})")
         again = status in (408, 409, 429) or status >= 500
-        wait = retry_after(response.headers.get("retry-after"))
+        wait = retry_after(error.wait)
         return LostAttemptError(f"the endpoint answered {status}: {said}", Usage(), again=again, wait=wait)
 
     @property

@@ -13,6 +13,9 @@ from evogit.llm import ModelError, Usage, estimate_tokens
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
 
+LONGEST_ERROR = 100_000
+"""The same for an answer that is an error."""
+
 LONGEST_WAIT = 300.0
 """Seconds that an endpoint's `Retry-After` is honoured at most."""
 
@@ -109,7 +112,7 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
         return min(float(header), LONGEST_WAIT)
     try:
         then = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     return min(max((then - (now or datetime.now(UTC))).total_seconds(), 0.0), LONGEST_WAIT)

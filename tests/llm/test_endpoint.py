@@ -68,6 +68,12 @@ MAY_PASS = [
     (refusal(429, "slow down", retry_after="0"), "the endpoint answered 429: slow down", Usage()),
     (refusal(500, "oh\n \x1b[2J"), "the endpoint answered 500: oh ?[2J", Usage()),
     (Behaviour(status=503, body="<html>busy</html>"), "the endpoint answered 503: <html>busy</html>", Usage()),
+    (Behaviour(status=500, body="ab" * 200_000, fault="stalled"), "the endpoint answered 500: abab", Usage()),
+    (
+        Behaviour(status=503, body="busy", headers={"content-type": "text/plain; charset=rot13"}),
+        "the endpoint answered 503: busy",
+        Usage(),
+    ),
     (RESET, "the connection broke: Server disconnected without sending a response.", GUESS),
     (CUT, "the connection broke: peer closed connection", GUESS),
     (NOT_JSON, "the reply is not JSON: <html><body>Welcome", Usage(prompt=6, completion=12, estimated=True)),
@@ -225,6 +231,7 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     assert retry_after("Thu, 01 Jan 2026 00:00:09 GMT", now) == 9
     assert retry_after("Wed, 31 Dec 2025 00:00:00 GMT", now) == 0
     assert retry_after("99999") == LONGEST_WAIT
+    assert retry_after(f"Thu, 01 Jan {10**20} 00:00:09 GMT") is None
     assert retry_after(None) is retry_after("soon") is retry_after("-1") is None
 
 

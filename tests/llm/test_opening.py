@@ -45,6 +45,16 @@ def test_a_bad_address_in_the_environment_is_named(monkeypatch: pytest.MonkeyPat
         open_models(UserSettings()).get("m")
 
 
+@pytest.mark.parametrize("proxy", ["socks5://me:password@127.0.0.1:9", "ftp://me:password@host", "http://[::bad"])
+def test_a_proxy_that_cannot_be_used_is_named_before_anything_begins(
+    at: Opening, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(UsageError, match="expected a proxy that can be used") as caught:
+        at(URL).get("m")
+    assert "password" not in str(caught.value)
+
+
 def test_settings_name_price_and_context(at: Opening) -> None:
     model = at(URL, "price = {input = 2, output = 3}\ncontext = 2000").get("m")
     assert model.price == Price(prompt=2, cached=2, completion=3)
