@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from evogit.core import Spent, StopReason
 from evogit.history import History
-from evogit.llm import Model, SpendingLimitError, Usage
+from evogit.llm import Model, RunEndsError, SpendingLimitError, Usage
 from evogit.repository import Journal
 
 
@@ -16,6 +18,7 @@ class Purse:
 
     A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight. An attempt is
     journalled when it ends: an engine that is killed at once loses the account of those in flight, and of no others.
+    Once `silent` is set no further attempt is allowed.
     """
 
     journal: Journal
@@ -23,6 +26,7 @@ class Purse:
     engine: str
     dollars: float | None = None
     tokens: int | None = None
+    silent: asyncio.Event = field(default_factory=asyncio.Event)
 
     def empty(self) -> StopReason | None:
         """The limit that is reached, None while something may be spent."""
@@ -48,11 +52,20 @@ class MoveAccount:
         """Allow one more attempt, after a look at what engines that joined have spent meanwhile.
 
         Raises:
-            SpendingLimitError: a limit is reached.
+            RunEndsError: the run was asked to stop, or a limit of it is reached.
+            SpendingLimitError: a limit on money or tokens is reached.
         """
         self.purse.journal.refresh()
         if reached := self.purse.empty():
             raise SpendingLimitError(f"the limit on {reached} is reached")
+        if self.purse.silent.is_set():
+            raise RunEndsError("the run ends, so no model is asked any more")
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so many seconds, or until no further attempt is allowed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.purse.silent.wait()
 
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
         """Journal one attempt."""

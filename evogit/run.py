@@ -27,7 +27,7 @@ from evogit.core import (
 )
 from evogit.evaluator import Evaluator
 from evogit.history import History
-from evogit.llm import ModelError, SpendingLimitError
+from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.population import Models, no_models, populate
 from evogit.projections import Projections
 from evogit.proposals import Proposals
@@ -99,7 +99,7 @@ class Run:
         lanes = (len(agents) or settings.agents) if settings.deterministic else 0
         self._breeder = Breeder(repository, task, self.history, secrets=secrets, lanes=lanes)
         self._asked: tuple[StopReason, str] | None = None
-        self._stopping = asyncio.Event()
+        self._stopping, self._silent = asyncio.Event(), asyncio.Event()
         self._people = People(Adding(repository, self.journal, self.history), self._adopt)
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
         self._proposals: Proposals
@@ -109,9 +109,14 @@ class Run:
         self._turns: Turns
 
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
-        """Ask for a clean stop: what is being thought and judged is finished, nothing new begins."""
+        """Ask for a clean stop: what is being thought and judged is finished, nothing new begins.
+
+        No model is asked again after a lost attempt; only where a limit ends a deterministic run what began goes on.
+        """
         self._asked = self._asked or (reason, detail)
         self._stopping.set()
+        if reason in HURRIED or not self.settings.deterministic:
+            self._silent.set()
 
     async def evolve(self) -> Stopped:
         """Evolve until a limit is reached.
@@ -204,6 +209,7 @@ class Run:
             engine=self._engine,
             dollars=settings.dollars,
             tokens=settings.tokens,
+            silent=self._silent,
         )
         self._proposals = Proposals(
             repository=self.repository,
@@ -294,7 +300,7 @@ class Run:
         except NoUsableChangeError as error:
             reason = str(error)
             evidence = self.journal.keep(error.evidence) if error.evidence else ""
-        except (ModelError, SpendingLimitError) as error:
+        except (ModelError, RunEndsError, SpendingLimitError) as error:
             reason = str(error)
         except EvoGitError:
             raise

@@ -16,9 +16,14 @@ from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Stopped
 from evogit.history import History
 from evogit.llm import Account, Model, ModelError, Price, Question, Usage
+from evogit.llm.opening import open_models
 from evogit.purse import Purse
 from evogit.repository import Repository
 from evogit.run import Run, Settings
+from evogit.sandbox.archive import pack
+from evogit.settings import AgentSpec
+from evogit.user_settings import ModelTable, UserSettings
+from tests.openai_server import refusal, serve
 
 CALL = Usage(prompt=800, cached=300, completion=200)
 
@@ -122,3 +127,60 @@ def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, 
         one.charge(Priced(), CALL)
     with pytest.raises(Exception, match="the limit on tokens is reached"):
         other.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deterministic", [False, True])
+async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
+    tmp_path: Path, tiny: Callable[..., Task], deterministic: bool
+) -> None:
+    with serve([refusal(429, "slow down", retry_after="60")]) as server:
+        user = UserSettings(models={"m": ModelTable(base_url=server.url)})
+        models = open_models(user)
+        settings = Settings(population=(AgentSpec("editor", "m", 2),), deterministic=deterministic)
+        repository = Repository.create(tmp_path / "r")
+        run = Run(repository, tiny(), "r", settings, models=models.get, executor=Halves())
+        running = asyncio.create_task(run.evolve())
+        while run.history.spent.calls < 2:
+            await asyncio.sleep(0.02)
+        run.stop()
+        assert (await asyncio.wait_for(running, 10)).reason == "interrupted"
+        await models.close()
+    assert len(server.requests) == 2, "nothing is asked once more"
+    assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked any more"}
+
+
+class Repairing(Asker):
+    """Asks twice in every move, but in the first one, which is done once all have asked and before they ask again."""
+
+    begun = 0
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        Repairing.begun += 1
+        proposal = await super().propose(brief, rng)
+        if brief.move == 1:
+            while Repairing.begun < 3:
+                await asyncio.sleep(0.01)
+            return proposal
+        await asyncio.sleep(0.3)
+        return await super().propose(brief, rng)
+
+
+class Rising(Halves):
+    """Finds everybody better than the seed."""
+
+    async def evaluate(self, tree: str, files: Any, *, split: str, repeat: int = 0) -> Any:
+        score = float(bool(files.changed != pack({})))
+        return Evaluation(status="ok", metrics={"score": score}, split=split, key=tree), Evidence()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("deterministic", "failed"), [(False, 2), (True, 0)])
+def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, deterministic: bool, failed: int
+) -> None:
+    monkeypatch.setattr(Repairing, "begun", 0)
+    crew, settings = [Repairing(Priced()) for _ in range(3)], Settings(target=1.0, deterministic=deterministic)
+    run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, executor=Rising())
+    assert asyncio.run(run.evolve()).reason == "target"
+    assert run.history.counts.failed_proposals == failed

@@ -9,7 +9,7 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, brie
 from evogit.agents.blocks import EditError, Reply, parse
 from evogit.agents.digest import cut
 from evogit.agents.draft import Draft
-from evogit.llm import Account, Message, Model, ModelError, Question, SpendingLimitError
+from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.repository import EXECUTABLE, FILE
 
 KEPT = 50_000
@@ -63,7 +63,7 @@ class _Talk:
         question = Question(messages=(*self._written.messages, *more), move=self._brief.move, attempt=self._asked)
         try:
             reply = await self._model.ask(question, self._account)
-        except (ModelError, SpendingLimitError) as error:
+        except (ModelError, RunEndsError, SpendingLimitError) as error:
             raise NoUsableChangeError(str(error), self.evidence) from error
         self._keep("reply", cut(reply, KEPT))
         self._asked += 1

@@ -28,6 +28,10 @@ class SpendingLimitError(EvoGitError):
     """A limit on money or tokens is reached: nothing more may be asked."""
 
 
+class RunEndsError(EvoGitError):
+    """The run is about to end: what was asked may be answered, and nothing more may be asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One part of a conversation."""
@@ -84,8 +88,13 @@ class Account(Protocol):
         """Ask before every attempt.
 
         Raises:
+            RunEndsError: nobody waits for another reply.
             SpendingLimitError: a limit is reached.
         """
+        ...
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before another attempt, but not when there will be none: `check` says so at once then."""
         ...
 
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
@@ -109,6 +118,7 @@ class Model(Protocol):
         Raises:
             CredentialError: no call can succeed.
             ModelError: no usable reply came, whatever was tried.
+            RunEndsError: the run ends before another attempt.
             SpendingLimitError: the account allows no attempt.
             UnknownModelError: no call can succeed.
         """

@@ -141,6 +141,7 @@ class Endpoint:
         Raises:
             CredentialError: the endpoint does not accept the key, or there is no credit.
             ModelError: no usable reply came.
+            RunEndsError: the run ends before another attempt.
             SpendingLimitError: the account allows no attempt.
             UnknownModelError: the endpoint has no such model.
         """
@@ -153,7 +154,7 @@ class Endpoint:
                 account.charge(self, lost.usage, str(lost))
                 if not lost.again or attempt == self.patience.retries:
                     raise
-                await asyncio.sleep(self._pause(attempt, lost.wait))
+                await account.pause(self._pause(attempt, lost.wait))
             except (CredentialError, UnknownModelError) as error:
                 account.charge(self, Usage(), str(error))
                 raise

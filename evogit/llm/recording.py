@@ -35,6 +35,9 @@ class _Listener:
     def check(self) -> None:
         self.account.check()
 
+    async def pause(self, seconds: float) -> None:
+        await self.account.pause(seconds)
+
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
         self.charges.append({**asdict(usage), "failure": failure})
         self.account.charge(model, usage, failure)
@@ -136,6 +139,7 @@ class ReplayedModel:
 
         Raises:
             ModelError: the question was not recorded, or its reply was none.
+            RunEndsError: the run ends before another attempt.
             SpendingLimitError: the account allows no attempt.
         """
         account.check()

@@ -58,6 +58,9 @@ class Wallet:
     def check(self) -> None:
         """There is always something left."""
 
+    async def pause(self, seconds: float) -> None:
+        """No reply is ever lost."""
+
     def charge(self, model: object, usage: Usage, failure: str = "") -> None:
         self.paid += 1
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ class Ledger:
     def check(self) -> None:
         if len(self.charges) >= self.attempts:
             raise SpendingLimitError("the limit on dollars is reached")
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
         self.charges.append((usage, failure))
