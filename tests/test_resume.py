@@ -168,14 +168,14 @@ def test_a_planted_stale_lock_does_not_stop_a_run(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_a_second_engine_is_refused_and_with_join_both_work(engine: Engine) -> None:
-    first = engine.start(10_000)
+    first = engine.start(1_000_000)
     wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))
-    second = engine.start(10_000)
+    second = engine.start(1_000_000)
     _, errors = second.communicate(timeout=60)
     assert second.returncode != 0
     assert "another engine" in errors
     assert "--join" in errors
-    third = engine.start(10_000, join="join")
+    third = engine.start(1_000_000, join="join")
     wait_for(lambda: {"a1", "a4"} <= {event.agent for event in engine.events() if isinstance(event, Proposed)})
     for process in (first, third):
         process.kill()
