@@ -80,9 +80,14 @@ class Task:
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before
 
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Globs of the paths that no agent is shown and no candidate may change, whoever made it."""
+        return (*self.withheld, *self.excluded)
+
     def is_visible(self, path: str) -> bool:
         """Whether agents may be shown `path`."""
-        return not matches(path, (*self.withheld, *self.excluded))
+        return not matches(path, self.unseen)
 
     def is_judged(self, path: str) -> bool:
         """Whether the sandbox that judges is given `path`; a command sees what is withheld, but cannot change it."""

@@ -150,7 +150,7 @@ class Start:
             agents=tuple(names),
             population=began.population if began else self._population(),
             editable=self.task.editable,
-            withheld=self.task.withheld,
+            withheld=self.task.unseen,
             parts=self.task.parts,
             settings=self.settings,
         )

@@ -188,3 +188,13 @@ def test_what_people_added_is_judged_before_a_run_ends_at_its_proposals(own: Own
     again = engine(own, proposals=3)
     asyncio.run(again.evolve())
     assert again.history.best == commit
+
+
+@pytest.mark.slow
+def test_what_is_excluded_is_no_persons_to_change_either(own: Own) -> None:
+    task = replace(own.task, splits=("train",), editable=("**",), excluded=("README.md",))
+    run = Run(own.repository, task, "live", Settings(sandbox="none", jobs=1, proposals=1), agents=[Waiting()])
+    asyncio.run(run.evolve())
+    commit = own.save("a change", {"README.md": "mine\n", **main(9)})
+    with pytest.raises(RefusedError, match="differs from the seed in README.md"):
+        Adding(own.repository, run.journal, run.history).add(commit)

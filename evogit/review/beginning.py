@@ -28,7 +28,7 @@ def beginning(repository: Repository, task: Task, run: str) -> History:
         agents=(),
         population=f"refs/evogit/{run}/agents/",
         editable=task.editable,
-        withheld=task.withheld,
+        withheld=task.unseen,
     )
     proposed = Proposed(
         engine="",

@@ -126,7 +126,7 @@ def _event(history: History, task: Task, judged: str, *, by: str) -> TaskChanged
         evaluator=task.evaluator_digest,
         judged="inside" if judged == "inside" else "outside",
         editable=task.editable,
-        withheld=task.withheld,
+        withheld=task.unseen,
         parts=task.parts,
     )
 
