@@ -23,7 +23,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write("interrupted\n")
+        sys.stderr.write("\ninterrupted\n" if sys.stderr.isatty() else "interrupted\n")  # beside what ^C stands at
         sys.exit(130)
     except EvoGitError as error:
         _say(str(error))

@@ -27,6 +27,9 @@ from evogit.settings import Settings
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
+LABEL = 8
+"""Columns of what a line is about."""
+
 FIRST = 5
 """Paths that are named of those that are sent."""
 
@@ -117,7 +120,7 @@ def engage(
     if crew.added:
         limits = ", ".join(amount(name, getattr(crew.settings, name)) for name in crew.added)
         why = "as before" if any(last_asking_start(history).get(name) for name in CEILINGS) else "as none was given"
-        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"))
+        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"), hang=LABEL)
     return replace(crew.settings, agreed=consent(terminal, offer, yes=yes))
 
 
@@ -129,7 +132,7 @@ def consent(terminal: Terminal, offer: Offer, *, yes: bool) -> tuple[str, ...]:
     """
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
-        terminal.note(line)
+        terminal.note(line, hang=LABEL)
     if not offer.paid or agreed or yes:
         return offer.paid
     if not terminal.interactive:
@@ -148,11 +151,11 @@ def lines(offer: Offer, *, short: bool) -> Iterator[Text]:
         yield _fact("sent", _sent(offer.reach))
     if not short:
         yield _fact("a call", _call(offer))
-        yield _fact("at most", _forecast(offer))
+        yield from _forecast(offer)
 
 
 def _fact(name: str, text: str) -> Text:
-    return Text.assemble((f"{name:<8}", "dim"), text)
+    return Text.assemble((f"{name:<{LABEL}}", "dim"), text)
 
 
 def _price(model: Model) -> str:
@@ -184,18 +187,36 @@ def dearest(offer: Offer) -> float | None:
     return max(known) if len(known) == len(prices) else None
 
 
-def _forecast(offer: Offer) -> str:
-    """What the limit that is nearest lets the run use; every proposal may take a second call, to be mended."""
-    price, each = dearest(offer), offer.reach.brief + REPLY
-    left = {name: left for name in (*CEILINGS, "evaluations") if (left := _left(offer, name)) is not None}
-    calls: dict[str, float] = {name: 2 * left[name] for name in ("proposals", "evaluations") if name in left}
-    calls |= {"tokens": left["tokens"] / each} if "tokens" in left else {}
-    calls |= {"dollars": left["dollars"] / price} if "dollars" in left and price else {}
+def _forecast(offer: Offer) -> Iterator[Text]:
+    """What the run will use: about, until its candidates are judged, and at most, by the limit that is nearest.
+
+    Every proposal may take a second call, to be mended, and need not come to be judged: evaluations bound no money.
+    """
+    if (evaluations := _left(offer, "evaluations")) is not None:
+        yield _fact("about", _use(offer, 2 * evaluations, f"{amount('evaluations', evaluations)}, two calls for each"))
+    limits = {name: left for name in CEILINGS if (left := _left(offer, name)) is not None}
+    calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
     nearest = min(calls, key=lambda name: calls[name])
-    about = "" if nearest in ("dollars", "tokens") else f" for {amount(nearest, left[nearest])}, two calls for each"
-    cost = f"{calls[nearest] * each:,.0f} tokens" if price is None else money(calls[nearest] * price)
     flying = count(sum(spec.count for spec in offer.settings.population if spec.asks), "call")
-    return f"{cost} in {count(int(calls[nearest]), 'call')}{about}; {flying} in flight may exceed that"
+    over = f"; {flying} in flight may exceed that"
+    if nearest == "proposals":
+        yield _fact("at most", _use(offer, calls[nearest], f"{amount(nearest, limits[nearest])}, two calls each"))
+    else:
+        yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}{over}")
+
+
+def _calls(offer: Offer, limit: str, left: float) -> float | None:
+    """How many calls a limit leaves, about; None where nobody knows."""
+    if limit == "proposals":
+        return 2 * left
+    each = offer.reach.brief + REPLY if limit == "tokens" else dearest(offer)
+    return left / each if each else None
+
+
+def _use(offer: Offer, calls: float, of: str) -> str:
+    price, each = dearest(offer), offer.reach.brief + REPLY
+    cost = f"{calls * each:,.0f} tokens" if price is None else money(calls * price)
+    return f"{cost} in {count(int(calls), 'call')} for {of}"
 
 
 def _left(offer: Offer, name: Any) -> float | None:

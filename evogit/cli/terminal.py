@@ -131,9 +131,14 @@ class Terminal:
         """Print one JSON object on a line of its own; nothing in it can reach the terminal unescaped."""
         sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
 
-    def note(self, text: str | Text, style: str = "", *, cut: bool = False) -> None:
-        """Say something beside the data; `cut`: in one line of the terminal, whatever it takes."""
+    def note(self, text: str | Text, style: str = "", *, cut: bool = False, hang: int = 0) -> None:
+        """Say something beside the data.
+
+        On a terminal, `cut`: in one line, whatever it takes; `hang`: the rest below, so many columns in.
+        """
         line = text if isinstance(text, Text) else Text(text)
+        if hang and sys.stderr.isatty():
+            line = Text(f"\n{' ' * hang}").join(line.wrap(self.err, max(self.err.width - hang, hang)))
         if cut and sys.stderr.isatty():
             self.err_glyphs.cut(line, self.err.width)
         self.err.print(line, style=style, soft_wrap=True)

@@ -258,12 +258,14 @@ class Dashboard:
         if settings.minutes is not None:
             shares.append((minutes / settings.minutes, f"{clock(60 * minutes)} of {clock(60 * settings.minutes)}"))
         until = [] if settings.target is None else [f"until {settings.target:g} is reached"]
-        until += spent_words(self._view.history)[1:]
+        until += spent_words(self._view.history)[:0:-1]  # money first: what is cut is at the end
         if not shares:
             return _fact("budget", Text(", ".join(until) or "none: until Ctrl-C", "dim"))
         share, spent = max(shares)
-        drawn = bar(share, max(min(width - 50, 40), 10), self._view.glyphs.full, self._view.glyphs.empty)
-        return _fact("budget", Text.assemble((drawn, "cyan"), f"  {', '.join([spent, *until])}"))
+        told = ", ".join([spent, *until])
+        room = max(min(width - len(told) - 12, 40), 10)
+        drawn = bar(share, room, self._view.glyphs.full, self._view.glyphs.empty)
+        return _fact("budget", Text.assemble((drawn, "cyan"), f"  {told}"))
 
     def _agents(self, room: int) -> Iterator[Text]:
         """What each agent does; with more agents than room, the rest in one line."""

@@ -13,6 +13,8 @@ import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
 from evogit.cli.agents import DOLLARS, PROPOSALS, TOKENS, Asked, population, with_ceilings
+from evogit.cli.consent import Offer, Reach, lines
+from evogit.cli.spending import spent_words
 from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
@@ -181,6 +183,21 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
         assert not (tmp_path / "evogit-sine").exists()
 
 
+def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
+    def told(model: Known, **limits: Any) -> str:
+        settings = Settings(population=(AgentSpec("editor", "m", 2),), evaluations=6, **limits)
+        reach = Reach(files={}, kept=0, brief=8000)
+        offer = Offer(settings=settings, history=History("r"), models=[(model, "http://x/v1")], reach=reach)
+        return "\n".join(line.plain for line in lines(offer, short=False))
+
+    dear = Known(Price(prompt=10, cached=1, completion=10))
+    both = told(dear, dollars=5.0, proposals=12)
+    assert "about   $1.20 in 12 calls for 6 evaluations" in both
+    assert "at most $2.40 in 24 calls for 12 proposals" in both
+    assert "at most $1.00, about 10 calls; 2 calls in flight may exceed that" in told(dear, dollars=1.0, proposals=12)
+    assert "at most 50,000 tokens, about 5 calls" in told(UNKNOWN, tokens=50_000)
+
+
 def test_a_paid_model_needs_consent_after_the_cost_is_told(
     cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
 ) -> None:
@@ -215,7 +232,7 @@ def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
     assert (raised.code, len(endpoint.requests)) == (4, spending["calls"])
     shown = script("-C", "evogit-sine", "status", **place).out
     assert re.search(r"budget  \S+  \$1\.\d0 of \$1\.00", shown)
-    assert re.search(r"a1 +dear +\d+ calls +0 failed +[\d,]+ tokens +50\.0 % cached", shown)
+    assert re.search(r"a1 +dear +\$[\d.]+ +\d+ calls +0 failed +[\d,]+ tokens +50\.0 % cached", shown)
     command = ["git", "-C", str(tmp_path / "evogit-sine"), "cat-file", "--batch-all-objects", "--batch"]
     objects = subprocess.run(command, capture_output=True, check=True)
     assert KEY.encode() not in objects.stdout
@@ -252,14 +269,14 @@ def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(script: Cli, pl
 
 @pytest.mark.slow
 def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
-    for answer, code, calls in (("\x03", 130, 0), ("n\n", 4, 0), ("y\n", 0, 1)):
+    for answer, code, calls in (("", 130, 0), ("n\n", 4, 0), ("y\n", 0, 1)):
         screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.1", cwd=tmp_path, **place)
         screen.until("pay for it?")
-        screen.press(answer)
+        screen.press(answer) if answer else screen.process.send_signal(signal.SIGINT)
         assert screen.end() == code, screen.text
         assert len(endpoint.requests) == calls
-        assert "in flight may\r\n        exceed that" in screen.text, "broken between words"
-        assert ("^C\r\ninterrupted" in screen.text) == (code == 130)
+        assert "out \r\n        for a million tokens" in screen.text.replace("\x1b[0m", ""), "broken between words"
+        assert ("[y/N]: \r\ninterrupted" in screen.text) == (code == 130)
     screen = Screen("run", "sine", cwd=tmp_path, **place)
     assert screen.end() == 0, screen.text
     assert "pay for it" not in screen.text
