@@ -104,11 +104,14 @@ class Judge:
                 raise
             return None
         finally:
-            self._judging.pop(commit, None)
+            if self._judging.get(commit) is judging:  # else an undo has it judged again already
+                del self._judging[commit]
 
     def give_up_pruned(self) -> None:
         """Let what people pruned meanwhile free its slot, or the place in the queue; it comes back by an undo."""
         for commit in self._judging.keys() & self._history.pruned:
+            if self._judging[commit].cancelling():  # it is being cleaned up, which a second time would break off
+                continue
             self._given_up.add(commit)
             self._taken.discard(commit)
             self._judging[commit].cancel()
@@ -186,7 +189,7 @@ class Judge:
         if self._seed is None:
             self._seed = asyncio.create_task(seed_files(self._repository, seed, self._task))
         changed, removed = self._repository.trees.changes(seed, tree, self._task.is_visible)
-        return Files(changed, removed, await self._seed)
+        return Files(changed, removed, await asyncio.shield(self._seed))  # the others need it, whoever is given up
 
 
 async def seed_files(repository: Repository, tree: str, task: Task) -> Base:

@@ -11,12 +11,14 @@ from typing import Any, Literal
 import pytest
 
 from evogit.agents import Brief, Proposal
+from evogit.attention import LOOK_EVERY
 from evogit.config import Task
 from evogit.core import Decision, Evaluation, Evidence, Proposed, RepositoryError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
+from evogit.verdicts import Judge
 
 MakeTask = Callable[..., Task]
 
@@ -62,6 +64,20 @@ class Gate:
         return Evaluation(status="ok", metrics={"score": float(len(self.begun))}, split=split), Evidence()
 
 
+class Tidy(Gate):
+    """One that takes a while to clean up what is broken off, as a killed judge does on a busy machine."""
+
+    tidied = 0
+
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        try:
+            return await super().evaluate(tree, files, split=split, repeat=repeat)
+        except asyncio.CancelledError:
+            await asyncio.sleep(3 * LOOK_EVERY)
+            self.tidied += 1
+            raise
+
+
 class Person:
     """Somebody beside the engine, in a process of their own as far as Git is concerned."""
 
@@ -94,6 +110,37 @@ async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_
     assert gate.cut_off == [history.phylogeny[waiting].tree]
     assert (history.counts.evaluated, len(history.phylogeny), history.pending) == (5, 6, {})
     assert history.evaluation(waiting) is None
+
+
+@pytest.mark.slow
+async def test_cleaning_up_after_what_was_pruned_is_not_broken_off(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    gate = Tidy(task, 3)
+    running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=4).evolve())
+    await asyncio.wait_for(gate.reached.wait(), 10)
+    person = Person(path)
+    person.decide("prune", *person.history.pending)
+    await asyncio.wait_for(running, 10)
+    assert gate.tidied == len(gate.cut_off) == 1
+
+
+async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_along(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve()
+    person = Person(path)
+    seed, one, other = (candidate.commit for candidate in person.history.phylogeny)
+    judge = Judge(Repository.open(path), person.journal, person.history, task, Gate(task), "e")
+    verdicts = asyncio.gather(judge.judge(one), judge.judge(other))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    person.decide("prune", one)
+    judge.give_up_pruned()
+    given_up, verdict = await asyncio.wait_for(verdicts, 10)
+    assert given_up is None
+    assert verdict
+    assert await judge.judge(seed), "nor anybody who comes later"
 
 
 @pytest.mark.slow
