@@ -214,6 +214,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 CHECKLIST: list[tuple[Mapping[str, bytes | None], str]] = [
     ({"a.py": b"import socket\n"}, "a.py imports socket"),
     ({"a.py": b"import os\nimport urllib.request\n"}, "a.py imports urllib.request"),
+    ({"a.py": b"import os, socket\n"}, "a.py imports os, socket"),
+    ({"a.py": "x = 1  # \u202e1 = x\n".encode()}, "a.py holds characters that are not shown"),
     ({"a.py": b"x = urllib.request.urlopen('https://x')\n"}, "a.py may use the network: x = urllib"),
     ({"a.py": b"subprocess.run(['x'])\n"}, "a.py may use other programs"),
     ({"a.py": b"eval(text)\n"}, "a.py may use code made at run time"),
@@ -221,6 +223,10 @@ CHECKLIST: list[tuple[Mapping[str, bytes | None], str]] = [
     ({"a.c": b"#include <sys/socket.h>\n"}, "a.c imports sys/socket.h"),
     ({"a.py": b"\0\1"}, "a.py is binary"),
     ({"tests/test_a.py": None}, "the test tests/test_a.py is deleted"),
+    ({"tests/test_a.py": b"x = 1\n"}, "the test tests/test_a.py is changed"),
+    ({".github/workflows/ci.yml": b"on: push\n"}, ".github/workflows/ci.yml is acted upon by tools"),
+    ({"src/.gitattributes": b"* filter=x\n"}, "src/.gitattributes is acted upon by tools"),
+    ({"conftest.py": b""}, "conftest.py is acted upon by tools"),
     ({"package.json": b"{}"}, "package.json says what is installed"),
     ({"a.py": b"x\n" * 500}, "the change is large: 500 lines added"),
 ]

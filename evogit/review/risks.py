@@ -18,8 +18,13 @@ _DEPENDENCIES = re.compile(
     r"|Makefile|CMakeLists\.txt|Dockerfile"
 )
 _TEST = re.compile(r"(^|/)(tests?|spec|__tests__)/|(^|/)test_[^/]*$|[._](test|spec)\.\w+$|_test\.\w+$")
+_TOOLS = re.compile(
+    r"(^|/)\.|(^|/)(conftest|sitecustomize|usercustomize|noxfile)\.py$|\.pth$"
+    r"|(^|/)(Jenkinsfile|Rakefile|[Jj]ustfile|tox\.ini|pytest\.ini)$"
+)
+_HIDDEN = re.compile("[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufff9-\ufffb]")
 _IMPORT = re.compile(
-    rb"""^\s*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+)|\#\s*include\s*[<"]([^>"]+)|use\s+(\w+)::)"""
+    rb"""^\s*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+(?:\s*,\s*[\w.]+)*)|\#\s*include\s*[<"]([^>"]+)|use\s+(\w+)::)"""
     rb"""|\brequire\(\s*['"]([^'"]+)|^\s*(?:import|export)\b[^'"]*['"]([^'"]+)""",
 )
 _USES = {
@@ -69,8 +74,10 @@ def _of_entry(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterat
         yield f"{path} becomes executable"
     if old and new and old.mode == EXECUTABLE and new.mode == FILE:
         yield f"{path} is no longer executable"
-    if old and not new and _TEST.search(path):
-        yield f"the test {path} is deleted"
+    if old and _TEST.search(path):
+        yield f"the test {path} is {'changed' if new else 'deleted'}"
+    if new and _TOOLS.search(path):
+        yield f"{path} is acted upon by tools, such as Git, CI or a test runner"
     if _DEPENDENCIES.fullmatch(PurePosixPath(path).name):
         yield f"{path} says what is installed or built"
 
@@ -84,6 +91,8 @@ def _of_lines(path: str, was: bytes, fresh: list[bytes]) -> Iterator[str]:
     for what, pattern in _USES.items():
         if line := next((line for line in fresh if pattern.search(line)), None):
             yield f"{path} may use {what}: {line.strip().decode(errors='replace')[:80]}"
+    if any(_HIDDEN.search(line.decode(errors="replace")) for line in fresh):
+        yield f"{path} holds characters that are not shown, or turn those around them"
 
 
 def _module(line: bytes) -> str:
