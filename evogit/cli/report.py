@@ -29,7 +29,7 @@ STEPS = 12
 ROWS = 12
 """Lines of a table."""
 
-HEADS = {"improved": "better", "records": "best"}
+HEADS = {"improved": "better", "records": "best", "proposals": "tried"}
 """What columns are called where that is not their key."""
 
 
@@ -150,7 +150,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     words += [f"target {asked['target']:g}"] if asked["target"] is not None else []
     words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
     yield Text(f" {view.glyphs.dot} ".join(words))
-    agents = ", ".join(escape(each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
+    agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     yield Text(
         f" {view.glyphs.dot} ".join(
             [agents, f"may change {escape(', '.join(asked['editable']))}", f"sandbox {asked['provider']}"]
@@ -202,17 +202,38 @@ def _changes(changes: list[dict[str, Any]]) -> Section:
 def _contributions(view: View, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
     for what, title in (("agents", "agent"), ("operators", "operator"), ("models", "model")):
         found = groups[what]
+        if len(found) > ROWS:
+            found = sorted(found, key=lambda row: (-row["records"], -row["improved"], -row["candidates"]))
         keys = [*(["proposals"] if what == "agents" else []), "candidates", "valid", "improved", "records"]
         rows = [[title, *(HEADS.get(key, key) for key in keys), "top gain"]]
         for row in found[:ROWS]:
-            name = f"{row['name']} {row['kind']}" if row.get("kind") else row["name"]
-            rows.append([first_line(name), *(f"{row[key]:,}" for key in keys), _gain(view, row["best_step"])])
-        after = [Text(f"and {count(len(found) - ROWS, 'more')}", "dim")] if found[ROWS:] else []
+            rows.append(
+                [_contributor(view, what, row), *(f"{row[key]:,}" for key in keys), _gain(view, row["best_step"])]
+            )
+        after = [Text(f"and {count(len(found) - ROWS, f'more {title}')}", "dim")] if found[ROWS:] else []
         if what == "agents":
             after.append(Text("better: than its parents; best: of all, when it was judged", "dim"))
         if found:
             align = "l" + "r" * (len(rows[0]) - 1)
             yield Section(title=f"what each {title} contributed", rows=rows, align=align, after=after)
+
+
+def _contributor(view: View, what: str, row: dict[str, Any]) -> str:
+    if what == "models":
+        return view.model(row["name"])
+    return f"{first_line(row['name'])} {_kind(view, row['kind'])}" if row.get("kind") else first_line(row["name"])
+
+
+def _kind(view: View, spec: str) -> str:
+    """`KIND@MODEL`, with the model as it is shown."""
+    kind, at, model = spec.partition("@")
+    return f"{kind}{at}{view.model(model)}"
+
+
+def _spec(view: View, spec: str) -> str:
+    """`KIND@MODEL:N`, likewise."""
+    kind, colon, amount = spec.rpartition(":")
+    return f"{_kind(view, kind)}{colon}{amount}"
 
 
 def _gain(view: View, gain: float | None) -> str:

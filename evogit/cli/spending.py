@@ -53,7 +53,7 @@ def spending_lines(view: View) -> list[Text]:
     bars = [_bar_line(use, glyphs) for use in uses(history, last_start(history))]
     if not history.spent.calls:
         return bars
-    rows = [_row(who, model, spending) for who, model, spending in _spenders(history)]
+    rows = [_row(who, view.model(model), spending) for who, model, spending in _spenders(history)]
     total = Text(f" {glyphs.dot} ".join(spent_words(history)), "dim")
     return [*bars, Text.assemble(("spent   ", "dim"), total), *table(rows, "llrrrrr")]
 
@@ -73,7 +73,7 @@ def _spenders(history: History) -> Iterable[tuple[str, str, Spending]]:
 def _row(who: str, model: str, spending: Spending) -> list[Text | str]:
     cached = percent(spending.cached / spending.prompt) if spending.prompt else "-"
     cells = [count(spending.calls, "call"), f"{spending.failed:,} failed", f"{spending.tokens:,} tokens"]
-    return [Text(first_line(who), "dim"), first_line(model), *cells, f"{cached} cached", _dollars(spending)]
+    return [Text(first_line(who), "dim"), model, _dollars(spending), *cells, f"{cached} cached"]
 
 
 def _dollars(spending: Spending) -> str:

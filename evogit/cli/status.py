@@ -16,6 +16,9 @@ from evogit.core import NotFoundError
 from evogit.history import History
 from evogit.review import SCHEMA, agents, candidate_record, resolve, status_record
 
+MOST_AGENTS = 24
+"""Agents that are listed, so that the lines around them stay in sight."""
+
 
 @click.command()
 @with_run
@@ -104,9 +107,19 @@ def _agents(view: View) -> list[Text]:
     history = view.history
     if history.seed is None:
         return []
-    rows = []
-    for agent in agents(history):
+    rows, names = [], agents(history)
+    for agent in _fittest(history, names):
         candidate = history.phylogeny[history.head(agent)]
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
         rows.append([Text(first_line(agent), "dim"), *cells, Text(first_line(candidate.title))])
-    return table(rows, "lllrl")
+    rest = len(names) - len(rows)
+    return [*table(rows, "lllrl"), *([Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else [])]
+
+
+def _fittest(history: History, names: list[str]) -> list[str]:
+    """Of many agents those with the fittest individuals, in the order of their names."""
+    sign = -1 if history.metric.direction == "maximize" else 1
+    known = {name: history.fitness(history.head(name)) for name in names}
+    ranked = sorted(names, key=lambda name: (known[name] is None, sign * (known[name] or 0.0)))
+    shown = set(ranked[:MOST_AGENTS])
+    return [name for name in names if name in shown]

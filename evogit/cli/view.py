@@ -15,6 +15,9 @@ from evogit.history import History
 SHORT = 7
 """Digits of an abbreviated id."""
 
+MODEL = 18
+"""Columns of a model's name."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -121,6 +124,11 @@ class View:
         """A candidate in one line without any mark: id, score, title."""
         title = first_line(self.history.phylogeny[commit].title)
         return Text.assemble(self.name(commit), "  ", self.score(commit), "  ", title)
+
+    def model(self, name: str) -> str:
+        """A model's name, of a long one (a path, say) the end, so that the numbers beside it stay in sight."""
+        name = first_line(name)
+        return name if len(name) <= MODEL else self.glyphs.more + name[1 - MODEL :]
 
     def name(self, commit: str) -> Text:
         """The abbreviated id."""

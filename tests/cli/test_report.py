@@ -127,6 +127,25 @@ def test_agents_models_and_money_are_counted(tmp_path: Path) -> None:
     assert record["asked"]["agents"] == ["editor@gpt:1", "mutator:1"]
 
 
+def test_hundreds_of_agents_with_a_long_model_leave_the_numbers_in_sight(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    start, model = story.history.started, "script:/a/rather/long/path/to/some/replies-of-may.txt"
+    assert isinstance(start, RunStarted)
+    known = {name: getattr(start, name) for name in start.__slots__ if name not in ("agents", "settings")}
+    population = [{"kind": "editor", "model": model, "count": 100}]
+    agents = tuple(f"a{number}" for number in range(1, 101))
+    story.journal.append(RunStarted(agents=agents, settings={"population": population}, **known))
+    story.add(2.0, story.add(1.0), agent="a99", adopt=True)
+    story.journal.append(Spent(engine="e", move=1, agent="a99", model=model, prompt=10, completion=5, dollars=0.5))
+    status, page = cli("status", cwd=story.folder).out, cli("report", cwd=story.folder).out
+    assert "and 76 agents behind them" in status
+    assert re.search(r"a99 .* 2\.0000", status)
+    assert re.search(r"a99 +…eplies-of-may\.txt +\$0\.50 +1 call ", status)
+    assert re.search(r"a99 editor@…eplies-of-may\.txt +1 ", page)
+    assert "and 88 more agents" in page
+    assert max(map(len, (status + page).splitlines())) <= 82
+
+
 def test_the_way_to_the_best_follows_the_fittest_parents(tmp_path: Path) -> None:
     story = Story(tmp_path / "repo", direction="minimize")
     seed = story.add(9.0)
