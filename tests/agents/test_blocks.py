@@ -259,6 +259,13 @@ def test_a_search_that_fails_shows_the_closest_lines_of_a_large_file_at_once(sea
     assert time.process_time() - began < 2
 
 
+def test_the_closest_lines_are_fenced_as_data() -> None:
+    hint = fails(search("f", "one\n``` two\nthree\n", "x\n"), {"f": b"one\n```\nthree\n"}).hint
+    before, _, shown = hint.partition("````\n")
+    assert "one" not in before
+    assert shown.endswith("three\n````")
+
+
 def test_a_line_of_a_megabyte_is_shown_in_part() -> None:
     error = fails(search("f", "needle in the hay\n", "x\n"), {"f": b"needle in a " + b"hay " * 300_000})
     assert "needle in a hay" in error.hint
