@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 from evogit.core import Evaluation, RunStarted
 from evogit.history import History
 from evogit.repository import RESERVED, Repository
+
+logger = logging.getLogger(__name__)
 
 
 def agent_ref(history: History, agent: str) -> str:
@@ -21,12 +25,14 @@ class Projections:
         self._repository, self._history = repository, history
         self._shown: dict[str, str] = {}
         self._followed: dict[str, str] = {}
+        self._left: set[str] = set()
         self._basis: object = None
 
     def follow(self) -> None:
         """Move the refs of the agents and of the best to where the history is now; cheap where nothing changed.
 
-        One that is checked out stays, and is tried again the next time.
+        One that is checked out, or that somebody moved to a commit of their own, stays, and is tried again the next
+        time.
         """
         history, basis = self._history, self._what_moves_all()
         if basis != self._basis:
@@ -49,9 +55,23 @@ class Projections:
 
     def _show(self, ref: str, commit: str) -> bool:
         """Move one ref if that is not done; says if it is where it belongs."""
-        if self._shown.get(ref) != commit and self._repository.move_branch(ref, commit):
+        if self._shown.get(ref) != commit and self._is_ours(ref) and self._repository.move_branch(ref, commit):
             self._shown[ref] = commit
         return self._shown.get(ref) == commit
+
+    def _is_ours(self, ref: str) -> bool:
+        """Whether nobody's work is lost when the ref moves; told once where it would be."""
+        current = self._repository.target(ref)
+        if current is None or current in self._history.phylogeny or self._repository.branches.ours(current):
+            return True
+        if ref not in self._left:
+            self._left.add(ref)
+            name = ref.removeprefix("refs/heads/")
+            logger.warning(
+                "%s is at %s, which is no candidate, and stays there; to have it follow, `git branch -m %s NAME`",
+                *(name, current[:7], name),
+            )
+        return False
 
     def notes(self) -> None:
         """Show every evaluation as a note."""

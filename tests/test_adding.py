@@ -129,6 +129,22 @@ def test_a_judged_commit_becomes_the_individual_of_human_whose_branches_stay(own
     assert own.repository.target("refs/evogit/own/agents/human") is None
 
 
+def test_a_persons_commit_on_the_branch_of_the_best_is_not_lost(own: Own, caplog: pytest.LogCaptureFixture) -> None:
+    projections = Projections(own.repository, own.history)
+    projections.follow()
+    own.git("switch", "-q", "evogit/own/best")
+    mine = own.save("mine", {"notes.txt": "1\n"})
+    own.git("switch", "-q", "main")
+    best = own.add(2, own.seed, files=main(2))
+    projections.follow()
+    projections.follow()
+    assert own.git("rev-parse", "evogit/own/best") == mine
+    assert [each.getMessage().partition(",")[0] for each in caplog.records] == [f"evogit/own/best is at {mine[:7]}"]
+    own.git("branch", "-m", "evogit/own/best", "kept")
+    projections.follow()
+    assert own.git("rev-parse", "evogit/own/best") == best
+
+
 # --- with an engine -----------------------------------------------------------------------------------------------
 
 

@@ -248,3 +248,15 @@ def test_the_checklist_sees_modes_and_is_silent_about_harmless_changes(empty: Re
     assert risks(empty, before, trees.write(before, {"a.py": b"import os\nmodel.eval()\nx = 2\n"})) == []
     after = trees.write(before, {"a.py": b"import os\nx = 1\n"}, {"a.py": 0o100755})
     assert risks(empty, before, after) == ["a.py becomes executable"]
+
+
+def test_a_landing_is_not_replaced_once_somebody_committed_to_it(own: Own) -> None:
+    best = own.add(2, own.seed, files=main(2))
+    made = landed(own, best)
+    assert landed(own, best).branch == made.branch
+    own.git("switch", "-q", made.branch.removeprefix("refs/heads/"))
+    mine = own.save("polish", {"notes.txt": "1\n"})
+    own.git("switch", "-q", "main")
+    with pytest.raises(RefusedError, match="somebody committed to it; keep that with `git branch -m evogit/own/land/"):
+        plan(own, best)
+    assert own.git("rev-parse", made.branch) == mine

@@ -43,6 +43,11 @@ class Branches:
         found = self._repo.get(commit)
         return tuple(map(str, found.parent_ids)) if isinstance(found, pygit2.Commit) else ()
 
+    def ours(self, commit: str) -> bool:
+        """Whether EvoGit wrote the commit, so that it is nobody's work."""
+        found = self._repo.get(commit)
+        return isinstance(found, pygit2.Commit) and found.committer.email.endswith("@evogit.invalid")
+
     def contains(self, tip: str, commit: str) -> bool:
         """Whether `commit` is `tip` or an ancestor of it."""
         return tip == commit or (commit in self._repo and self._repo.descendant_of(tip, commit))

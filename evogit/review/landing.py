@@ -67,6 +67,7 @@ async def prepare(
     branch = f"{HEADS}evogit/{history.run}/land/{candidate.commit[:7]}"
     if repository.branches.checked_out(branch):
         raise RefusedError(f"{short_name(branch)} is checked out and would be replaced; switch to another branch first")
+    _check_replaced(repository, history, branch)
     tree = await _merged(repository, history, candidate, tip, squash)
     tip_tree = repository.tree_of(tip)
     paths = repository.changed_paths(tip_tree, tree)
@@ -235,6 +236,18 @@ def _target(repository: Repository, onto: str | None) -> tuple[str, str]:
             f"expected a branch of your own to land on, got {short_name(ref)}; name one with --onto BRANCH"
         )
     return ref, repository.target(ref) or branches.commit(ref)
+
+
+def _check_replaced(repository: Repository, history: History, branch: str) -> None:
+    """Refuse to replace a branch on which somebody went on from a landing, or that never was one."""
+    current = repository.target(branch)
+    decisions = [entry.event for entry in history.decisions if isinstance(entry.event, Decision)]
+    if current not in (None, *(event.commit for event in decisions if event.kind == "land")):
+        name = short_name(branch)
+        raise RefusedError(
+            f"expected {name} to be as it was landed, but somebody committed to it; keep that with "
+            f"`git branch -m {name} NAME`, then land it again"
+        )
 
 
 async def _merged(repository: Repository, history: History, candidate: Candidate, tip: str, squash: bool) -> str:
