@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.config import Task
-from evogit.core import Evaluation, Evidence
+from evogit.core import Evaluation, Evidence, RefusedError
 from evogit.evaluator import Evaluator
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 from evogit.sandbox import Files
@@ -34,17 +34,24 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """A file or link; its content, which may be huge, is read when it is asked for."""
+
+    file: Path
     mode: int
-    content: bytes
+    size: int
+
+    def content(self) -> bytes:
+        return os.fsencode(self.file.readlink()) if self.mode == LINK else self.file.read_bytes()
 
 
 async def read_work(repository: Repository, task: Task, seed: str, folder: Path) -> Work:
     """Compare a folder with the seed's tree, as far as Git would track it. Withheld paths do not count.
 
     Raises:
+        RefusedError: when it is more than a sandbox may hold.
         RepositoryError: when Git cannot look at it, or its paths make no tree.
     """
-    folder = folder.resolve()
+    folder, room = folder.resolve(), task.limits.disk
     before = {entry.path: entry for entry in repository.trees.entries(seed) if entry.mode in (*REGULAR, LINK)}
     paths = {*await tracked_below(repository.git_dir, folder), *before}
     changes, modes = dict[str, bytes | None](), dict[str, int]()
@@ -52,7 +59,13 @@ async def read_work(repository: Repository, task: Task, seed: str, folder: Path)
     for path, old, new in _differences(repository, folder, sorted(filter(task.is_visible, paths)), before):
         plain = (old is None or old.mode in REGULAR) and (new is None or new.mode in REGULAR)
         if plain and task.is_editable(path):
-            changes[path] = new.content if new else None
+            room -= new.size if new else 0
+            if room < 0:
+                raise RefusedError(
+                    f"expected changes of {task.limits.disk:,} bytes at most, as [sandbox] disk allows, got more with "
+                    f"{path}; remove what does not belong there, or have .gitignore name it"
+                )
+            changes[path] = new.content() if new else None
             modes |= {path: new.mode} if new else {}
         else:
             (protected if old else left_out).append(path)
@@ -99,14 +112,14 @@ def _look(file: Path) -> _Found | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISLNK(about.st_mode):
-        return _Found(LINK, os.fsencode(file.readlink()))
+        return _Found(file, LINK, about.st_size)
     if not stat.S_ISREG(about.st_mode):
         return None
-    return _Found(EXECUTABLE if about.st_mode & 0o100 else FILE, file.read_bytes())
+    return _Found(file, EXECUTABLE if about.st_mode & 0o100 else FILE, about.st_size)
 
 
 def _same(repository: Repository, old: TreeEntry | None, new: _Found | None) -> bool:
     if old is None or new is None or old.mode != new.mode:
         return False
     trees = repository.trees
-    return trees.size(old.blob) == len(new.content) and trees.blob(old.blob) == new.content
+    return trees.size(old.blob) == new.size and trees.blob(old.blob) == new.content()

@@ -68,6 +68,19 @@ def test_eval_judges_what_is_not_committed_and_records_nothing(script: Cli, cli:
 
 
 @pytest.mark.slow
+def test_eval_reads_no_more_than_a_sandbox_may_hold(cli: Cli, mine: Path) -> None:
+    with (mine / "data").open("w") as data:
+        data.truncate(1 << 40)
+    done = cli("eval", "--sandbox", "none", cwd=mine)
+    assert (done.code, "left out, as they are no candidate's to add: data" in done.err) == (0, True), done.err
+    (mine / "extra").mkdir()
+    (mine / "data").rename(mine / "extra" / "data.py")
+    done = cli("eval", "--sandbox", "none", cwd=mine)
+    assert done.code == 4
+    assert "as [sandbox] disk allows, got more with extra/data.py" in done.err
+
+
+@pytest.mark.slow
 def test_eval_refuses_protected_changes_unless_they_may_be_left_out(script: Cli, cli: Cli, mine: Path) -> None:
     (mine / "README").unlink()
     (mine / "tool.sh").chmod(0o755)
