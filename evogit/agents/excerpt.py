@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from evogit.agents import Background, Brief
 from evogit.agents.digest import cut, fence
@@ -108,7 +107,7 @@ def _words(texts: Iterable[str]) -> set[str]:
 
 
 def _is_in(path: str, words: set[str]) -> bool:
-    return path in words or PurePosixPath(path).name in words
+    return path in words or path.rpartition("/")[2] in words
 
 
 def _map(sizes: Mapping[str, int], tokens: int) -> str:
