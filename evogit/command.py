@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import signal
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from xml.parsers import expat
 
 from evogit.config import Task
@@ -27,7 +29,9 @@ SCRIPT = (
 LAST_LINES, LONGEST_TAIL = 60, 6000
 """How much of a command's output agents are shown: lines, and characters."""
 LONGEST_LINE = 4096
-"""Characters of a line in which a pattern is searched: it must not take hours on what a candidate prints."""
+"""Characters of a line in which a pattern is searched."""
+LONGEST_READING = 5.0
+"""Seconds of CPU for reading the numbers: patterns must not take hours on what a candidate prints."""
 MOST_OBJECTS = 1000
 """Last lines of the output that may be a JSON object."""
 MOST_XML, MOST_CASES = 8 << 20, 100_000
@@ -57,7 +61,10 @@ class CommandJudge:
         Raises:
             CandidateFailedError: when it fails, breaks a limit, or says no number.
         """
-        yield case_of(self._command, self._run(program, self._command.text, split, self._reports))
+        ran = self._run(program, self._command.text, split, self._reports)
+        with in_time(LONGEST_READING):
+            case = case_of(self._command, ran)
+        yield case
 
     def prepare(self, program: Program) -> None:
         """Run the command that prepares the seed.
@@ -114,6 +121,26 @@ class CommandJudge:
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def in_time(seconds: float) -> Iterator[None]:
+    """Break off what takes more CPU time, also in the middle of a regular expression; for the main thread.
+
+    Raises:
+        CandidateFailedError: it takes more.
+    """
+
+    def late(*_: object) -> None:
+        raise Invalid(f"its output cannot be read within {seconds:g} s of CPU time")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def case_of(command: Command, ran: Ran) -> Case:

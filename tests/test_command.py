@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evogit.command import MOST_XML, case_of
+from evogit.command import MOST_XML, case_of, in_time
 from evogit.config import Task, load_repository_task
 from evogit.core import UsageError
 from evogit.evaluator import Evaluator
@@ -229,6 +229,12 @@ def test_what_says_no_number_is_invalid(read: str, ended: Ran, reason: str) -> N
         case_of(read_as(read), ended)
     assert caught.value.reason.startswith(reason)
     assert caught.value.log.endswith(ended.stderr)
+
+
+def test_a_pattern_that_takes_for_ever_on_some_output_is_broken_off() -> None:
+    with pytest.raises(Invalid) as caught, in_time(0.05):
+        case_of(read_as("regex:(a+)+ ms"), ran("a" * 60))
+    assert caught.value.reason == "its output cannot be read within 0.05 s of CPU time"
 
 
 def test_where_and_how_a_command_runs(judged: Judged) -> None:
