@@ -6,9 +6,10 @@ Importing it takes a third of a second, for which `opening` waits until an endpo
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -240,6 +241,9 @@ class Endpoint:
         return self.client.base_url.rstrip("/")
 
     def _redacted(self, text: str) -> str:
+        """What the endpoint said, without secrets, in whatever way JSON spells them."""
+        with suppress(ValueError, RecursionError):
+            text = json.dumps(json.loads(text), ensure_ascii=False)
         for secret in self.secrets:
             text = text.replace(secret, "[redacted]")
         return text

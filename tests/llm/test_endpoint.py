@@ -190,6 +190,20 @@ async def test_the_key_is_in_no_message(at: Opening, ledger: Ledger) -> None:
         await models.close()
 
 
+async def test_the_key_is_known_however_it_is_spelt(at: Opening, ledger: Ledger) -> None:
+    spelt = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    bodies = [reply("KEY").body, refusal(400, "x" * 190 + "KEY").body]
+    with serve(
+        [Behaviour(status=code, body=body.replace("KEY", spelt)) for code, body in zip((200, 400), bodies, strict=True)]
+    ) as server:
+        models = at(server.url)
+        assert await models.get("m").ask(question(), ledger) == "[redacted]"
+        with pytest.raises(ModelError, match=r"xx\[redact") as caught:
+            await models.get("m").ask(question(), ledger)
+        assert KEY[:8] not in str(caught.value)
+        await models.close()
+
+
 async def test_an_endpoint_that_tells_the_key_is_not_believed(at: Opening, ledger: Ledger) -> None:
     with serve([echo_of_the_key]) as server:
         assert await ask(at(server.url), ledger) == "Your key is [redacted]"
