@@ -16,8 +16,8 @@ from evogit.cli.eval import scene, seed_tree
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, first_line
-from evogit.core import NotFoundError, RefusedError
-from evogit.review import resolve
+from evogit.core import NotFoundError, RefusedError, UsageError
+from evogit.review import SCHEMA, resolve
 from evogit.review.folder import candidate_files
 from evogit.review.inside import inside
 from evogit.review.inside import shell as start_shell
@@ -48,6 +48,8 @@ def shell(
 
     Memory, processes and disk are limited as for candidates, time is not. The exit code is the command's.
     """
+    if terminal.json and not command:
+        raise UsageError("expected a command beside --json: evogit shell REV --json -- COMMAND")
     if not command and sandbox == "none":
         raise RefusedError("without a sandbox there is nothing to go into; see `evogit export`, or name a command")
     found, repository, history = scene(task, repo, name)
@@ -75,7 +77,7 @@ def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
     done = session.run(command, stdin=stdin)
     if terminal.json:
         texts = {name: getattr(done, name).decode(errors="backslashreplace") for name in ("stdout", "stderr")}
-        terminal.data({"schema": 1, "code": done.code, "signal": done.signal, "breach": done.breach, **texts})
+        terminal.data({"schema": SCHEMA, "code": done.code, "signal": done.signal, "breach": done.breach, **texts})
     else:
         for stream, text in ((sys.stdout, done.stdout), (sys.stderr, done.stderr)):
             if stream.isatty():

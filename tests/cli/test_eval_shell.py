@@ -127,6 +127,7 @@ def test_shell_runs_a_command_inside_and_ends_as_it_does(script: Cli, toy: Path)
     done = script(*BOX, "bubblewrap", "--json", "--", "sh", "-c", "kill -9 $$")
     assert (done.code, done.json["signal"]) == (137, 9)
     assert script(*BOX, "none").code == 4
+    assert script(*BOX, "bubblewrap", "--json").code == 2
 
 
 @pytest.mark.slow
