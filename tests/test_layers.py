@@ -96,6 +96,7 @@ async def test_candidates_start_from_what_was_prepared_once(tmp_path: Path, prov
     assert caplog.text.count("preparing the seed") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_what_was_prepared_may_be_many_files(tmp_path: Path, provider: str) -> None:
     [(evaluation, feedback)] = await judged(

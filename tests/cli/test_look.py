@@ -259,7 +259,9 @@ def test_a_reader_that_leaves_early_is_no_error(small: Small) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-"))]
+)
 def test_a_closed_stream_is_nobody_who_reads_or_answers(small: Small, closed: str) -> None:
     command = f"{EVOGIT} -C {small.folder} status {closed} && {EVOGIT} -C {small.folder} promote a2 -m x {closed}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -184,7 +184,7 @@ GROWS = LISTENS + "kept = []\nwhile True: kept.append(b'x' * 1000000)\n"
     ("server", "status", "reason"),
     [
         (LISTENS, "crashed", "server did not do its part: RemoteDisconnected"),
-        (SILENT, "timeout", "server did not do its part: TimeoutError"),
+        pytest.param(SILENT, "timeout", "server did not do its part: TimeoutError", marks=pytest.mark.slow),
         (GROWS, "out-of-memory", "of memory"),
     ],
 )
