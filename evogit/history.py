@@ -267,6 +267,7 @@ class History:
             return
         self._unjudged.pop(commit, None)
         if commit in self._former:  # judged again, in any order
+            self.counts.failed += first * (self._former[commit].ok - evaluation.ok)
             self.records = []
             self._find_best()
             return

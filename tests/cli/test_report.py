@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from evogit.core import Decision, Duplicate, FailedProposal, Metric, Proposed, RunStarted, Spent, TaskChanged
+from evogit.core import (
+    Decision,
+    Duplicate,
+    Evaluated,
+    Evaluation,
+    FailedProposal,
+    Metric,
+    Proposed,
+    RunStarted,
+    Spent,
+    TaskChanged,
+)
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review.reporting import remarks, report_record, steps
@@ -144,6 +155,24 @@ def test_hundreds_of_agents_with_a_long_model_leave_the_numbers_in_sight(cli: Cl
     assert re.search(r"a99 editor@…eplies-of-may\.txt +1 ", page)
     assert "and 88 more agents" in page
     assert max(map(len, (status + page).splitlines())) <= 82
+
+
+def test_who_fails_when_judged_again_is_counted_once_as_failed(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0)
+    fine = story.add(2.0, seed, adopt=True)
+    story.add(None, seed)
+    metrics = story.history.started.metrics if story.history.started else ()
+    story.journal.append(
+        TaskChanged(by="Ada", task_digest="2", metrics=metrics, split="train", evaluator="w", editable=("*.py",))
+    )
+    for commit, status in ((seed, "ok"), (fine, "invalid")):
+        judged = Evaluation(status=status, metrics={"score": 1.0}, reason="hm", evaluator="w")  # type: ignore[arg-type]
+        story.journal.append(Evaluated(candidate=commit, evaluation=judged))
+        story.journal.append(Evaluated(candidate=commit, evaluation=judged))
+    record = report_record(story.repository, story.history)
+    assert (record["evaluated"], record["failed"]) == (3, 2)
+    assert record["spent"]["failed"] == {"invalid": 1, "timeout": 1}
 
 
 def test_the_way_to_the_best_follows_the_fittest_parents(tmp_path: Path) -> None:
