@@ -24,14 +24,15 @@ class Draft:
 
     def __init__(self, files: Files, refusal: Callable[[str], str]) -> None:
         self._base, self._refusal = files, refusal
-        self._made: dict[str, bytes | None] = {}
+        self._made: dict[str, bytes | Text | None] = {}
         self._origins: dict[str, str] = {}
         self._kinds: set[str] = set()
 
     @property
     def changes(self) -> dict[str, bytes | None]:
         """What differs from the parent: path -> new content, or None where the file goes."""
-        return {path: content for path, content in self._made.items() if content != self._base.get(path)}
+        made = {path: self._content(path) for path in self._made}
+        return {path: content for path, content in made.items() if content != self._base.get(path)}
 
     @property
     def origins(self) -> dict[str, str]:
@@ -67,23 +68,32 @@ class Draft:
             raise EditError(one_line(reason, 300), "Change only files that you may change.")
 
     def _content(self, path: str) -> bytes | None:
-        return self._made[path] if path in self._made else self._base.get(path)
+        made = self._made[path] if path in self._made else self._base.get(path)
+        return made.content() if isinstance(made, Text) else made
+
+    def _exists(self, path: str) -> bool:
+        return self._made[path] is not None if path in self._made else path in self._base
+
+    def _text(self, path: str) -> Text:
+        """A text that is there; it stays one while more blocks change it, as reading a large one takes long."""
+        made = self._made.get(path)
+        return made if isinstance(made, Text) else Text(self._existing(path), path)
 
     def _existing(self, path: str) -> bytes:
         content = self._content(path)
         if content is None:
-            paths = [each for each in {*self._base, *self._made} if self._content(each) is not None]
+            paths = filter(self._exists, {*self._base, *self._made})
             near = difflib.get_close_matches(path, paths, n=3)
             hint = f"The nearest names: {', '.join(near)}." if near else ""
             raise EditError(f"there is no file {one_line(path)!r} that may be changed", hint)
         return content
 
     def _replace(self, block: Replace) -> None:
-        if not block.search and not self._content(block.path):
+        if not block.search and not (self._exists(block.path) and self._content(block.path)):
             return self._write(Write(block.path, block.replace))
-        text = Text(self._existing(block.path), block.path)
+        text = self._text(block.path)
         text.replace(block.search, block.replace)
-        self._made[block.path] = text.content()
+        self._made[block.path] = text
         self._kinds.add("edit")
         return None
 
@@ -91,7 +101,7 @@ class Draft:
         old = self._content(block.path)
         text = Text(old or b"", block.path)
         text.write(block.lines)
-        self._made[block.path] = text.content()
+        self._made[block.path] = text
         self._kinds.add("new" if old is None else "whole")
 
     def _delete(self, block: Delete) -> None:
@@ -103,7 +113,7 @@ class Draft:
     def _rename(self, block: Rename) -> None:
         self._check(block.to)
         content = self._existing(block.path)
-        if self._content(block.to) is not None:
+        if self._exists(block.to):
             raise EditError(f"cannot rename {one_line(block.path)!r}: there is a file {one_line(block.to)!r} already")
         self._made[block.path], self._made[block.to] = None, content
         self._origins[block.to] = self._origins.pop(block.path, block.path)
@@ -126,57 +136,52 @@ class Text:
         if "\0" in text:
             raise EditError(f"{one_line(path)!r} is a binary file, so it cannot be edited")
         self._mark = text.startswith(BYTE_ORDER_MARK)
-        self._rows = [row + "\n" for row in text.removeprefix(BYTE_ORDER_MARK).split("\n")]
-        last = self._rows.pop()[:-1]
+        *whole, last = text.removeprefix(BYTE_ORDER_MARK).split("\n")
+        self._lines = [line.removesuffix("\r") for line in whole] + [last] * bool(last)
+        self._ends = ["\r\n" if line.endswith("\r") else "\n" for line in whole] + [""] * bool(last)
         self._open_end = bool(last)
-        if last:
-            self._rows.append(last)
         self._end = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
     def replace(self, search: tuple[str, ...], replace: tuple[str, ...]) -> None:
         """Put lines in the place of others, which must be there exactly once; lines in both keep their ends."""
-        lines = [_bare(row) for row in self._rows]
-        at = self._only(lines, search)
+        at = self._only(search)
         before = _common(search, replace)
         after = _common(search[before:][::-1], replace[before:][::-1])
-        new = [line + self._end for line in replace[before : len(replace) - after]]
-        self._rows[at + before : at + len(search) - after] = new
+        new = replace[before : len(replace) - after]
+        place = slice(at + before, at + len(search) - after)
+        self._lines[place], self._ends[place] = new, [self._end] * len(new)
 
     def write(self, lines: tuple[str, ...]) -> None:
         """Put lines in the place of all."""
-        self._rows = [line + self._end for line in lines]
+        self._lines, self._ends = list(lines), [self._end] * len(lines)
 
     def content(self) -> bytes:
         """The file."""
-        rows = [row if row.endswith("\n") else row + self._end for row in self._rows]
+        rows = [line + (end or self._end) for line, end in zip(self._lines, self._ends, strict=True)]
         if rows and self._open_end:
-            rows[-1] = _bare(rows[-1])
+            rows[-1] = self._lines[-1]
         try:
             return ((BYTE_ORDER_MARK if self._mark else "") + "".join(rows)).encode()
         except UnicodeEncodeError as error:
             raise EditError(f"the new content of {one_line(self._path)!r} is not valid Unicode") from error
 
-    def _only(self, lines: list[str], search: tuple[str, ...]) -> int:
+    def _only(self, search: tuple[str, ...]) -> int:
         """Where the lines are."""
         if not search:
             raise EditError(
                 f"a SEARCH of {one_line(self._path)!r} is empty, but the file is not",
                 "Give lines of the file that the new ones replace or stand beside.",
             )
-        found = _positions(lines, search)
+        found = _positions(self._lines, search)
         if len(found) == 1:
             return found[0]
         if not found:
-            raise EditError(f"a SEARCH does not match {one_line(self._path)!r}", closest(lines, search))
+            raise EditError(f"a SEARCH does not match {one_line(self._path)!r}", closest(self._lines, search))
         where = ", ".join(str(number + 1) for number in found[:5]) + (" and more" if found[5:] else "")
         raise EditError(
             f"a SEARCH matches {one_line(self._path)!r} {len(found)} times" + " or more" * (len(found) == MOST_MATCHES),
             f"It matches at the lines {where}. Take in more lines around it, so that it matches once.",
         )
-
-
-def _bare(row: str) -> str:
-    return row.removesuffix("\n").removesuffix("\r") if row.endswith("\n") else row
 
 
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:

@@ -259,6 +259,15 @@ def test_a_search_that_fails_shows_the_closest_lines_of_a_large_file_at_once(sea
     assert time.process_time() - began < 2
 
 
+@pytest.mark.slow
+def test_as_many_edits_of_a_large_file_as_are_allowed_take_no_time() -> None:
+    lines = [f"the line {number}\n" for number in range(60_000)]
+    reply = "".join(search("f", line, "x\n") for line in lines[:200])
+    began = time.process_time()
+    assert carried_out(reply, {"f": "".join(lines).encode()}) == {"f": b"x\n" * 200 + "".join(lines[200:]).encode()}
+    assert time.process_time() - began < 3
+
+
 def test_the_closest_lines_are_fenced_as_data() -> None:
     hint = fails(search("f", "one\n``` two\nthree\n", "x\n"), {"f": b"one\n```\nthree\n"}).hint
     before, _, shown = hint.partition("````\n")
