@@ -14,6 +14,7 @@ from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
+from evogit.schema import nearest
 from evogit.user_settings import ModelTable, UserSettings, endpoint_url
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class OpenModels:
             return "none", f"[models.{name}], which names neither key_env nor key_command"
         variable = table.key_env or OPENAI_KEY
         place = f"the environment variable {variable}"
-        return self._read(place, lambda: self._variable(variable)), place
+        return self._read(place, lambda: self._variable(variable, name)), place
 
     def _read(self, place: str, read: Callable[[], str]) -> str:
         """A key, read once and remembered as a secret."""
@@ -160,12 +161,14 @@ class OpenModels:
                 self._secrets.append(key)
         return self._keys[place]
 
-    def _variable(self, name: str) -> str:
-        key = self._environ.get(name, "").strip()
+    def _variable(self, variable: str, model: str) -> str:
+        key = self._environ.get(variable, "").strip()
         if not key:
+            known = self._user.models
+            unknown = f"; [models.{model}] is not there: {nearest(model, known)}" if model not in known else ""
             raise CredentialError(
-                f"expected a key in the environment variable {name}, which is not set; set it, or name another place "
-                "with key_env or key_command in [models.NAME] of your settings"
+                f"expected a key for {model} in the environment variable {variable}, which is not set; set it, or name "
+                f"another place with key_env or key_command in [models.{model}] of your settings{unknown}"
             )
         return key
 

@@ -101,6 +101,9 @@ def test_a_missing_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> No
         open_models(UserSettings()).get("gpt-5")
     with pytest.raises(UsageError, match="expected a model"):
         open_models(UserSettings()).get("")
+    known = UserSettings.model_validate({"models": {"big": {}}})
+    with pytest.raises(CredentialError, match=r'a key for bgi .* \[models.bgi\] is not there: did you mean "big"\?'):
+        open_models(known).get("bgi")
 
 
 def test_the_key_for_openai_goes_nowhere_else(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
