@@ -80,6 +80,15 @@ class Task:
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before
 
+    def check_split(self, split: str) -> None:
+        """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
+
+        Raises:
+            UsageError: naming those that there are.
+        """
+        if self.command is not None and split not in self.splits:
+            raise UsageError(f"expected a split of {self.name} ({', '.join(self.splits)}), got {split!r}")
+
     @property
     def unseen(self) -> tuple[str, ...]:
         """Globs of the paths that no agent is shown and no candidate may change, whoever made it."""

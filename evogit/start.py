@@ -87,8 +87,10 @@ class Start:
 
         Raises:
             RefusedError: naming what changed, or what is in the way, and the way on.
-            UsageError: for a deterministic run of a task with exclusive = true, whose scores are times.
+            UsageError: for a deterministic run of a task with exclusive = true, whose scores are times, or for a split
+                that there is not.
         """
+        self.task.check_split(self.split)
         if self.deterministic and self.task.environment.exclusive:
             raise UsageError("--deterministic cannot go with exclusive = true, as measured times never come twice")
         self.repository.check_room(self.history.run)

@@ -104,6 +104,13 @@ def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
     return judge
 
 
+def test_a_misspelt_split_is_refused_as_no_command_would_notice_it(tmp_path: Path) -> None:
+    task, _, _ = own_repository(tmp_path / "own", "true")
+    task.check_split("train")
+    with pytest.raises(UsageError, match=r"expected a split of own \(train, holdout\), got 'trian'"):
+        task.check_split("trian")
+
+
 def test_a_number_is_read_from_the_last_json_line(judged: Judged) -> None:
     verdict, feedback = judged("sh src/main.sh; echo done; echo {not json")
     assert (verdict.status, verdict.metrics) == ("ok", {"score": 7.0})

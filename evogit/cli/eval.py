@@ -61,8 +61,7 @@ def eval(
     """
     found, repository, history = scene(task, repo, name)
     split = split or (history.split if history.started else "train")
-    if split not in found.splits:
-        raise UsageError(f"expected a split of {found.name} ({', '.join(found.splits)}), got {split!r}")
+    found.check_split(split)
     if folder is None and repository.bare:
         raise UsageError("a bare repository has no checkout; name the folder: evogit eval DIR")
     seed, folder = seed_tree(found, repository, history), folder or repository.path

@@ -85,6 +85,7 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
 
     found = find_task(task) if task is not None else task_here(repo, None)[0]
     splits = [split] if split else list(found.splits)
+    found.check_split(splits[0])
     judged = asyncio.run(_judge(found, splits, sandbox, terminal))
     wrong = problems(found, [each.evaluation for each in judged])
     if terminal.json:
