@@ -99,7 +99,7 @@ async def test_the_same_cheat_wins_without_a_sandbox(judged, program: str) -> No
     assert (await judged(program, "none")).metrics == {"score": 0.0}
 
 
-@pytest.mark.parametrize("provider", ["bubblewrap", "none"])
+@pytest.mark.parametrize("provider", ["bubblewrap", pytest.param("none", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("program", "status", "reason"),
     [

@@ -302,6 +302,7 @@ async def test_an_agent_that_fails_again_and_again_pauses_ever_longer(tmp_path: 
     assert 2 <= run.history.counts.failed_proposals <= 8, "10 ms and doubling, in 0.6 s"
 
 
+@pytest.mark.slow
 async def test_a_long_run_is_packed_on_the_way_and_at_its_end(
     tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
