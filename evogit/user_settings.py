@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
 from evogit.core import ConfigError
-from evogit.schema import Duration, problem
+from evogit.schema import Duration, nearest, problem
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
@@ -127,6 +127,11 @@ class UserSettings(_Table):
         if odd := [name for name in value if not name or name.startswith("script:") or not name.isprintable()]:
             raise ValueError(f'expected names of models that do not begin with "script:", got {odd[0]!r}')
         return value
+
+    def table_name(self, model: str) -> str:
+        """Where the settings of a model stand or would stand, and which one was probably meant, for messages."""
+        missing = f"; it is not there: {nearest(model, self.models)}" if model not in self.models else ""
+        return f"[models.{model}] of your settings{missing}"
 
 
 def settings_file(environ: Mapping[str, str]) -> Path:

@@ -14,7 +14,6 @@ from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
-from evogit.schema import nearest
 from evogit.user_settings import ModelTable, UserSettings, endpoint_url
 
 if TYPE_CHECKING:
@@ -164,11 +163,9 @@ class OpenModels:
     def _variable(self, variable: str, model: str) -> str:
         key = self._environ.get(variable, "").strip()
         if not key:
-            known = self._user.models
-            unknown = f"; [models.{model}] is not there: {nearest(model, known)}" if model not in known else ""
             raise CredentialError(
                 f"expected a key for {model} in the environment variable {variable}, which is not set; set it, or name "
-                f"another place with key_env or key_command in [models.{model}] of your settings{unknown}"
+                f"another place with key_env or key_command in {self._user.table_name(model)}"
             )
         return key
 

@@ -102,7 +102,10 @@ def test_a_missing_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError, match="expected a model"):
         open_models(UserSettings()).get("")
     known = UserSettings.model_validate({"models": {"big": {}}})
-    with pytest.raises(CredentialError, match=r'a key for bgi .* \[models.bgi\] is not there: did you mean "big"\?'):
+    with pytest.raises(
+        CredentialError,
+        match=r'a key for bgi .* \[models.bgi\] of your settings; it is not there: did you mean "big"\?',
+    ):
         open_models(known).get("bgi")
 
 
