@@ -97,6 +97,8 @@ def pack(folder, most):
         at = top[len(folder) + 1 :] + "/" if len(top) > len(folder) else ""
         for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114
             kind, content, about = read_entry(f"{top}/{name}", most)
+            if not is_text(at + name):
+                raise Broken("crashed", f"the name of a file is not UTF-8: {ascii(at + name)}; rename it")
             if kind:
                 entries.append([at + name, kind, len(content), max(0, int(about.st_mtime))])
                 contents.append(content)
@@ -104,6 +106,14 @@ def pack(folder, most):
         if at and not folders and not names:
             entries.append([at[:-1], "folder", 0, 0])
     return entries, b"".join(contents)
+
+
+def is_text(name):
+    """Whether a name is what every file system takes, and an answer can hold."""
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def read_entry(path, most):

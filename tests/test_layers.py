@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evogit.config import load_task
-from evogit.core import Evaluation
+from evogit.core import Evaluation, SandboxError
 from evogit.evaluator import Evaluator
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
@@ -117,6 +117,13 @@ async def test_prepare_that_fails_is_the_evaluators_error(tmp_path: Path) -> Non
     [(evaluation, _)] = await judged(task_of(tmp_path / "task", failing), "bubblewrap", [Files(pack({}), (), SEED)])
     assert evaluation.status == "evaluator-error"
     assert evaluation.reason.startswith("prepare() failed on the seed: raised ")
+
+
+@pytest.mark.slow
+async def test_a_name_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    folder, odd = task_of(tmp_path / "task", PREPARE + LOOK), Base("odd", pack({"a\udcff.py": b""}))
+    with pytest.raises(SandboxError, match=r"the name of a file is not UTF-8: 'a\\udcff.py'; rename it"):
+        await judged(folder, "bubblewrap", [Files(pack({}), (), odd)])
 
 
 async def test_prepare_needs_a_seed(tmp_path: Path) -> None:
