@@ -141,10 +141,19 @@ def confirm(terminal: Terminal) -> None:
     Raises:
         RefusedError: the answer is no, or nobody is there to give one.
     """
-    if not terminal.interactive:
-        raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")
+    check_confirmable(terminal)
     if not click.confirm("Do it?", err=True):
         raise RefusedError("nothing was changed")
+
+
+def check_confirmable(terminal: Terminal) -> None:
+    """Refuse where nobody can be asked, which is better said before long work than after it.
+
+    Raises:
+        RefusedError: there is no terminal.
+    """
+    if not terminal.interactive:
+        raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")
 
 
 def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:

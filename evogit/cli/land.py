@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.decide import asks, confirm
+from evogit.cli.decide import asks, check_confirmable, confirm
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, open_place, task_here
 from evogit.cli.terminal import Terminal, table
@@ -82,6 +82,8 @@ class _Landing:
         dangers = risks(place.repository, plan.tip_tree, plan.tree)
         self._tell(_planned(View.of(place.history, terminal), plan, self.squash))
         self._tell(_listed("look at:", dangers))
+        if not dry_run:
+            self._check_person(yes)
         terminal.note("judging the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
         self._tell(_measured(place.history, self.task, candidate.commit, trials))
@@ -99,6 +101,12 @@ class _Landing:
             terminal.note("nothing was changed", "dim")
         else:
             self._say_how_to_go_on(plan, trials, entry)
+
+    def _check_person(self, yes: bool) -> None:
+        """Refuse before the judging, which may take long, what would be refused after it."""
+        self.place.repository.branches.person()
+        if not yes:
+            check_confirmable(self.terminal)
 
     def _make(self, plan: Landing, trials: list[Trial], yes: bool) -> Entry:
         if not yes:

@@ -100,11 +100,16 @@ class Branches:
         Raises:
             RefusedError: Git does not know the person.
         """
-        who = self._person()
+        who = self.person()
         write = lambda: self._repo.create_commit(None, who, who, message, tree, list(parents))  # noqa: E731
         return str(written("a commit", write))
 
-    def _person(self) -> pygit2.Signature:
+    def person(self) -> pygit2.Signature:
+        """Who commits, with the time of now.
+
+        Raises:
+            RefusedError: Git does not know the person.
+        """
         try:
             return self._repo.default_signature
         except (KeyError, pygit2.GitError) as error:
