@@ -22,8 +22,9 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write("\ninterrupted\n" if sys.stderr.isatty() else "interrupted\n")  # beside what ^C stands at
+    except (click.Abort, KeyboardInterrupt) as error:
+        open_line = sys.stderr.isatty() and error.__cause__ is None  # a prompt's; else click has ended it
+        sys.stderr.write("\ninterrupted\n" if open_line else "interrupted\n")
         sys.exit(130)
     except EvoGitError as error:
         _say(str(error))
