@@ -109,8 +109,9 @@ def test_the_target_is_a_branch_of_the_persons(own: Own) -> None:
     own.git("switch", "-q", "--detach")
     with pytest.raises(UsageError, match="--onto BRANCH"):
         plan(own, best)
-    with pytest.raises(NotFoundError, match="got 'refs/heads/nosuch'"):
-        plan(own, best, "nosuch")
+    for odd in ("nosuch", "main~0", "../main"):
+        with pytest.raises(NotFoundError, match=f"got 'refs/heads/{odd}'"):
+            plan(own, best, odd)
     with pytest.raises(UsageError, match="a branch of your own"):
         plan(own, best, "evogit/own/best")
 

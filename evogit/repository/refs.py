@@ -18,7 +18,7 @@ def target(repo: pygit2.Repository, name: str) -> str | None:
     """The commit id that the ref points to, None when there is no such ref."""
     try:
         return str(repo.lookup_reference(name).target)
-    except KeyError:
+    except (KeyError, pygit2.InvalidSpecError):
         return None
 
 

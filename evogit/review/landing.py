@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evogit.config import Task
-from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, RefusedError, UsageError
+from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
 from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.repository import Journal, Repository, clean, clean_title
@@ -235,7 +235,10 @@ def _target(repository: Repository, onto: str | None) -> tuple[str, str]:
         raise UsageError(
             f"expected a branch of your own to land on, got {short_name(ref)}; name one with --onto BRANCH"
         )
-    return ref, repository.target(ref) or branches.commit(ref)
+    tip = repository.target(ref)
+    if tip is None:
+        raise NotFoundError(f"expected a branch of this repository to land on, got {ref!r}")
+    return ref, tip
 
 
 def _check_replaced(repository: Repository, history: History, branch: str) -> None:
