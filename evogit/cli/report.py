@@ -134,9 +134,11 @@ def _head(view: View, record: dict[str, Any]) -> Section:
     dot = f" {view.glyphs.dot} "
     state = f"stopped: {record['stopped_because']}" if record["stopped_because"] else "not finished"
     state = "running" if record["engines"] else state
+    why = "" if record["engines"] else record["stopped_detail"]
     began, took = record["spent"]["began"], record["spent"]["seconds"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
     lines = [Text(f"begun {when}, latest news {clock(took)} later")]
+    lines += [Text(first_line(why), "red" if record["stopped_because"] == "error" else "")] if why else []
     return Section(title=dot.join([f"report of {record['run']}", state]), lines=lines)
 
 

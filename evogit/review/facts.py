@@ -10,7 +10,7 @@ from evogit.core import Candidate
 from evogit.history import History
 from evogit.repository import RESERVED, Repository
 from evogit.review.runs import agents
-from evogit.review.spending import spending_record
+from evogit.review.spending import last_start, spending_record
 
 SCHEMA = 1
 """Grows when a key of any object here changes its meaning; new keys may come at any time."""
@@ -67,7 +67,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "repository": str(repository.path),
         "split": history.split,
         "metric": asdict(history.metric),
-        "settings": dict(start.settings) if start else {},
+        "settings": dict(last_start(history)),
         "candidates": len(history.phylogeny),
         **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},
         "proposals": counts.proposals,
@@ -81,6 +81,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "pruned": len(history.pruned),
         "engines": repository.engines(history.run).alive(),
         "stopped_because": history.stopped.reason if history.stopped else None,
+        "stopped_detail": history.stopped.detail if history.stopped else "",
     }
 
 

@@ -19,6 +19,7 @@ from evogit.core import (
     Proposed,
     RunStarted,
     Spent,
+    Stopped,
     TaskChanged,
 )
 from evogit.history import History
@@ -155,6 +156,19 @@ def test_hundreds_of_agents_with_a_long_model_leave_the_numbers_in_sight(cli: Cl
     assert re.search(r"a99 editor@…eplies-of-may\.txt +1 ", page)
     assert "and 88 more agents" in page
     assert max(map(len, (status + page).splitlines())) <= 82
+
+
+def test_why_a_run_ended_and_the_settings_of_its_last_start_are_told(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    start = story.history.started
+    assert isinstance(start, RunStarted)
+    known = {name: getattr(start, name) for name in start.__slots__ if name not in ("engine", "settings")}
+    story.journal.append(RunStarted(engine="f", settings={"proposals": 7}, **known))
+    story.journal.append(Stopped(engine="f", reason="error", detail="the key was refused"))
+    page, record = cli("report", cwd=story.folder).out, cli("status", "--json", cwd=story.folder).json
+    assert "stopped: error\n" in page
+    assert "  the key was refused\n" in page
+    assert (record["settings"], record["stopped_detail"]) == ({"proposals": 7}, "the key was refused")
 
 
 def test_who_fails_when_judged_again_is_counted_once_as_failed(tmp_path: Path) -> None:
