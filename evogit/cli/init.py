@@ -41,7 +41,9 @@ Agents   globs of paths, such as src/** lib/*.c
 
 
 @click.command()
-@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@click.argument(
+    "folder", metavar="[DIR]", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False
+)
 @click.option("--goal", metavar="TEXT", help="What agents are told.")
 @click.option("--editable", multiple=True, metavar="GLOB", help="What they may change; below DIR. Repeat.")
 @click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown; below DIR. Repeat.")

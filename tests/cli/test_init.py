@@ -131,6 +131,7 @@ def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp
     assert (nowhere.code, "lie in a Git repository" in nowhere.err) == (3, True)
     assert "expected a commit at HEAD" in cli("init", "--yes", cwd=tmp_path / "empty").err
     assert "is bare" in cli("init", "--yes", cwd=tmp_path / "bare.git").err
+    assert "Directory 'misspelt' does not exist" in cli("init", "misspelt", "--yes", cwd=tmp_path / "empty").err
 
 
 @pytest.mark.slow
