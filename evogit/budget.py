@@ -30,6 +30,7 @@ class Budget:
         self._evaluations, self._proposals, self._target = evaluations, proposals, target
         self._agents = agents
         self._in_flight = self._thinking = 0
+        self._waiting: list[str] = []
         self._barren: list[str] = []
 
     def over(self) -> StopReason | None:
@@ -49,17 +50,24 @@ class Budget:
         value = self._history.fitness(best) if best else None
         return value is not None and not self._history.metric.better(target, value)
 
-    def reserve(self) -> bool:
-        """Count one move as in flight if every limit allows it."""
-        counts = self._history.counts
-        foreign = sum(event.engine != self._engine for event in self._history.pending.values())
-        if self._evaluations is not None and counts.evaluated + self._in_flight + foreign >= self._evaluations:
+    def reserve(self, agent: str) -> bool:
+        """Count one move of an agent as in flight if every limit allows it, and those who were refused before."""
+        if agent not in self._waiting:
+            self._waiting.append(agent)
+        if not self._has_room(self._waiting.index(agent)):
             return False
-        if self._proposals is not None and counts.proposals + self._thinking >= self._proposals:
-            return False
+        self._waiting.remove(agent)
         self._in_flight += 1
         self._thinking += 1
         return True
+
+    def _has_room(self, ahead: int) -> bool:
+        """Whether there is room for another move after those that are in flight and `ahead` more."""
+        counts = self._history.counts
+        foreign = sum(event.engine != self._engine for event in self._history.pending.values())
+        if self._evaluations is not None and counts.evaluated + self._in_flight + foreign + ahead >= self._evaluations:
+            return False
+        return self._proposals is None or counts.proposals + self._thinking + ahead < self._proposals
 
     def full(self) -> bool:
         """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled."""

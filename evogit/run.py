@@ -257,7 +257,7 @@ class Run:
             if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)
-            if self._budget.reserve():
+            if self._budget.reserve(name):
                 failures = 0 if await self._move(number, name, agent) else min(failures + 1, 20)
                 if failures:
                     await asyncio.sleep(min(0.005 * 2**failures, LONGEST_PAUSE))

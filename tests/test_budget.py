@@ -53,10 +53,10 @@ class Journal:
 def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end() -> None:
     journal = Journal()
     budget = Budget(journal.history, "me", 2, evaluations=4)
-    assert [budget.reserve() for _ in range(4)] == [True, True, True, False], "the seed was one"
+    assert [budget.reserve("a1") for _ in range(4)] == [True, True, True, False], "the seed was one"
     budget.release("a1", new_tree=False)
     journal.propose("7", engine="other")
-    assert not budget.reserve(), "another engine has the last place"
+    assert not budget.reserve("a1"), "another engine has the last place"
     assert budget.over() is None
     for name in "123":
         journal.propose(name)
@@ -77,7 +77,7 @@ def test_an_error_of_the_evaluator_uses_up_nothing() -> None:
 def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
     journal = Journal()
     budgets = [Budget(journal.history, "me", 1, evaluations=3), Budget(journal.history, "me", 1, proposals=2)]
-    assert all(budget.reserve() for budget in budgets)
+    assert all(budget.reserve("a1") for budget in budgets)
     journal.propose("1", engine="other")
     assert not any(budget.full() for budget in budgets)
     journal.propose("2", engine="other")
@@ -87,7 +87,7 @@ def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
 def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() -> None:
     journal = Journal()
     budget = Budget(journal.history, "me", 2, proposals=2)
-    assert [budget.reserve() for _ in range(3)] == [True, True, False]
+    assert [budget.reserve("a1") for _ in range(3)] == [True, True, False]
     for _ in range(2):
         journal.fail()
         budget.proposed()
@@ -112,13 +112,26 @@ def test_a_slow_agent_gets_its_chance_before_the_run_is_exhausted() -> None:
 
     def barren(agent: str, times: int) -> None:
         for _ in range(times):
-            assert budget.reserve()
+            assert budget.reserve("a1")
             budget.release(agent, new_tree=False)
 
     barren("quick", 5 * EXHAUSTED_AFTER)
     assert budget.over() is None
     barren("slow", 1)
     assert budget.over() == "exhausted"
-    assert budget.reserve()
+    assert budget.reserve("a1")
     budget.release("slow", new_tree=True)
     assert budget.over() is None
+
+
+def test_who_was_refused_comes_before_those_who_had_a_place_however_often_these_ask() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 3, evaluations=3)
+    assert [budget.reserve(agent) for agent in ("a1", "a2", "a3")] == [True, True, False]
+    budget.release("a1", new_tree=False)
+    assert [budget.reserve(agent) for agent in ("a1", "a3")] == [False, True], "a3 had waited"
+    budget.release("a3", new_tree=False)
+    assert [budget.reserve(agent) for agent in ("a3", "a1")] == [False, True]
+    for agent in ("a1", "a2"):
+        budget.release(agent, new_tree=False)
+    assert [budget.reserve(agent) for agent in ("a1", "a2", "a3", "a1")] == [True, False, True, False]
