@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evogit.core import Decision, Entry, FailedProposal, Proposed, RefusedError
+from evogit.core import Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Journal, Repository, UnfitChangeError, check_path, clean, clean_title
 from evogit.schema import matches
@@ -136,16 +136,24 @@ class People:
         if self.adding.history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
             return
         self._stamp = stamp  # from before the look: what comes after it changes it again
-        for commit in set(branches.below(folder).values()) - self._seen:
+        for commit in set(filter(None, map(self._tip, branches.below(folder)))) - self._seen:
             self._seen.add(commit)
-            if not self._refused_before(commit) and self.adding.known(commit) is None:
+            if not self._refused_before(commit):
                 self._add(commit)
+
+    def _tip(self, branch: str) -> str | None:
+        """The commit that a branch leads to, maybe over another one; None for one that is broken."""
+        try:
+            return self.adding.repository.branches.commit(branch)
+        except NotFoundError:
+            return None
 
     def _add(self, commit: str) -> None:
         history = self.adding.history
         try:
-            self.adding.add(commit)
-        except RefusedError as error:
+            if self.adding.known(commit) is None:
+                self.adding.add(commit)
+        except (RefusedError, RepositoryError) as error:
             reason, parents = f"{commit}: {error}", self.adding.parents(commit)
             self.adding.journal.append(
                 FailedProposal(engine="", move=history.moves, agent=HUMAN, parents=parents, reason=reason),

@@ -106,6 +106,22 @@ def test_a_branch_of_a_person_is_picked_up_and_a_refusal_is_journalled_once(own:
     assert "README.md" in failures[0].reason
 
 
+def test_a_broken_branch_ends_no_run_and_one_that_names_another_is_followed(own: Own) -> None:
+    human = own.folder / ".git" / "refs" / "heads" / "evogit" / "own" / "human"
+    human.mkdir(parents=True)
+    own.git("switch", "-q", "-c", "feature")
+    good = own.save("good", main(2))
+    nowhere = "tree " + "1" * 40 + "\nauthor x <x> 1 +0000\ncommitter x <x> 1 +0000\n\nx\n"
+    (own.folder / "object").write_text(nowhere)
+    treeless = own.git("hash-object", "-t", "commit", "-w", "--literally", "object")
+    broken = {"link": "ref: refs/heads/feature", "loop": "ref: refs/heads/evogit/own/human/loop", "none": "1" * 40}
+    for name, text in {**broken, "blob": own.git("rev-parse", "HEAD:README.md"), "treeless": treeless}.items():
+        (human / name).write_text(f"{text}\n")
+    People(adding(own), lambda agent, child: None).look()
+    assert own.history.human == [good]
+    assert [event.reason[:40] for event in own.history.failures] == [treeless]
+
+
 def test_a_judged_commit_becomes_the_individual_of_human_whose_branches_stay(own: Own) -> None:
     def adopt(agent: str, child: str) -> None:
         if Elitist().adopts(own.history, agent, child):
