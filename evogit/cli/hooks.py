@@ -43,6 +43,15 @@ class Hooks:
     log: Path | None = None
     exit_code: bool = False
 
+    def check(self) -> None:
+        """Refuse a log that cannot be written, before anything begins, is written or is agreed to.
+
+        Raises:
+            UsageError: saying so.
+        """
+        if self.log and not os.access(self.log if self.log.exists() else self.log.parent, os.W_OK):
+            raise UsageError(f"expected a file to append to with --log, got {self.log}, which cannot be written")
+
     def watches(self, repository: Repository, terminal: Terminal, secrets: Sequence[str]) -> list[Watch]:
         """Those who do it, for one run in this repository; `secrets` reach neither the log nor the command.
 

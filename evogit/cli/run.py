@@ -62,6 +62,7 @@ def run(
     if jobs is not None:
         chosen["jobs"] = jobs
     settings = Settings(**chosen)  # type: ignore[arg-type]
+    hooks.check()
     if task is None:
         found, run_name = task_here(repo, name)
         repo = str(find_repository(repo).path)

@@ -171,6 +171,7 @@ def test_a_run_that_brought_nothing_says_so_when_asked(script: Cli, tmp_path: Pa
     write_task(tmp_path / "task", evaluate=EVALUATE.replace("-abs(y - 20)", "0.0"))
     options = ["--evaluations", "3", "--sandbox", "none"]
     assert script("run", "task", *options, "--exit-code", "--log", tmp_path / "no" / "log").code == 2
+    assert not (tmp_path / "evogit-tiny").exists()
     assert script("run", "task", *options, "--exit-code", "--log", "log").code == 5
     first = (tmp_path / "log").read_text()
     assert script("run", "task", *options, "--log", "log").code == 0
