@@ -18,7 +18,7 @@ from evogit.cli.spending import spending_lines
 from evogit.cli.status import work
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
-from evogit.cli.view import SHORT, View, first_line
+from evogit.cli.view import SHORT, View, first_line, one_line
 from evogit.config import gallery
 from evogit.core import NotFoundError
 from evogit.review.reporting import report_record
@@ -159,7 +159,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
         )
     )
     for told in asked["guidance"]:
-        yield Text(f"people told all agents: {first_line(told)}")
+        yield Text(f"people told all agents: {one_line(told)}")
 
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:

@@ -135,6 +135,11 @@ class View:
         return Text(commit[:SHORT], "cyan")
 
 
+def one_line(text: str) -> str:
+    """All of a foreign text in one line, harmless: of what agents are told nothing may be out of sight."""
+    return escape(" ".join(text.split()))
+
+
 def first_line(text: str) -> str:
     """The first line of foreign text, harmless."""
     return escape(text.partition("\n")[0])

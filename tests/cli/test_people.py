@@ -33,7 +33,7 @@ def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
     history, _ = open_run(Repository.open(small.folder))
     assert history.guidance == ["keep it in one file", "look at [2J the inner loop"]
     assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance
-    assert "guide  keep it in one file" in cli("-C", "repo", "guide", "keep it in one file", "--dry-run").err
+    assert "guide  keep it in one file" in cli("-C", "repo", "guide", "keep it\nin one file", "--dry-run").err
     assert cli("-C", "repo", "undo", "-y").code == 0
     assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance[:1]
     assert "keep it in one file" in cli("-C", "repo", "decisions").out
