@@ -18,6 +18,7 @@ from evogit.core import (
     Evaluation,
     Event,
     Metric,
+    Operator,
     Proposed,
     RefusedError,
     RunStarted,
@@ -299,6 +300,30 @@ def test_candidates_that_changed_what_is_protected_now_are_invalid(world: World)
         "invalid",
         "it changed extra/new.py, which is not editable any more",
     )
+
+
+@pytest.mark.slow
+def test_only_those_who_matter_are_judged_again_and_nobody_with_what_is_protected_now(world: World) -> None:
+    world.change("task.toml", '["program.py", "extra/**"]', '["program.py"]')
+    repository, journal, history = world.open()
+    seed = history.seed or ""
+
+    def propose(files: dict[str, bytes], operator: Operator) -> str:
+        tree = repository.trees.write(repository.tree_of(seed), files)
+        commit = repository.commit(tree, (seed,), author="x", time=0, title="more", trailers={})
+        engine = "" if operator == "human" else "dead"
+        known: dict[str, Any] = {"parents": (seed,), "agent": "a1", "operator": operator}
+        journal.append(Proposed(engine=engine, move=9, candidate=commit, tree=tree, **known))
+        return commit
+
+    left = propose({"extra/new.py": b"x = 1\n"}, "mutation")
+    added = propose({"program.py": b"x = 77\n"}, "human")
+    after = world.rescore()
+    evaluation = after.evaluation(left)
+    assert evaluation is not None
+    assert evaluation.status == "invalid", "it was proposed when it might change that, and is judged now"
+    assert list(after.pending) == [added], "a run judges what people add, as far as its limits allow"
+    assert world.run(evaluations=after.counts.evaluated + 1).judged(added)
 
 
 @pytest.mark.slow

@@ -63,7 +63,8 @@ async def rescore(
         repository.clear_locks(history.run)
         journal.refresh()
         async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
-            judge = Judge(repository, journal, history, task, evaluator, engine)
+            judged = history.counts.evaluated  # new ones of people are for a run, within its limits
+            judge = Judge(repository, journal, history, task, evaluator, engine, evaluations=judged)
             if _changed(repository, history, task) is not None:
                 verdict = await _judge_seed(judge, history)
                 journal.append(_event(history, task, evaluator.judged, by=repository.user))
@@ -88,9 +89,9 @@ async def _judge_seed(judge: Judge, history: History) -> Verdict:
 
 
 def _refuse_strays(repository: Repository, history: History, task: Task, judge: Judge) -> None:
-    """Find invalid, without judging them, those that changed what the task protects now."""
+    """Find invalid, without judging them, those that changed what the task protects now, judged before or not."""
     seed = history.phylogeny[history.seed or ""].tree
-    for commit in _waiting(history):
+    for commit in list(history.pending):
         paths = repository.changed_paths(seed, history.phylogeny[commit].tree)
         if strays := [path for path in paths if not task.is_editable(path)]:
             reason = f"it changed {strays[0]}, which is not editable any more"
