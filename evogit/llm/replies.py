@@ -53,7 +53,8 @@ def read_reply(body: str, prompt: int) -> tuple[str, Usage]:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise LostAttemptError(f"the reply has no choices: {quote(body)}", usage, again=True)
-    return _text(choice, message, usage), usage
+    text = _text(choice, message, usage)
+    return text, usage if usage.completion else unknown
 
 
 def _text(choice: dict[str, Any], message: dict[str, Any], usage: Usage) -> str:
@@ -76,7 +77,7 @@ def _usage(said: Any) -> Usage | None:
     details = said.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     prompt, completion = _count(said.get("prompt_tokens")), _count(said.get("completion_tokens"))
-    if prompt is None or completion is None:
+    if not prompt or completion is None:
         return None
     return Usage(prompt=prompt, cached=min(_count(cached) or 0, prompt), completion=completion)
 

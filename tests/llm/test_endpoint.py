@@ -98,6 +98,19 @@ async def test_what_may_pass_is_tried_again(at: Opening) -> None:
         await models.close()
 
 
+async def test_an_endpoint_that_counts_nothing_is_not_believed(at: Opening) -> None:
+    uncounted = [reply("Fine.", prompt=0, completion=0), reply("Fine.", prompt=0), reply("Fine.", completion=0)]
+    with serve(uncounted) as server:
+        models = at(server.url, PRICE)
+        for behaviour in uncounted:
+            ledger = Ledger()
+            assert await models.get("m").ask(question(), ledger) == "Fine."
+            guess = Usage(prompt=6, completion=-(-len(behaviour.body) // 4), estimated=True)
+            assert ledger.charges == [(guess, "")]
+            assert ledger.dollars > 0
+        await models.close()
+
+
 @pytest.mark.parametrize("behaviour", [SILENT, STALLED])
 async def test_an_endpoint_that_falls_silent_is_asked_again(at: Opening, ledger: Ledger, behaviour: Behaviour) -> None:
     with serve([behaviour, reply("Fine.")]) as server:
