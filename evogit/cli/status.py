@@ -33,7 +33,7 @@ def status(place: Place, terminal: Terminal) -> None:
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
-    terminal.show([*lines, *next_steps(place, *_worth_trying(place.history))])
+    terminal.show([*lines, *next_steps(place, *_worth_trying(place))])
 
 
 @click.command()
@@ -57,9 +57,15 @@ def next_steps(place: Place, *commands: str) -> list[Text]:
     return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
 
 
-def _worth_trying(history: History) -> tuple[str, ...]:
-    if history.best:
-        return ("graph", "diff", "export best DIR")
+def taking(place: Place) -> str:
+    """The command that takes the best one: onto the branch of a person whose repository it is, else as files."""
+    return "export best DIR" if place.repository.created else "land best --squash"
+
+
+def _worth_trying(place: Place) -> tuple[str, ...]:
+    history = place.history
+    if history.best not in (None, history.seed):
+        return ("graph", "diff", taking(place))
     return ("log", "show seed") if history.seed else ("doctor",)
 
 

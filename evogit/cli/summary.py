@@ -8,7 +8,7 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.engine import Done
 from evogit.cli.place import Place
 from evogit.cli.spending import amount, spent_words
-from evogit.cli.status import next_steps, work
+from evogit.cli.status import next_steps, taking, work
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line
@@ -49,6 +49,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
 def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     """The summary, what to know before the best is trusted, where everything is, and what to look at next."""
     where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
-    steps = next_steps(place, "report", "graph -n 20", "diff seed best", "export best DIR")
+    improved = place.history.best not in (None, place.history.seed)
+    steps = ("graph -n 20", "diff seed best", taking(place)) if improved else ("log -n 20",)
     known = [Text(escape(remark), "yellow") for remark in remarks(place.history)]
-    return [*summary(place, terminal, done), Text(""), *known, where, *steps]
+    return [*summary(place, terminal, done), Text(""), *known, where, *next_steps(place, "report", *steps)]

@@ -13,7 +13,9 @@ from .conftest import Cli
 
 @pytest.mark.slow
 def test_land_shows_what_it_is_worth_and_prints_the_command_that_merges_it(cli: Cli, own: Own) -> None:
+    assert "evogit -C own log" in cli("-C", "own", "status").out
     best = own.add(2, own.seed, files={**main(2), "src/net.py": "import socket\n"}, title="raise it")
+    assert "evogit -C own land best --squash" in cli("-C", "own", "status").out
     own.save("notes", {"notes.txt": "1\n"})
     branches = own.git("branch", "-a")
     dry = cli("-C", "own", "land", "best", "--squash", "--sandbox", "none", "--dry-run", "--json")
