@@ -53,7 +53,7 @@ def on_pipes(environment, asking):
     """A shell on pipes, which prompts where somebody is `asking`."""
     (theirs_in, into), (out, theirs_out) = os.pipe(), os.pipe()
     shell = subprocess.Popen(
-        ["sh", "-i"] if asking else ["sh"],
+        ["sh", "+m", "-i"] if asking else ["sh"],  # without a terminal no jobs, and no complaint of that
         stdin=theirs_in,
         stdout=theirs_out,
         stderr=theirs_out,

@@ -182,6 +182,7 @@ def test_shell_on_a_terminal_without_one_inside_still_prompts(toy: Path) -> None
     code, shown = on_a_terminal(toy, "bubblewrap", b"printf 'a\\033[2Jb\\n'\n", b"\x04")
     assert code == 0
     assert b"a\\x1b[2Jb" in shown
+    assert b"job control" not in shown
     assert b"\x1b[2J" not in shown
     assert on_a_terminal(toy, "bubblewrap", b"true\n")[0] == 128 + signal.SIGTERM
 
