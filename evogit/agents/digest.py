@@ -18,10 +18,15 @@ CASE_FEEDBACK = 400
 """Tokens of what the evaluator said of one case, or of why a candidate failed."""
 
 
+MOST_BACKTICKS = 20
+"""Backticks in a row that are shown; as fences are longer, more of them would multiply the length of a brief."""
+
+
 def fence(text: str, kind: str = "") -> str:
     """Text between lines of backticks, more of them than the text itself has anywhere; empty for none."""
     if not text.strip():
         return ""
+    text = re.sub(f"`{{{MOST_BACKTICKS},}}", "`" * MOST_BACKTICKS, text)
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     marks = "`" * (longest + 1)
     return f"{marks}{kind}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{marks}"

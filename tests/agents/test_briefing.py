@@ -258,6 +258,13 @@ def test_in_a_deterministic_run_nothing_is_told_that_depends_on_who_is_faster(la
     assert "late" not in told
 
 
+def test_many_backticks_do_not_multiply_what_is_sent(lab: Lab) -> None:
+    seed = lab.seed(1.0, feedback(a="`" * 5_000))
+    parent = lab.add({"main.py": b"#" + b"`" * 100_000}, seed, evaluation=2.0)
+    told = written(lab, parent)
+    assert sum(told.tokens.values()) < 30_000
+
+
 def test_a_brief_of_a_long_line_of_dots_takes_no_time(lab: Lab) -> None:
     seed = lab.seed(1.0, feedback(x="." * 200_000 + "\n" + "-" * 200_000 + "`" * 200_000))
     began = time.process_time()
