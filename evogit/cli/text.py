@@ -42,7 +42,7 @@ def change(value: float | None, places: int) -> str:
 
 def percent(share: float | None) -> str:
     """A share of one as percent; a dash when there is none."""
-    return "-" if share is None else f"{share * 100:.1f} %"
+    return "-" if share is None else f"{round(share * 100, 1) + 0.0:.1f} %"  # -0.0 + 0.0 is 0.0
 
 
 def age(seconds: float) -> str:

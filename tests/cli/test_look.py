@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evogit.cli.group import SECTIONS
+from evogit.cli.text import percent
 
 from .conftest import EVOGIT, Cli, Small, Story
 
@@ -311,3 +312,7 @@ def test_json_numbers_are_strict(cli: Cli, small: Small) -> None:
         raise AssertionError(name)
 
     json.loads(cli("-C", "repo", "status", "--json").out, parse_constant=refuse)
+
+
+def test_no_share_is_minus_nothing() -> None:
+    assert [percent(share) for share in (-1e-9, -0.0, -0.0012, 0.5)] == ["0.0 %", "0.0 %", "-0.1 %", "50.0 %"]
