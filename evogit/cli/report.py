@@ -126,7 +126,7 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     if record["changes"]:
         yield _changes(record["changes"])
     yield from _contributions(view, record["contributions"])
-    yield from _failures(record["failures"])
+    yield from _failures(record)
     yield from _next(place, record["evidence"])
 
 
@@ -242,12 +242,16 @@ def _gain(view: View, gain: float | None) -> str:
     return "-" if gain is None else change(gain, view.places)
 
 
-def _failures(failures: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
+def _failures(record: dict[str, Any]) -> Iterator[Section]:
     titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
+    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": record["failed_proposals"]}
     for what, title in titles.items():
-        rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in failures[what])]
-        if failures[what]:
-            yield Section(title=title, rows=rows, align="rl")
+        found = record["failures"][what]
+        rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in found)]
+        rest = totals[what] - sum(each["count"] for each in found)
+        after = [Text(f"and {rest:,} for other reasons", "dim")] if rest > 0 else []
+        if found:
+            yield Section(title=title, rows=rows, align="rl", after=after)
 
 
 def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:

@@ -67,9 +67,12 @@ def test_a_run_without_an_improvement_says_so(cli: Cli, tmp_path: Path) -> None:
     seed = story.add(1.0, title="Seed")
     story.add(None, seed, reason="took 11 s")
     story.add(None, seed, reason="took 12 s")
+    for reason in ("a", "b", "c", "d", "e"):
+        story.add(None, seed, reason=reason, files={"main.py": reason.encode()})
     page = cli("report", cwd=story.folder).out
     assert "no candidate is better than the seed" in page
     assert re.search(r"2 +timeout: took 12 s", page)
+    assert "and 1 for other reasons" in page
     assert "how it came to be" not in page
 
 
