@@ -26,7 +26,15 @@ from evogit.llm import (
     Usage,
     estimate_tokens,
 )
-from evogit.llm.replies import LONGEST_BODY, LONGEST_ERROR, LostAttemptError, read_error, read_reply, retry_after
+from evogit.llm.replies import (
+    LONGEST_BODY,
+    LONGEST_ERROR,
+    LostAttemptError,
+    quote,
+    read_error,
+    read_reply,
+    retry_after,
+)
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
@@ -41,21 +49,21 @@ CROWD = 16
 class ErrorAnswer(openai.OpenAIError):
     """An answer with a status that is an error, and the beginning of what it says; openai's own hold all of it."""
 
-    def __init__(self, status: int, said: bytes, wait: str | None) -> None:
+    def __init__(self, status: int, said: bytes, headers: Mapping[str, str]) -> None:
         super().__init__(f"status {status}")
-        self.status, self.said, self.wait = status, said.decode(errors="replace"), wait
+        self.status, self.said, self.headers = status, said.decode(errors="replace"), headers
 
 
 async def _refuse(response: httpx2.Response) -> None:
     """Raise an error that the endpoint answers, before openai's client would read it to its end, if it has one."""
-    if response.is_success or response.has_redirect_location:
+    if response.is_success:
         return
     said = bytearray()
     async for part in response.aiter_bytes():
         said += part
         if len(said) > LONGEST_ERROR:
             break
-    raise ErrorAnswer(response.status_code, bytes(said[:LONGEST_ERROR]), response.headers.get("retry-after"))
+    raise ErrorAnswer(response.status_code, bytes(said[:LONGEST_ERROR]), response.headers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +116,7 @@ class Client:
             base_url=self.base_url,
             api_key=self.api_key,
             max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_refuse]}),
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_refuse]}, follow_redirects=False),
         )
 
     async def close(self) -> None:
@@ -232,8 +240,10 @@ class Endpoint:
             return CredentialError(f"{self._where} says that the account has no credit ({status}: {said})")
         if status == 404:
             return UnknownModelError(f"{self._where} has no model {self.id!r}, or its address is wrong (404: {said})")
-        again = status in (408, 409, 429) or status >= 500
-        wait = retry_after(error.wait)
+        if elsewhere := error.headers.get("location", "") if status < 400 else "":
+            said = f"it sends us to {quote(self._redacted(elsewhere))}, which nobody agreed to; see base_url"
+        again = status in (408, 409, 429) or status >= 500 or bool(elsewhere)
+        wait = retry_after(error.headers.get("retry-after"))
         return LostAttemptError(f"the endpoint answered {status}: {said}", Usage(), again=again, wait=wait)
 
     @property

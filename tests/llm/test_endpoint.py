@@ -203,6 +203,16 @@ async def test_the_key_is_in_no_message(at: Opening, ledger: Ledger) -> None:
         await models.close()
 
 
+@pytest.mark.parametrize("status", [302, 307])
+async def test_an_endpoint_that_sends_us_elsewhere_is_not_followed(at: Opening, ledger: Ledger, status: int) -> None:
+    with serve() as other:
+        elsewhere = Behaviour(status=status, headers={"location": f"{other.url}/chat/completions"})
+        with serve([elsewhere, reply("Fine.")]) as server:
+            assert await ask(at(server.url), ledger) == "Fine."
+        assert other.requests == []
+    assert ledger.failures[0].startswith(f"the endpoint answered {status}: it sends us to {other.url}")
+
+
 async def test_the_key_is_known_however_it_is_spelt(at: Opening, ledger: Ledger) -> None:
     spelt = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
     bodies = [reply("KEY").body, refusal(400, "x" * 190 + "KEY").body]
