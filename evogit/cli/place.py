@@ -115,6 +115,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
 
     Raises:
         UsageError: the run's task is neither there nor in the gallery.
+        NotFoundError: nor is the evogit.toml of a person's repository.
     """
     repository = find_repository(repo)
     if (repository.path / REPOSITORY_FILE).is_file():
@@ -125,6 +126,12 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     try:
         return find_task(task), history.run
     except NotFoundError as error:
+        if not repository.created:
+            here = repository.path / REPOSITORY_FILE
+            raise NotFoundError(
+                f"expected {here}, which says how the run {history.run} is judged; put it back, or make another one "
+                "with `evogit init`"
+            ) from error
         raise UsageError(f"expected the folder of the task {task}: `run FOLDER` or --task FOLDER") from error
 
 

@@ -10,6 +10,7 @@ from evogit.config import Task
 from evogit.core import Decision
 from tests.conftest import write_task
 
+from ..own import Own
 from .conftest import Cli, Small, Story
 
 
@@ -63,3 +64,11 @@ def test_a_task_that_is_not_found_is_asked_for(cli: Cli, small: Small) -> None:
     assert done.code == 2
     assert "expected the folder of the task toy" in done.err
     assert "evogit brief --task FOLDER" in done.err
+
+
+def test_a_repository_without_its_evogit_toml_is_told_to_put_it_back(cli: Cli, own: Own) -> None:
+    (own.folder / "evogit.toml").unlink()
+    for command in (("land", "seed"), ("brief",), ("run", "--evaluations", "1")):
+        done = cli(*command, cwd=own.folder)
+        assert done.code == 3, done.err
+        assert "own/evogit.toml, which says how the run own is judged; put it back" in done.err
