@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -110,7 +110,7 @@ class Task:
         instructions = path.rpartition("/")[2].casefold() == "agents.md" and path not in self.editable
         return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path) and not instructions
 
-    def check_seed(self, paths: Iterable[str]) -> None:
+    def check_seed(self, paths: Collection[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.
 
         Raises:
@@ -118,8 +118,11 @@ class Task:
         """
         if not any(map(self.is_editable, paths)):
             names = ", ".join(self.editable)
+            hidden = (
+                " but such as are withheld or excluded" if any(matches(path, self.editable) for path in paths) else ""
+            )
             raise ConfigError(
-                f"{self.folder / REPOSITORY_FILE}: editable: no file of the commit at HEAD matches {names}"
+                f"{self.folder / REPOSITORY_FILE}: editable: no file of the commit at HEAD matches {names}{hidden}"
             )
 
     def seed_files(self) -> dict[str, tuple[bytes, int]]:

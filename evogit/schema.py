@@ -181,7 +181,8 @@ Size = Annotated[int, BeforeValidator(size)]
 Glob = Annotated[str, BeforeValidator(_glob)]
 Package = Annotated[str, AfterValidator(_package)]
 Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
-Word = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
+WORD = r"^[a-z0-9][a-z0-9_-]*$"
+Word = Annotated[str, StringConstraints(pattern=WORD, max_length=60)]
 
 
 # --- what is wrong with a file ------------------------------------------------------------------------------------
@@ -196,5 +197,7 @@ def problem(loc: tuple[int | str, ...], error: Mapping[str, Any], known: Iterabl
         return f"{where}: missing; it has no default"
     if error["type"] == "list_type":
         return f"{where}: expected a list, such as [{json.dumps(str(error['input']))}], got {error['input']!r}"
+    if error.get("ctx", {}).get("pattern") == WORD:
+        return f"{where}: expected small letters, digits, `-` and `_`, got {error['input']!r}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{where}: {message}" if error["type"] == "value_error" else f"{where}: {message}, got {error['input']!r}"

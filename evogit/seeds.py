@@ -27,7 +27,7 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
     entries = trees.entries(tree)
     used = [entry for entry in entries if task.is_visible(entry.path) or task.is_judged(entry.path)]
     plain = [entry for entry in used if entry.mode in (FILE, EXECUTABLE)]
-    task.check_seed(entry.path for entry in plain)
+    task.check_seed([entry.path for entry in entries if entry.mode in (FILE, EXECUTABLE)])
     sizes = {entry: trees.size(entry.blob) for entry in used if entry.mode != GITLINK}
     small = [entry for entry in plain if sizes[entry] <= LONGEST_POINTER]
     if pointers := [entry for entry in small if trees.blob(entry.blob).startswith(LFS_POINTER)]:

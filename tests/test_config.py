@@ -128,7 +128,7 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
             'the name of a Debian package, such as "apt:gcc"',
         ),
         ("[evaluator]", '[sandbox]\npackages = ["apt:-q"]\n[evaluator]', "sandbox.packages.0: expected the name of"),
-        ('"tiny"', '"Tiny task"', "name: String should match pattern"),
+        ('"tiny"', '"Tiny task"', "name: expected small letters, digits, `-` and `_`, got 'Tiny task'"),
     ],
 )
 def test_a_mistake_is_explained(tmp_path: Path, old: str, new: str, sentence: str) -> None:

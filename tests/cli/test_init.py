@@ -118,6 +118,8 @@ def test_what_cannot_be_improved_is_refused_before_anything_is_written(cli: Cli,
     assert (done.code, "data/a.bin: pointers of Git LFS" in done.err) == (2, True)
     done = cli("init", *BY_HAND[2:], "--editable", "src/**", cwd=folder)
     assert (done.code, "no file of the commit at HEAD matches src/**" in done.err) == (2, True)
+    done = cli("init", *BY_HAND, "--withheld", "*.sh", "--excluded", "data/**", cwd=folder)
+    assert (done.code, "matches sort.sh but such as are withheld" in done.err) == (2, True)
     assert not (folder / "evogit.toml").exists()
     done = cli("init", *BY_HAND, "--excluded", "data/**", "--disk", "1g", "--dry-run", cwd=folder)
     assert (done.code, 'excluded = ["data/**"]' in done.out, 'disk = "1g"' in done.out) == (0, True, True)
