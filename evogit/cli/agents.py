@@ -55,7 +55,7 @@ def with_agents(command: Command) -> Command:
     @click.option(
         "--agents", type=int, metavar="N", help=f"How many mutators, or editors with --model; default: {AGENTS}."
     )
-    @click.option("--model", default="", metavar="NAME", help="What editors ask; alone, all agents are editors.")
+    @click.option("--model", metavar="NAME", help="What editors ask; alone, all agents are editors.")
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
@@ -65,16 +65,18 @@ def with_agents(command: Command) -> Command:
     def wrapped(
         agent: tuple[str, ...],
         agents: int | None,
-        model: str,
+        model: str | None,
         yes: bool,
         record: Path | None,
         replay: Path | None,
         **rest: Any,
     ) -> Any:
+        if model is not None and not model.strip():
+            raise UsageError(f"expected the name of a model after --model, got {model!r}")
         specs = tuple(AgentSpec.parse(text) for text in agent)
         if specs and agents is not None:
             raise UsageError("expected --agent KIND[@MODEL][:N] with its own N, or --agents N, got both")
-        asked = Asked(agent=specs, agents=agents, model=model, record=record, replay=replay, yes=yes)
+        asked = Asked(agent=specs, agents=agents, model=model or "", record=record, replay=replay, yes=yes)
         return command(asked=asked, **rest)
 
     return wrapped

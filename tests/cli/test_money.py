@@ -174,6 +174,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
 ) -> None:
     for arguments, words in (
         (("--agent", "editor@m", "--agents", "2"), "--agents N, got both"),
+        (("--model", "", "--evaluations", "1"), "the name of a model after --model, got ''"),
         (("--model", "mystery", "--dollars", "1"), "price of mystery"),
         (("--model", "own", "--dollars", "1"), "expected a limit"),
     ):
