@@ -54,6 +54,10 @@ class Adding:
                 f"git switch -c evogit/{self.history.run}/human/NAME {seed[:10]}"
             )
         self._check_files(commit, after, set(changed))
+        try:
+            self.repository.trees.refuse_twins(before, after)
+        except UnfitChangeError as error:
+            raise RefusedError(f"{commit[:7]}: {error}") from error
 
     def _check_files(self, commit: str, tree: str, changed: set[str]) -> None:
         for entry in self.repository.trees.entries(tree):

@@ -82,6 +82,7 @@ class Breeder:
             return "ours" if move.strategy == "fitter" else rng.choice(("ours", "theirs"))
 
         merged = await self._repository.merger.merge(first, second, choose)
+        self._repository.trees.refuse_twins(self._repository.tree_of(first), merged.tree)
         title = f"merge {first[:7]} × {second[:7]}{_conflicts(merged, move.strategy)}"
         return Bred(tree=merged.tree, parents=move.parents, operator="merge", strategy=move.strategy, title=title)
 

@@ -108,3 +108,10 @@ async def test_a_repository_that_lacks_objects_is_no_fault_of_the_agent(nursery:
     breeder = Breeder(fresh, nursery.task, nursery.history)
     with pytest.raises(RepositoryError, match="lacks it"):
         await breeder.breed(Scripted(proposal()), Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
+
+
+async def test_a_merge_that_brings_two_names_for_one_is_not_usable(nursery: Nursery) -> None:
+    new, twin = (nursery._add({f"{name}.py": b"x = 1\n"}, "m") for name in ("new", "New"))
+    move = Move(operator="merge", parents=(new, twin), strategy="fitter")
+    with pytest.raises(NoUsableChangeError, match=r"'New.py' differs from a neighbour only in case"):
+        await nursery.breeder.breed(Scripted(proposal()), move, random.Random(1))

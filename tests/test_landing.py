@@ -162,6 +162,13 @@ def test_nothing_but_editable_paths_travels(own: Own) -> None:
         plan(own, bad)
 
 
+def test_two_names_that_differ_only_in_case_are_not_landed(own: Own) -> None:
+    best = own.add(2, own.seed, files={**main(2), "src/Lib/new.py": "x = 1\n"})
+    own.save("mine", {"src/lib/other.py": "x = 2\n"})
+    with pytest.raises(RefusedError, match="'src/Lib' differs from a neighbour only in case"):
+        plan(own, best)
+
+
 @pytest.mark.slow
 def test_a_target_that_moves_while_it_is_judged_is_refused(own: Own) -> None:
     found = plan(own, own.add(2, own.seed, files=main(2)))

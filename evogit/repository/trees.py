@@ -167,6 +167,23 @@ class Trees:
             member.size, member.mode = len(content), entry.mode & 0o777
             archive.addfile(member, io.BytesIO(content))
 
+    def refuse_twins(self, before: str, after: str) -> None:
+        """Refuse what is new in `after` if it differs from something else there only in case, as merges bring about.
+
+        Raises:
+            UnfitChangeError: naming it; macOS and Windows could hold only one of the two.
+        """
+        whole = self._tree(after)
+        deltas = self._tree(before).diff_to_tree(whole).deltas
+        fresh = [_side(delta.new_file).path for delta in deltas if delta.status == pygit2.enums.DeltaStatus.ADDED]
+        folders: dict[str, set[str]] = {}
+        for above, _, name in {part.rpartition("/") for path in fresh for part in _parts_of(path)}:
+            folders.setdefault(above, set()).add(name)
+        for above, names in sorted(folders.items()):
+            folder = whole[above] if above else whole
+            assert isinstance(folder, pygit2.Tree)  # something is below it
+            _refuse_case_twins({item.name for item in folder}, sorted(names), f"{above}/" * bool(above))
+
     # --- writing ------------------------------------------------------------------------------------------------
 
     def write(
@@ -276,11 +293,23 @@ def _is_deletion(change: object) -> bool:
     return isinstance(change, _Leaf) and change.content is None
 
 
-def _refuse_case_twins(names: set[str | None], nested: Mapping[str, object], prefix: str) -> None:
+def _folded(path: str) -> str:
+    """What a file system that ignores case takes the path for."""
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def _parts_of(path: str) -> Iterator[str]:
+    """The path and all folders above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def _refuse_case_twins(names: set[str | None], changed: Iterable[str], prefix: str) -> None:
     folded: dict[str, int] = {}
     for name in names:
-        key = unicodedata.normalize("NFC", name or "").casefold()
+        key = _folded(name or "")
         folded[key] = folded.get(key, 0) + 1
-    for name in nested:
-        if name in names and folded[unicodedata.normalize("NFC", name).casefold()] > 1:
+    for name in changed:
+        if name in names and folded[_folded(name)] > 1:
             raise UnfitChangeError(f"{prefix + name!r} differs from a neighbour only in case; rename it")

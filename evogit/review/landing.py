@@ -9,7 +9,7 @@ from evogit.config import Task
 from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
 from evogit.evaluator import Evaluator
 from evogit.history import History
-from evogit.repository import Journal, Repository, clean, clean_title
+from evogit.repository import Journal, Repository, UnfitChangeError, clean, clean_title
 from evogit.repository.branches import HEADS
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
@@ -75,7 +75,7 @@ async def prepare(
         raise RefusedError(
             f"{short_name(target)} holds all that {candidate.commit[:7]} changes already; nothing to land"
         )
-    _check_paths(history, paths)
+    _check_paths(repository, history, paths, tip_tree, tree)
     return Landing(
         candidate=candidate,
         target=target,
@@ -293,7 +293,7 @@ def _throw_away(repository: Repository, commit: str, base: str) -> str:
     return repository.commit(tree, (base,), author="land", time=0, title="to be merged", trailers={})
 
 
-def _check_paths(history: History, paths: Sequence[str]) -> None:
+def _check_paths(repository: Repository, history: History, paths: Sequence[str], before: str, after: str) -> None:
     started = history.started
     assert started is not None  # there is a candidate
     wrong = [path for path in paths if not matches(path, started.editable) or matches(path, started.withheld)]
@@ -302,6 +302,10 @@ def _check_paths(history: History, paths: Sequence[str]) -> None:
             f"expected changes to {', '.join(started.editable)} only, but landing would change {', '.join(wrong[:5])}"
             f"{' and more' * (len(wrong) > 5)}; see `evogit diff seed`"
         )
+    try:
+        repository.trees.refuse_twins(before, after)
+    except UnfitChangeError as error:
+        raise RefusedError(f"landing would bring two names for one: {error}") from error
 
 
 def short_name(ref: str) -> str:
