@@ -150,37 +150,48 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
     assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked any more"}
 
 
-class Repairing(Asker):
-    """Asks twice in every move, but in the first one, which is done once all have asked and before they ask again."""
-
-    begun = 0
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        Repairing.begun += 1
-        proposal = await super().propose(brief, rng)
-        if brief.move == 1:
-            while Repairing.begun < 3:
-                await asyncio.sleep(0.01)
-            return proposal
-        await asyncio.sleep(0.3)
-        return await super().propose(brief, rng)
-
-
 class Rising(Halves):
-    """Finds everybody better than the seed."""
+    """Finds everybody better than the seed; `found` is set once somebody is."""
+
+    def __init__(self) -> None:
+        self.found = asyncio.Event()
 
     async def evaluate(self, tree: str, files: Any, *, split: str, repeat: int = 0) -> Any:
-        score = float(bool(files.changed != pack({})))
-        return Evaluation(status="ok", metrics={"score": score}, split=split, key=tree), Evidence()
+        better = files.changed != pack({})
+        if better:
+            self.found.set()
+        return Evaluation(status="ok", metrics={"score": float(better)}, split=split, key=tree), Evidence()
+
+
+class Repairing(Asker):
+    """Asks twice in every move; in the first move at once, later a while after somebody was found better."""
+
+    def __init__(self, begun: list[int], found: asyncio.Event) -> None:
+        super().__init__(Priced())
+        self._begun, self._found = begun, found
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        await super().propose(brief, rng)
+        self._begun.append(brief.move)
+        if brief.move == 1:
+            while len(self._begun) < 3:
+                await asyncio.sleep(0.01)
+        else:
+            await self._found.wait()
+            await asyncio.sleep(0.5)
+        return await super().propose(brief, rng)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("deterministic", "failed"), [(False, 2), (True, 0)])
 def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, deterministic: bool, failed: int
+    tmp_path: Path, tiny: Callable[..., Task], deterministic: bool, failed: int
 ) -> None:
-    monkeypatch.setattr(Repairing, "begun", 0)
-    crew, settings = [Repairing(Priced()) for _ in range(3)], Settings(target=1.0, deterministic=deterministic)
-    run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, executor=Rising())
+    judge, begun = Rising(), list[int]()
+    crew, settings = (
+        [Repairing(begun, judge.found) for _ in range(3)],
+        Settings(target=1.0, deterministic=deterministic),
+    )
+    run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, executor=judge)
     assert asyncio.run(run.evolve()).reason == "target"
     assert run.history.counts.failed_proposals == failed
