@@ -273,7 +273,7 @@ def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path
     for answer, code, calls in (("", 130, 0), ("n\n", 4, 0), ("y\n", 0, 1)):
         screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.1", cwd=tmp_path, **place)
         screen.until("pay for it?")
-        screen.press(answer) if answer else screen.process.send_signal(signal.SIGINT)
+        screen.press(answer) if answer else screen.interrupt()
         assert screen.end() == code, screen.text
         assert len(endpoint.requests) == calls
         assert "out \r\n        for a million tokens" in screen.text.replace("\x1b[0m", ""), "broken between words"

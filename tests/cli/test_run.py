@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -210,6 +211,13 @@ class Screen:
 
     def press(self, keys: str) -> None:
         os.write(self._ours, keys.encode())
+
+    def interrupt(self) -> None:
+        """Ctrl-C, and again: one that comes between a question and the wait for its answer is heard with the next."""
+        while self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=2)
 
     def end(self) -> int:
         """Read the rest; the exit code."""
