@@ -172,10 +172,12 @@ def serve(behaviours: Sequence[Behaving] = ()) -> Iterator[Server]:
         ready.set()
         await done.wait()
         running.close()
+        await asyncio.sleep(0)  # what was accepted at the last moment begins
         connections = asyncio.all_tasks() - {asyncio.current_task()}
         for connection in connections:
             connection.cancel()
         await asyncio.gather(*connections, return_exceptions=True)
+        await asyncio.sleep(0)  # their sockets close
 
     thread = threading.Thread(target=loop.run_until_complete, args=(live(),), daemon=True)
     thread.start()
