@@ -112,6 +112,16 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text, self.path)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Of the whole tree; several rules look at each."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def imported(self) -> list[tuple[int, str]]:
+        """Line and full name of everything imported anywhere in the file."""
+        return list(imports(self))
+
     @property
     def module(self) -> str:
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -142,7 +152,7 @@ def imports(source: Source) -> Iterator[tuple[int, str]]:
     `from a import b` gives `a.b`, since `b` may be a module.
     """
     package = source.module if source.path.endswith("__init__.py") else source.module.rpartition(".")[0]
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -169,7 +179,7 @@ def imports_go_one_way(sources: Sequence[Source]) -> Iterator[str]:
         if importer not in layer:
             yield f"{source.path}:1: {importer} has no layer; give it one in LAYERS"
             continue
-        for line, name in imports(source):
+        for line, name in source.imported:
             imported = part(name)
             if not is_within(name, "evogit") or imported in (importer, "__version__"):
                 continue
@@ -188,7 +198,7 @@ def imports_have_no_cycle(sources: Sequence[Source]) -> Iterator[str]:
             name = name.rpartition(".")[0]
         return name
 
-    edges = {name: {module_of(imported) for _, imported in imports(source)} for name, source in modules.items()}
+    edges = {name: {module_of(imported) for _, imported in source.imported} for name, source in modules.items()}
     for start in edges:
         paths = deque([[start]])
         reached: set[str] = set()
@@ -204,7 +214,7 @@ def imports_have_no_cycle(sources: Sequence[Source]) -> Iterator[str]:
 def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
     """One place imports each of pygit2, docker, openai, libcst and networkx."""
     for source in sources:
-        for line, name in imports(source):
+        for line, name in source.imported:
             owner = OWNERS.get(name.split(".")[0])
             if source.in_package and owner and part(source.module) != owner:
                 yield f"{source.path}:{line}: only evogit/{owner} imports {name.split('.')[0]}"
@@ -213,7 +223,7 @@ def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
 def some_modules_are_never_imported(sources: Sequence[Source]) -> Iterator[str]:
     """Nothing of ours unpickles or mocks."""
     for source in sources:
-        for line, name in imports(source):
+        for line, name in source.imported:
             folders = [folder for banned, folder in NEVER_IMPORTED.items() if is_within(name, banned)]
             if any(not folder or not source.path.startswith(folder) for folder in folders):
                 yield f"{source.path}:{line}: {name} is never imported"
@@ -224,7 +234,7 @@ def sandbox_content_needs_only_python(sources: Sequence[Source]) -> Iterator[str
     inside = [source for source in sources if source.path.startswith("sandbox/")]
     available = sys.stdlib_module_names | {Path(source.path).stem for source in inside}
     for source in inside:
-        for line, name in imports(source):
+        for line, name in source.imported:
             if name.split(".")[0] not in available:
                 yield f"{source.path}:{line}: imports {name}, but a jail has only the standard library"
 
@@ -232,7 +242,7 @@ def sandbox_content_needs_only_python(sources: Sequence[Source]) -> Iterator[str
 def references_are_never_forced(sources: Sequence[Source]) -> Iterator[str]:
     """Creating a reference with `force` loses concurrent updates without a word."""
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             creates = node.func.attr.startswith(("create_reference", "create_branch"))
@@ -257,7 +267,7 @@ def is_broad(node: ast.AST) -> bool:
 def excepts_are_narrow(sources: Sequence[Source]) -> Iterator[str]:
     """An `except` names what it expects; the places where that is wrong are listed."""
     for source in sources:
-        lines = [node.lineno for node in ast.walk(source.tree) if is_broad(node)]  # type: ignore[attr-defined]
+        lines = [node.lineno for node in source.nodes if is_broad(node)]  # type: ignore[attr-defined]
         for line in sorted(lines)[source.path in BROAD_EXCEPTS :]:
             if source.in_package:
                 yield f"{source.path}:{line}: broad except; name the exceptions"
@@ -270,7 +280,7 @@ INSIDE = ("sandbox/", "tests/hostile/")
 def nothing_is_global(sources: Sequence[Source]) -> Iterator[str]:
     """State and random generators are passed in, and nothing waits for the garbage collector."""
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             match node:
                 case ast.Global():
                     yield f"{source.path}:{node.lineno}: global statement; pass the state in"
@@ -285,7 +295,7 @@ def nothing_is_global(sources: Sequence[Source]) -> Iterator[str]:
 def functions_are_short(sources: Sequence[Source]) -> Iterator[str]:
     """No function has more than LONGEST_FUNCTION lines besides its docstring."""
     for source in sources:
-        for node in ast.walk(source.tree) if source.in_package else ():
+        for node in source.nodes if source.in_package else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = len(range(node.lineno, node.end_lineno or 0)) + 1
                 if ast.get_docstring(node):

@@ -220,7 +220,7 @@ def test_a_run_ends_with_a_short_form_of_it(script: Cli, cli: Cli, tmp_path: Pat
     cli("new", "sine")
     done = script("run", "sine", "--evaluations", "4")
     assert "reached: evaluations" in done.out
-    assert "try  evogit -C evogit-sine report" in done.out
+    assert "evogit -C evogit-sine report" in done.out
     page = cli("-C", "evogit-sine", "report", cwd=tmp_path).out
     assert "4 of 4 evaluations" in page
     verify = [line.split() for line in page.splitlines() if " eval DIR --task FOLDER" in line]

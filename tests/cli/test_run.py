@@ -247,6 +247,7 @@ def test_a_decision_asks_on_a_terminal(cli: Cli, small: Small, tmp_path: Path) -
         assert len(cli("-C", "repo", "decisions", "--json").lines) == decided
 
 
+@pytest.mark.slow
 def test_long_output_is_paged_on_a_terminal_and_short_output_is_not(tmp_path: Path) -> None:
     story = Story(tmp_path / "repo")
     seed = story.add(1.0)

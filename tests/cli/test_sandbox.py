@@ -14,6 +14,7 @@ NOWHERE = "unix:///nonexistent/docker.sock"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name == "DOCKER_HOST"}
 
 
+@pytest.mark.slow
 def test_check_tries_bubblewrap_where_docker_is_not_running(cli: Cli) -> None:
     done = cli("sandbox", "check", DOCKER_HOST=NOWHERE)
     assert done.code == 0

@@ -35,6 +35,7 @@ def test_new_overwrites_nothing_and_wants_a_name(cli: Cli, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_check_says_what_is_wrong_with_seed_and_baseline(cli: Cli, tmp_path: Path) -> None:
     cli("new", "wrong")
     seed = tmp_path / "wrong" / "seed" / "solution.py"

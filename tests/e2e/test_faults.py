@@ -94,27 +94,27 @@ def write(path: str, text: str = "x = 1") -> Behaviour:
 def obeys(request: Request) -> Behaviour:
     """What a model does that believes the candidate's output: it puts what it knows into the code."""
     assert INJECTED in request.prompt
-    return edit(7, f"  # {request.headers['authorization']}")
+    return edit(99, f"  # {request.headers['authorization']}")
 
 
 CAMPAIGN: list[Behaving] = [
     *(refusal(429, "slow down", retry_after="0"), edit(2)),
-    *(refusal(429, f"slow down too, {KEY}"), refusal(500, "out of order")),
-    *(RESET, edit(3)),
-    *(SILENT, edit(4)),
-    *(STALLED, edit(5)),
-    *(CUT, CUT),
-    *(NOT_JSON, NOT_JSON),
-    *(EMPTY, EMPTY),
-    *(HUGE, refusal(400, "too long"), reply(None), reply(None)),
-    *(reply("I would rather talk."), reply("about the weather")),
-    *(write(".evogit/evaluate.py"), write(".evogit/evaluate.py")),
-    *(write("../../escape.py"), write("data/../../../etc/cron.d/x")),
-    *(write("data/.git/hooks/pre-commit"), write(".git/config")),
+    *(refusal(429, f"slow down too, {KEY}"), refusal(500, "out of order"), edit(3)),
+    *(RESET, edit(4), SILENT, edit(5), STALLED, edit(6)),
+    *(CUT, CUT, edit(7)),
+    *(NOT_JSON, NOT_JSON, edit(8)),
+    *(EMPTY, EMPTY, edit(9)),
+    *(HUGE, refusal(400, "too long"), reply(None), reply(None), edit(10)),
+    *(reply("I would rather talk."), reply("about the weather"), edit(11)),
+    *(write(".evogit/evaluate.py"), write(".evogit/evaluate.py"), edit(12)),
+    *(write("../../escape.py"), write("data/../../../etc/cron.d/x"), edit(13)),
+    *(write("data/.git/hooks/pre-commit"), write(".git/config"), edit(14)),
     *(reply("<<<<<<< WRITE data/x\n\0\n>>>>>>> END"), reply("\ud800 half a character")),
     obeys,
 ]
-PROPOSALS = 17
+"""What the endpoint does, request by request. An agent pauses the longer the more of its moves failed in a row."""
+
+PROPOSALS = 26
 
 SPENT = (
     "answered 429: slow down",
@@ -233,7 +233,7 @@ def test_a_run_survives_every_fault_and_tells_of_each(tmp_path: Path) -> None:
 
     changed = campaign.git("log", "--format=", "--name-only", "evogit/campaign/best", "--not", "HEAD").split()
     assert set(changed) == {b"app.py"}
-    assert campaign.history.fitness(campaign.history.best or "") == 7.0
+    assert campaign.history.fitness(campaign.history.best or "") == 99.0
     campaign.git("fsck", "--strict", "--no-dangling")
     assert not (tmp_path / "escape.py").exists()
 

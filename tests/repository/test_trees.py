@@ -205,9 +205,9 @@ def test_listings_of_many_large_trees_do_not_pile_up(repository: Repository) -> 
     tree = repository.trees.write(None, {f"src/{number}.py": b"" for number in range(2000)})
     tracemalloc.start()
     try:
-        for number in range(400):
+        for number in range(200):
             tree = repository.trees.write(tree, {"src/0.py": b"%d" % number})
             assert len(repository.trees.entries(tree)) == 2000
-        assert tracemalloc.get_traced_memory()[1] < 100e6, "400 listings together would be 200 MB"
+        assert tracemalloc.get_traced_memory()[1] < 75e6, "200 listings together would be 100 MB"
     finally:
         tracemalloc.stop()
