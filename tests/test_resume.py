@@ -98,7 +98,7 @@ class Engine:
 
     def events(self) -> list[Event]:
         entries: list[Entry] = []
-        if self.path.exists():
+        if (self.path / ".git" / "evogit" / "created").exists():  # the last thing that makes it a repository of ours
             Repository.open(self.path).journal("r", entries.append)
         return [entry.event for entry in entries]
 

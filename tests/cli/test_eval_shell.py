@@ -146,10 +146,13 @@ def test_shell_without_a_command_takes_them_from_its_input(toy: Path) -> None:
     assert b"nothing that you change is kept" in done.stderr
 
 
+CTRL_C = b"\x03"
+
+
 def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
     """Type `keys` at `evogit shell`, each after the prompt; its exit code and all that the terminal showed.
 
-    After the last one, at the next prompt, it is terminated.
+    Ctrl-C is typed after the line `going` instead. After the last one, at the next prompt, it is terminated.
     """
     pid, master = pty.fork()
     if not pid:
@@ -160,7 +163,7 @@ def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
     with contextlib.suppress(OSError):
         while data := os.read(master, 4096):
             shown += data
-            if shown.endswith(b"sandbox$ "):
+            if shown.endswith(b"\ngoing\r\n" if typed[:1] == [CTRL_C] else b"sandbox$ "):
                 if typed:
                     os.write(master, typed.pop(0))
                 else:
@@ -191,7 +194,8 @@ def test_shell_on_a_terminal_without_one_inside_still_prompts(toy: Path) -> None
 @pytest.mark.docker
 def test_shell_in_a_container_has_a_terminal_of_its_own(toy: Path) -> None:
     code, shown = on_a_terminal(
-        toy, "docker", b"stty size; test -t 0 && echo yes-it-is\n", b"sleep 100\n\x03", b"exit 3\n"
+        *(toy, "docker", b"stty size; test -t 0 && echo yes-it-is\n"),
+        *(b"sh -c 'echo going; sleep 100'\n", CTRL_C, b"exit 3\n"),
     )
     assert code == 3, shown
     assert b"\nyes-it-is" in shown
