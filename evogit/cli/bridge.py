@@ -51,6 +51,7 @@ class Bridge:
             if self._raw and sys.stdin.isatty():
                 stack.enter_context(_raw_terminal())
                 stack.enter_context(self._following_the_size())
+            self._take()  # not before: what is typed at the first prompt is for the shell, as it is typed
             self.stream.setblocking(False)
             keys, more = sys.stdin.fileno(), True
             while True:
@@ -69,7 +70,6 @@ class Bridge:
         while len(self._waiting) < HEAD.size and (data := self.stream.recv(MOST)):
             self._waiting += data
         self._raw = self._waiting[:1] == b"t"
-        self._take()
 
     def _receive(self) -> bool:
         data = self.stream.recv(MOST)
@@ -133,7 +133,7 @@ def harmless(text: str) -> str:
 def _raw_terminal() -> Iterator[None]:
     """Every key goes inside, Ctrl-C too; afterwards the terminal is as it was."""
     before = termios.tcgetattr(sys.stdin.fileno())
-    tty.setraw(sys.stdin.fileno())
+    tty.setraw(sys.stdin.fileno(), termios.TCSADRAIN)  # what was typed ahead is not thrown away
     try:
         yield
     finally:
