@@ -9,15 +9,13 @@ from evogit.core import Decision, Entry, FailedProposal, NotFoundError, Proposed
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Journal, Repository, UnfitChangeError, check_path, clean, clean_title
 from evogit.schema import matches
+from evogit.seeds import LFS_POINTER
 
 HUMAN = "human"
 """The agent that people's candidates are said to be of; it has no branch that EvoGit moves."""
 
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
-
 
 FARTHEST = 10_000
 """Commits that are looked at for candidates among ancestors, nearest first: 0.1 s of a running engine's time."""

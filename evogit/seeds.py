@@ -6,7 +6,8 @@ from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import ConfigError
 from evogit.repository import EXECUTABLE, FILE, GITLINK, Repository, TreeEntry
 
-LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""What a pointer begins with, of any version."""
 LONGEST_POINTER = 1024
 """Bytes of a pointer of Git LFS, at most."""
 NAMED = 3

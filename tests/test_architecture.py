@@ -48,6 +48,7 @@ LAYERS = (
 """A part of evogit/ (a file or a folder) imports only from earlier layers; `evogit/__init__.py` re-exports to users."""
 
 SIDEWAYS = {
+    ("adding", "seeds"),
     ("content", "core"),
     ("attention", "adding"),
     ("attention", "projections"),

@@ -15,8 +15,9 @@ from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, wit
 from evogit.cli.place import Place, find_repository, place_to_run, run_before, task_here
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
-from evogit.config import find_task
+from evogit.config import Task, find_task
 from evogit.core import UsageError
+from evogit.repository import Repository
 from evogit.review import status_record
 from evogit.settings import Settings
 
@@ -77,13 +78,9 @@ def run(
     repository = place_to_run(found, repo, run_name)
     if crew.durable:
         repository.survive_power_loss()
-    if found.seed is None and repository.dirty():
-        terminal.note(
-            "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
-        )
+    _warn(terminal, found, repository)
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
-        terminal.note("exclusive = true: candidates are judged one at a time, on a core that the rest of EvoGit leaves")
     done = evolve(repository, found, run_name, settings, terminal, hooks=hooks, models=crew.models)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:
@@ -93,3 +90,13 @@ def run(
     if done.stopped.reason == "interrupted":
         sys.exit(130)
     hooks.end(place.history)
+
+
+def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:
+    """Say what a person may not expect."""
+    if task.seed is None and repository.dirty():
+        terminal.note(
+            "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
+        )
+    if task.environment.exclusive:
+        terminal.note("exclusive = true: candidates are judged one at a time, on a core that the rest of EvoGit leaves")

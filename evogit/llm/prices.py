@@ -9,18 +9,6 @@ import re
 
 from evogit.llm import Price
 
-AS_OF = "2026-06"
-"""When the table was put together.
-
-Dollars for a million tokens at the standard tier, as transcriptions of OpenAI's own page
-https://developers.openai.com/api/docs/pricing give them: the GPT-5.5 and GPT-5.4 families from
-https://github.com/api-evangelist/openai (plans/openai-plans-pricing.yml of 2026-05-04), the same in
-https://www.morphllm.com/openai-api-pricing (June 2026); GPT-5 and GPT-4.1 from
-https://deploybase.ai/articles/openai-pricing (March 2026), with the rates of cached tokens from the documentation of
-the Rust crate adk-model 0.6 (March 2026). Some were cut since, so that a limit on dollars may be reached early.
-Prompts above 270 000 tokens cost more at some of these models, which `context` in settings must not exceed.
-"""
-
 PRICES = {
     "gpt-5.5": Price(prompt=5.00, cached=0.50, completion=30.00),
     "gpt-5.4": Price(prompt=2.50, cached=0.25, completion=15.00),
@@ -33,6 +21,14 @@ PRICES = {
     "gpt-4.1-mini": Price(prompt=0.40, cached=0.10, completion=1.60),
     "gpt-4.1-nano": Price(prompt=0.10, cached=0.025, completion=0.40),
 }
+"""The table of June 2026: dollars for a million tokens at the standard tier, as transcriptions of OpenAI's own page
+https://developers.openai.com/api/docs/pricing give them: the GPT-5.5 and GPT-5.4 families from
+https://github.com/api-evangelist/openai (plans/openai-plans-pricing.yml of 2026-05-04), the same in
+https://www.morphllm.com/openai-api-pricing (June 2026); GPT-5 and GPT-4.1 from
+https://deploybase.ai/articles/openai-pricing (March 2026), with the rates of cached tokens from the documentation of
+the Rust crate adk-model 0.6 (March 2026). Some were cut since, so that a limit on dollars may be reached early.
+Prompts above 270 000 tokens cost more at some of these models, which `context` in settings must not exceed.
+"""
 
 
 def known_price(model: str) -> Price | None:
