@@ -102,10 +102,10 @@ async def measure(
     changed, removed = repository.trees.changes(landing.tip_tree, landing.tree, task.is_visible)
     splits, trials = [split, *(["holdout"] if "holdout" in task.splits else [])], []
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:
-        for split in dict.fromkeys(splits):
-            before, _ = await evaluator.evaluate(landing.tip_tree, Files(pack({}), (), base), split=split)
-            after, _ = await evaluator.evaluate(landing.tree, Files(changed, removed, base), split=split)
-            trials.append(Trial(split=split, before=before, after=after))
+        for each in dict.fromkeys(splits):
+            before, _ = await evaluator.evaluate(landing.tip_tree, Files(pack({}), (), base), split=each)
+            after, _ = await evaluator.evaluate(landing.tree, Files(changed, removed, base), split=each)
+            trials.append(Trial(split=each, before=before, after=after))
     return trials
 
 
@@ -199,7 +199,7 @@ def title(candidate: Candidate, *, squash: bool) -> str:
 
 def body(history: History, landing: Landing, trials: Sequence[Trial], reason: str) -> str:
     """Why, what was measured, and trailers that lead back to the candidate."""
-    lines = [f"{name}" for name in clean(reason).splitlines()]
+    lines = clean(reason).splitlines()
     lines += [""] if lines else []
     for trial in trials:
         lines += [f"{trial.split}: {line}" for line in _gains(history, trial)]

@@ -52,11 +52,9 @@ def risks(repository: Repository, before: str, after: str) -> list[str]:
         if b"\0" in was + now:
             found.append(f"{path} is binary, so that no diff shows what it does")
             continue
-        fresh = Counter(now.splitlines()) - Counter(was.splitlines())
-        added, removed = (
-            added + fresh.total(),
-            removed + (Counter(was.splitlines()) - Counter(now.splitlines())).total(),
-        )
+        old_lines, new_lines = Counter(was.splitlines()), Counter(now.splitlines())
+        fresh, gone = new_lines - old_lines, old_lines - new_lines
+        added, removed = added + fresh.total(), removed + gone.total()
         found += _of_lines(path, was, list(fresh))
     if added + removed > LARGE:
         found.append(f"the change is large: {added:,} lines added, {removed:,} removed")
