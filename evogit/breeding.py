@@ -89,7 +89,7 @@ class Breeder:
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]
         donor = self._history.phylogeny[move.donor] if move.donor else None
-        return self.brief(parent, donor, number=number, account=account)
+        return self.brief(parent, donor, number=number, account=account, boldness=move.boldness)
 
     def brief(
         self,
@@ -98,6 +98,7 @@ class Breeder:
         *,
         number: int = 0,
         account: Account | None = None,
+        boldness: float = 1.0,
     ) -> Brief:
         """What an agent is told before it changes `parent`."""
         return Brief(
@@ -109,6 +110,7 @@ class Breeder:
             background=lambda: self._backgrounds.of(parent, donor, number - self._lanes if self._lanes else None),
             move=number,
             account=account,
+            boldness=boldness,
         )
 
     def _bred(self, brief: Brief, proposal: Proposal) -> Bred:

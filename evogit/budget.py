@@ -25,10 +25,11 @@ class Budget:
         evaluations: int | None = None,
         proposals: int | None = None,
         target: float | None = None,
+        patience: int | None = None,
     ) -> None:
         self._history, self._engine = history, engine
         self._evaluations, self._proposals, self._target = evaluations, proposals, target
-        self._agents = agents
+        self._patience, self.agents = patience, agents
         self._in_flight = self._thinking = 0
         self._waiting: list[str] = []
         self._barren: list[str] = []
@@ -42,7 +43,9 @@ class Budget:
             return "proposals"
         if self._target is not None and self._reached(self._target):
             return "target"
-        exhausted = len(self._barren) >= EXHAUSTED_AFTER and len(set(self._barren)) == self._agents
+        if self._patience is not None and self._history.stagnant >= self._patience:
+            return "patience"
+        exhausted = len(self._barren) >= EXHAUSTED_AFTER and len(set(self._barren)) == self.agents
         return "exhausted" if exhausted else None
 
     def _reached(self, target: float) -> bool:
@@ -83,4 +86,4 @@ class Budget:
     def release(self, agent: str, *, new_tree: bool) -> None:
         """The result of an agent's move is applied."""
         self._in_flight -= 1
-        self._barren = [] if new_tree else [*self._barren[-EXHAUSTED_AFTER * self._agents :], agent]
+        self._barren = [] if new_tree else [*self._barren[-EXHAUSTED_AFTER * self.agents :], agent]

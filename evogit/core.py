@@ -26,13 +26,24 @@ Status = Literal[
 """How an evaluation ended. All but `ok` are failures of the candidate, except `evaluator-error`, which is the
 evaluator's own fault: it does not count and is tried again."""
 
-Operator = Literal["seed", "mutation", "merge", "human"]
-"""How a candidate came to be: one parent is a `mutation`, two are a `merge`."""
+Operator = Literal["seed", "mutation", "merge", "graft", "human"]
+"""How a candidate came to be: one parent is a `mutation`, two are a `merge`, or a `graft` of what the second
+parent changed against its own first parent onto the first parent."""
 
 StopReason = Literal[
-    "evaluations", "proposals", "minutes", "dollars", "tokens", "target", "exhausted", "asked", "interrupted", "error"
+    "evaluations",
+    "proposals",
+    "minutes",
+    "dollars",
+    "tokens",
+    "target",
+    "patience",
+    "exhausted",
+    "asked",
+    "interrupted",
+    "error",
 ]
-"""Why an engine stopped; `asked`: by a person's `evogit stop`."""
+"""Why an engine stopped; `patience`: too long without a better candidate; `asked`: by a person's `evogit stop`."""
 
 Direction = Literal["maximize", "minimize"]
 
@@ -265,13 +276,18 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate:
-    """A proposal had the tree of an earlier candidate, `first`, and made no commit."""
+    """A proposal had the tree of an earlier candidate, `first`, or nearly so (`likeness`), and made no commit."""
 
     event: Literal["duplicate"] = "duplicate"
     engine: str
     move: int
     agent: str
     first: str
+    parents: tuple[str, ...] = ()
+    operator: Operator = "mutation"
+    strategy: str = ""
+    likeness: Literal["same", "fingerprint"] = "same"
+    """`fingerprint`: it differs from `first` in comments, names of locals or layout alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +300,8 @@ class FailedProposal:
     agent: str
     parents: tuple[str, ...]
     reason: str
+    operator: Operator = "mutation"
+    strategy: str = ""
     evidence: str = ""
 
 

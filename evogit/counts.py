@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from evogit.core import Spent
+from evogit.core import Duplicate, FailedProposal, Proposed, Spent
 
 
 @dataclass(slots=True)
@@ -51,3 +51,20 @@ class Spending:
         self.completion += event.completion
         self.dollars += event.dollars or 0.0
         self.unpriced += event.dollars is None
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Which moves were made; in a deterministic run `horizon` is the last one that selection may know of (None: any)."""
+
+    horizon: int | None = None
+    _first: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)
+
+    def add(self, event: Proposed | Duplicate | FailedProposal) -> None:
+        """Remember one more."""
+        self._first.setdefault((event.operator, event.strategy, event.parents), event.move)
+
+    def made(self, operator: str, strategy: str, parents: tuple[str, ...]) -> bool:
+        """Whether this was tried before with these parents, in this order."""
+        move = self._first.get((operator, strategy, parents))
+        return move is not None and (self.horizon is None or move <= self.horizon)

@@ -25,8 +25,10 @@ from evogit.core import (
     Stopped,
     TaskChanged,
 )
-from evogit.counts import Counts, Spending
+from evogit.counts import Attempts, Counts, Spending
 from evogit.phylogeny import Phylogeny
+from evogit.scores import Scores
+from evogit.standing import in_force, marked
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -53,6 +55,8 @@ class History:
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
         barren: agent -> how many of its proposals made no candidate.
+        judgements: ids in the order in which they were first judged on the run's split, under whatever task.
+        attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
         seq: the highest clock seen.
@@ -83,7 +87,10 @@ class History:
         self.best: str | None = None
         self.seq = 0
         self.moves = 0
-        self._evaluations: dict[str, dict[tuple[str, int], Evaluation]] = {}
+        self.judgements: list[str] = []
+        self._record_at = 0
+        self.attempts = Attempts()
+        self._scores: Scores | None = None
         self._former: dict[str, Evaluation] = {}
 
     # --- questions ----------------------------------------------------------------------------------------------
@@ -98,6 +105,13 @@ class History:
         """The split that candidates of this run are judged on."""
         return self._first_start().split
 
+    @property
+    def scores(self) -> Scores:
+        """The evaluations under the present task."""
+        if self._scores is None:
+            self._scores = Scores(self.metric, self.split)
+        return self._scores
+
     def _first_start(self) -> RunStarted:
         if self.started is None:
             raise NotFoundError(f"the run {self.run!r} has not started; begin it with `evogit run`")
@@ -110,7 +124,7 @@ class History:
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int = 0) -> Evaluation | None:
         """The latest evaluation of a candidate on `split` (default: the run's), None while there is none."""
-        return self._evaluations.get(commit, {}).get((split or self.split, repeat))
+        return self.scores.evaluation(commit, split, repeat)
 
     def former(self, commit: str) -> Evaluation | None:
         """The last evaluation of a candidate under an earlier task or evaluator, which ranks it no more."""
@@ -123,8 +137,7 @@ class History:
 
     def fitness(self, commit: str) -> float | None:
         """The primary metric's value on the run's split, None unless the candidate was judged and is valid."""
-        evaluation = self.evaluation(commit)
-        return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
+        return self.scores.fitness(commit)
 
     def fitter(self, a: str, b: str) -> bool:
         """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""
@@ -132,6 +145,11 @@ class History:
         if mine is None or other is None:
             return mine is not None
         return self.metric.better(mine, other)
+
+    @property
+    def stagnant(self) -> int:
+        """How many candidates were judged since the best one was, or the seed."""
+        return len(self.judgements) - self._record_at
 
     def head(self, agent: str) -> str:
         """The current individual of an agent: what it adopted last, the seed before.
@@ -208,27 +226,26 @@ class History:
             self.human.append(event.candidate)
         else:
             self.counts.proposed += 1
-        self._moved(event.move)
+        self._moved(event)
         if any(parent in self.pruned for parent in event.parents):
             self._apply_decisions()
 
-    def _moved(self, move: int) -> None:
-        self.moves = max(self.moves, move + 1)
+    def _moved(self, event: Proposed | Duplicate | FailedProposal) -> None:
+        self.moves = max(self.moves, event.move + 1)
+        self.attempts.add(event)
 
     @_apply.register
     def _(self, event: Duplicate, entry: Entry) -> None:
         self.counts.duplicates += 1
         self.barren[event.agent] += 1
-        self._moved(event.move)
+        self._moved(event)
 
     @_apply.register
     def _(self, event: FailedProposal, entry: Entry) -> None:
-        self.counts.failed_proposals += bool(
-            event.engine
-        )  # what a person's branch brings in vain is no attempt of agents
+        self.counts.failed_proposals += bool(event.engine)  # what a person's branch brings in vain is no attempt
         self.failures.append(event)
         self.barren[event.agent] += 1
-        self._moved(event.move)
+        self._moved(event)
 
     @_apply.register
     def _(self, event: Spent, entry: Entry) -> None:
@@ -238,11 +255,11 @@ class History:
     @_apply.register
     def _(self, event: TaskChanged, entry: Entry) -> None:
         again = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
-        judged = {commit: self.evaluation(commit) for commit in self._evaluations if self.judged(commit)}
+        judged = {commit: self.evaluation(commit) for commit in self.scores.commits() if self.judged(commit)}
         self._former = self._former | {commit: found for commit, found in judged.items() if found}
         changes = {name: getattr(event, name) for name in CHANGEABLE}
         self.started = replace(self._first_start(), **changes)
-        self._evaluations, self.evidence = {}, {}
+        self._scores, self.evidence = None, {}
         self.best, self.records = None, []
         waiting = {each.commit: _again(each) for each in self.phylogeny if each.commit in again}
         self._unjudged = waiting | self._unjudged
@@ -259,7 +276,7 @@ class History:
         first = not self.judged(commit, evaluation.split, evaluation.repeat)
         if not first and not evaluation.counts:
             return
-        self._evaluations.setdefault(commit, {})[evaluation.split, evaluation.repeat] = evaluation
+        self.scores.record(commit, evaluation)
         if (evaluation.split, evaluation.repeat) != (self.split, 0):
             return
         self.evidence[commit] = event.evidence
@@ -272,6 +289,7 @@ class History:
             self._find_best()
             return
         if first:
+            self.judgements.append(commit)
             self.counts.evaluated += 1
             self.counts.failed += not evaluation.ok
             self.counts.cached += evaluation.cached
@@ -284,6 +302,7 @@ class History:
         if self.best is None or self.fitter(commit, self.best):
             self.best = commit
             self.records.append(commit)
+            self._record_at = len(self.judgements)
 
     @_apply.register
     def _(self, event: Decision, entry: Entry) -> None:
@@ -292,18 +311,7 @@ class History:
 
     def in_force(self) -> list[Entry]:
         """The decisions that no other one takes back, undoing ones left out, oldest first."""
-        undone: set[str] = set()
-        standing: list[Entry] = []
-        for entry in reversed(self.decisions):
-            decision = entry.event
-            assert isinstance(decision, Decision)
-            if entry.id in undone:
-                continue
-            if decision.kind == "undo":
-                undone.add(decision.undoes)
-            else:
-                standing.append(entry)
-        return standing[::-1]
+        return in_force(self.decisions)
 
     @property
     def guidance(self) -> list[str]:
@@ -312,15 +320,7 @@ class History:
         return [event.reason for event in said if isinstance(event, Decision) and event.kind == "guide"]
 
     def _apply_decisions(self) -> None:
-        pruned, promoted = set[str](), set[str]()
-        for entry in self.in_force():
-            decision = entry.event
-            assert isinstance(decision, Decision)
-            named = [commit for commit in decision.candidates if commit in self.phylogeny]
-            if decision.kind == "promote":
-                promoted.update(named)
-            elif decision.kind == "prune":
-                pruned |= self.phylogeny.descendants(*named) if decision.subtree else set(named)
+        pruned, promoted = marked(self.in_force(), self.phylogeny)
         changed = pruned != self.pruned
         self.pruned, self.promoted = pruned, promoted
         if changed:
@@ -330,7 +330,7 @@ class History:
         records = self.records
         self.best, self.records = None, []
         for candidate in self.phylogeny:
-            if candidate.commit in self._evaluations:
+            if candidate.commit in self.scores:
                 self._consider(candidate.commit)
         self.records = list(dict.fromkeys([*records, *self.records]))
 

@@ -37,7 +37,17 @@ class Proposals:
         if gone := self._pruned(bred):
             self.journal.append(self._too_late(number, name, bred, gone))
         elif bred.tree in known:
-            self.journal.append(Duplicate(engine=self.engine, move=number, agent=name, first=known[bred.tree]))
+            self.journal.append(
+                Duplicate(
+                    engine=self.engine,
+                    move=number,
+                    agent=name,
+                    first=known[bred.tree],
+                    parents=bred.parents,
+                    operator=bred.operator,
+                    strategy=bred.strategy,
+                )
+            )
         return None
 
     def _pruned(self, bred: Bred) -> list[str]:
@@ -50,6 +60,8 @@ class Proposals:
             agent=name,
             parents=bred.parents,
             reason=f"its parent {gone[0][:7]} was pruned meanwhile",
+            operator=bred.operator,
+            strategy=bred.strategy,
             evidence=self.journal.keep(bred.evidence) if bred.evidence else "",
         )
 

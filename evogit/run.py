@@ -34,7 +34,7 @@ from evogit.proposals import Proposals
 from evogit.purse import Purse
 from evogit.repository import Packer, Repository
 from evogit.selection import Move, Selector
-from evogit.selection.elitist import Elitist
+from evogit.selection.opening import open_selector
 from evogit.settings import Settings
 from evogit.start import Start, generator
 from evogit.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
@@ -69,7 +69,7 @@ class Run:
     """One engine at work on a run. `evolve` returns when a limit is reached or `stop` was called.
 
     `models` finds the models that the settings' agents ask, and `secrets` are redacted from all that is written.
-    Library users can give `agents` (default: those of the settings), a `selector` (default: elitist) and an
+    Library users can give `agents` and a `selector` (default: those of the settings), and an
     `executor` that is ready (default: the task's evaluator in sandboxes on this machine).
     """
 
@@ -94,7 +94,7 @@ class Run:
         self.journal = repository.journal(name, self._take, secrets)
         self._observer = observer
         self._agents, self._models = agents, models
-        self._selector, self._executor = selector or Elitist(), executor
+        self._selector, self._executor = selector or open_selector(settings.selector), executor
         self._projections = Projections(repository, self.history)
         lanes = (len(agents) or settings.agents) if settings.deterministic else 0
         self._breeder = Breeder(repository, task, self.history, secrets=secrets, lanes=lanes)
@@ -202,6 +202,7 @@ class Run:
             evaluations=settings.evaluations,
             proposals=settings.proposals,
             target=settings.target,
+            patience=settings.patience,
         )
         self._purse = Purse(
             journal=self.journal,
@@ -275,6 +276,7 @@ class Run:
     async def _move(self, number: int, name: str, agent: Agent) -> bool:
         """Choose parents, breed, propose, judge, and take the child if it is worth it; says if a tree came of it."""
         rng = generator(self.settings.seed, number, name)
+        self.history.attempts.horizon = number - self._budget.agents if self.settings.deterministic else None
         move = self._selector.next_move(self.history, name, rng)
         bred = await self._breed(number, name, agent, move, rng)
         async with self._turns.proposing(number):
@@ -308,7 +310,14 @@ class Run:
             reason = f"the agent itself failed: {error!r}"
             evidence = self.journal.keep({"traceback": traceback.format_exc().encode(errors="replace")})
         return FailedProposal(
-            engine=self._engine, move=number, agent=name, parents=move.parents, reason=reason, evidence=evidence
+            engine=self._engine,
+            move=number,
+            agent=name,
+            parents=move.parents,
+            reason=reason,
+            operator=move.operator,
+            strategy=move.strategy,
+            evidence=evidence,
         )
 
     async def _judged(self, name: str, child: str | None) -> Verdict | None:

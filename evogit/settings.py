@@ -58,6 +58,10 @@ class Settings:
     dollars: float | None = None
     tokens: int | None = None
     target: float | None = None
+    patience: int | None = None
+    """Evaluations without a better candidate after which a run ends."""
+    selector: str = "elitist"
+    """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
     split: str = "train"
     seed: int = 0
     deterministic: bool = False
@@ -72,7 +76,7 @@ class Settings:
         return sum(spec.count for spec in self.population)
 
     def __post_init__(self) -> None:
-        for name in ("agents", "jobs", "evaluations", "proposals", "minutes", "dollars", "tokens"):
+        for name in ("agents", "jobs", "evaluations", "proposals", "minutes", "dollars", "tokens", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"expected --{name} above 0, got {value}")

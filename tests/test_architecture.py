@@ -22,7 +22,7 @@ LAYERS = (
     {"core", "content"},
     {
         *("config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "counts", "history", "schema"),
-        *("project", "source", "starter", "tables"),
+        *("loading", "project", "scores", "source", "standing", "starter", "tables"),
     },
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"settings"},
@@ -61,6 +61,9 @@ SIDEWAYS = {
     ("tables", "schema"),
     ("history", "counts"),
     ("history", "phylogeny"),
+    ("history", "scores"),
+    ("history", "standing"),
+    ("standing", "phylogeny"),
     ("evaluator_file", "command"),
     ("judge", "evaluator_file"),
     ("judge", "layers"),

@@ -95,7 +95,8 @@ class Brief:
 
     `files` are the editable files of the parent. `donor` and `donor_files` are another good candidate, from which
     code may be taken; both are empty when there is none. `background` gathers the rest, which costs a few
-    milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to.
+    milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to;
+    `boldness` multiplies the usual size of a change.
     """
 
     goal: str
@@ -106,6 +107,7 @@ class Brief:
     background: Callable[[], Background] | None = None
     move: int = 0
     account: Account | None = None
+    boldness: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from evogit.user_settings import UserSettings, load_user_settings
 AGENTS = 4
 """Agents of a run for which nobody says how many."""
 
-LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target")
+LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")
 """Settings that end a run."""
 
 CEILINGS = ("dollars", "tokens", "proposals")

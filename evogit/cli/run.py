@@ -19,6 +19,7 @@ from evogit.config import Task, find_task
 from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.review import status_record
+from evogit.selection.opening import open_selector
 from evogit.settings import Settings
 
 
@@ -30,6 +31,14 @@ from evogit.settings import Settings
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
+@click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
+@click.option(
+    "--selector",
+    default="elitist",
+    show_default=True,
+    metavar="NAME",
+    help="How parents and survivors are chosen: a name with its options, or FILE.py:Name.",
+)
 @click.option(
     "--split", default="train", show_default=True, metavar="NAME", help="The split that candidates are ranked on."
 )
@@ -63,6 +72,7 @@ def run(
     if jobs is not None:
         chosen["jobs"] = jobs
     settings = Settings(**chosen)  # type: ignore[arg-type]
+    open_selector(settings.selector)  # what is wrong with it is said before anything is made
     hooks.check()
     if task is None:
         found, run_name = task_here(repo, name)

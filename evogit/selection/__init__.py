@@ -13,21 +13,23 @@ from evogit.history import History
 class Move:
     """What an agent does next.
 
-    `mutation`: change the first parent, optionally with a `donor` to take code from. `merge`: merge the two
-    parents with Git, conflicts resolved by `strategy` (`fitter` or `random`).
+    `mutation`: change the first parent, optionally with a `donor` to take code from; `boldness` multiplies the usual
+    size of a change. `merge`: merge the two parents with Git, conflicts resolved by `strategy`. `graft`: apply what the
+    second parent changed against its own first parent to the first parent, conflicts resolved likewise.
     """
 
-    operator: Literal["mutation", "merge"]
+    operator: Literal["mutation", "merge", "graft"]
     parents: tuple[str, ...]
     donor: str | None = None
     strategy: str = ""
+    boldness: float = 1.0
 
 
 class Selector(Protocol):
     """Chooses parents and survivors. Every random choice comes from the generator that is passed in.
 
-    Look at judged candidates only: whether a candidate that still awaits its evaluation is in the history already
-    depends on time, even in a deterministic run.
+    Look at judged candidates only, and ask `history.attempts` for what was tried: whether a candidate that still
+    awaits its evaluation is in the history already depends on time, even in a deterministic run.
     """
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
