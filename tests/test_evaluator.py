@@ -565,6 +565,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("provider", ["bubblewrap", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.slow
 async def test_nothing_survives_when_the_engine_is_killed(tmp_path: Path, provider: str) -> None:
     write(tmp_path, MEETING)
     (tmp_path / "files.tar").write_bytes(tar({"answer.py": GOOD}))

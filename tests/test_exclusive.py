@@ -16,7 +16,10 @@ from evogit.evaluator import Evaluator
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one core")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one core"),
+]
 
 EVALUATE = """\
 import os, time

@@ -16,6 +16,8 @@ from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 from tests.conftest import write_task
 
+pytestmark = pytest.mark.slow
+
 PREPARE = """\
 from evogit import Case
 

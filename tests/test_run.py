@@ -144,6 +144,7 @@ def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
     assert stopped.reason == "minutes"
 
 
+@pytest.mark.slow
 def test_agents_that_only_repeat_themselves_exhaust_the_run(tmp_path: Path, tiny: MakeTask) -> None:
     same = Author(lambda brief: Proposal(changes={"program.py": b"def value(x):\n    return 1.0\n"}, title="same"))
     stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[same])
@@ -221,6 +222,7 @@ def test_a_seed_that_fails_is_said_at_once(tmp_path: Path, tiny: MakeTask) -> No
         evolve(tmp_path / "r", tiny(program="def value(x):\n    raise ValueError\n"), evaluations=5)
 
 
+@pytest.mark.slow
 def test_a_changed_task_or_split_is_never_mixed_in(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     evolve(path, task, evaluations=2)

@@ -323,6 +323,7 @@ def running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_left_to_the_engine_from_the_first_moment(engine: subprocess.Popen[str]) -> None:
     for _ in range(20):  # while the worker starts, and when it is there
         os.killpg(engine.pid, signal.SIGINT)

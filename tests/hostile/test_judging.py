@@ -12,6 +12,8 @@ from evogit.core import Evaluation
 from evogit.evaluator import Evaluator
 from evogit.sandbox.archive import pack
 
+pytestmark = pytest.mark.slow
+
 CIRCLES = {
     "[(0.5, 0.5, 0.5)] * 2 + [(5e-324, 0.5, 0.0)] * (n - 2)": "circles 0 and 1 overlap by 1",
     "[(0.5, 5e-324, 5e-324)] * n": "circles 0 and 1 overlap by 9.88e-324",

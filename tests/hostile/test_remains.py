@@ -124,6 +124,7 @@ FOR_NOTHING = {
 
 
 @pytest.mark.parametrize("attack", FOR_NOTHING)
+@pytest.mark.slow
 def test_nobody_is_tried_again_for_nothing(request, sandbox, attack):
     """No candidate can look like a lost sandbox, which is a fault of the daemon: that would raise SandboxLostError."""
     with sandbox.open(FILES, TIGHT) as session:

@@ -37,6 +37,7 @@ def test_no_packages_need_no_folder(cache: Path) -> None:
     assert not cache.exists()
 
 
+@pytest.mark.slow
 def test_a_folder_is_made_once_and_named_by_its_content(cache: Path, tmp_path: Path) -> None:
     said: list[str] = []
     folder = packages_folder(TINY, HERE, say=said.append)

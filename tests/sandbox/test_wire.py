@@ -209,6 +209,7 @@ def test_frames_come_through_however_the_daemon_cuts_them(attached, size):
     assert wire.complaint == b"oh dear"
 
 
+@pytest.mark.slow
 def test_a_container_that_only_complains_is_heard_no_longer_than_until_the_deadline(attached):
     wire, theirs = attached
     theirs.settimeout(0.5)

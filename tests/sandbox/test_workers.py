@@ -216,6 +216,7 @@ def test_a_generator_is_asked_for_the_next_item_only_after_the_reply(open_sessio
     assert made == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_figures_are_plausible(open_session, ask):
     source = """
 import time

@@ -20,6 +20,7 @@ def test_the_gallery_has_the_shipped_tasks() -> None:
 
 
 @pytest.mark.parametrize("name", gallery())
+@pytest.mark.slow
 async def test_the_seed_has_the_declared_baseline(name: str) -> None:
     task = find_task(name)
     files = pack({path: data for path, (data, _) in task.seed_files().items()})
