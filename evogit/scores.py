@@ -9,10 +9,14 @@ from evogit.core import Evaluation, Metric
 
 @dataclass(slots=True)
 class Scores:
-    """The evaluations of one run under its present task; `metric` ranks, on `split`."""
+    """The evaluations of one run under its present task; `metric` ranks, on `split`.
+
+    `log` holds an id for each evaluation taken in, so that who keeps an index looks at what is new alone.
+    """
 
     metric: Metric
     split: str
+    log: list[str] = field(default_factory=list)
     _evaluations: dict[str, dict[tuple[str, int], Evaluation]] = field(default_factory=dict)
 
     def __contains__(self, commit: object) -> bool:
@@ -25,6 +29,7 @@ class Scores:
     def record(self, commit: str, evaluation: Evaluation) -> None:
         """Take in an evaluation, in the place of an earlier one on the same split with the same repeat."""
         self._evaluations.setdefault(commit, {})[evaluation.split, evaluation.repeat] = evaluation
+        self.log.append(commit)
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int = 0) -> Evaluation | None:
         """The latest evaluation on `split` (default: the one that ranks), None while there is none."""
