@@ -1,0 +1,15 @@
+FLOUR = 10
+
+WATER = 10
+
+SALT = 10
+
+YEAST = 10
+
+SUGAR = 10
+
+BUTTER = 10
+
+HEAT = 10
+
+TIME = 10
