@@ -21,12 +21,18 @@ class Elitist:
     """The child replaces its agent's individual if it is no worse; parents come mostly from the agent's own line.
 
     After EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based Multi-Agent Collaboration"), where
-    each agent advances a branch of its own and crosses it with others; migration and favour are ours.
+    each agent advances a branch of its own and crosses it with others; migration and favour are ours. Without
+    `merging` no two candidates are ever combined.
     """
+
+    def __init__(self, *, merging: bool = True) -> None:
+        self._merging = merging
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A merge with a complementary individual now and then, else a mutation with another one as donor."""
         parent = self._parent(history, agent, rng)
+        if not self._merging:
+            return Move(operator="mutation", parents=(parent,))
         if rng.random() < MERGE and (partner := self._partner(history, parent, rng)):
             strategy = rng.choice(("fitter", "random"))
             return Move(operator="merge", parents=_fitter_first(history, parent, partner), strategy=strategy)

@@ -8,6 +8,7 @@ from evogit.core import UsageError
 from evogit.loading import is_own, load
 from evogit.schema import nearest
 from evogit.selection import Selector
+from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 from evogit.selection.elitist import Elitist
 
 Maker = Callable[[Mapping[str, str]], Selector]
@@ -23,7 +24,19 @@ def _plain(kind: Callable[[], Selector]) -> Maker:
     return make
 
 
-SELECTORS: Mapping[str, Maker] = {"elitist": _plain(Elitist)}
+def _elitist(options: Mapping[str, str]) -> Selector:
+    if options not in ({}, {"merge": "yes"}, {"merge": "no"}):
+        raise UsageError(f"expected elitist:merge=yes or merge=no, got {', '.join(map('='.join, options.items()))}")
+    return Elitist(merging=options != {"merge": "no"})
+
+
+SELECTORS: Mapping[str, Maker] = {
+    "elitist": _elitist,
+    "best-of-n": _plain(BestOfN),
+    "sequential": _plain(Sequential),
+    "one-plus-lambda": _plain(OnePlusLambda),
+    "random-parent": _plain(RandomParent),
+}
 """Those that come along, by name."""
 
 

@@ -1,0 +1,87 @@
+"""Selectors that evolution is compared with: each leaves out what should earn its cost."""
+
+from __future__ import annotations
+
+import random
+
+from evogit.history import History
+from evogit.selection import Move
+
+DRAWS = 1000
+"""Draws after which hardly anybody seems to be valid; drawing again leaves all valid ones alike."""
+
+
+class BestOfN:
+    """Every proposal is a mutation of the seed: sampling without any evolution.
+
+    What published work finds hard to beat at equal cost (arXiv 2602.16805, 2407.10873).
+    """
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """A mutation of the seed."""
+        return _mutation(history.seed or history.head(agent))
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """What is fitter than the agent's own best, so that its branch shows the best of its samples."""
+        return history.fitter(child, history.head(agent))
+
+
+class Sequential:
+    """Each agent replaces its one individual by a child that is no worse; with one agent the (1+1) EA.
+
+    Droste, Jansen & Wegener, 2002, "On the analysis of the (1+1) evolutionary algorithm".
+    """
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """A mutation of the agent's own individual."""
+        return _mutation(history.head(agent))
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """Valid and no worse than what the agent has."""
+        return _no_worse(history, child, history.head(agent))
+
+
+class OnePlusLambda:
+    """All agents mutate one shared individual, the best; of equals the latest.
+
+    The (1+λ) evolution strategy (Rechenberg, 1973) without waiting for a whole generation.
+    """
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """A mutation of the shared individual."""
+        return _mutation(_shared(history, agent))
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """Valid and no worse than the shared individual."""
+        return _no_worse(history, child, _shared(history, agent))
+
+
+class RandomParent:
+    """The parent is any valid candidate judged so far, all alike: descent without selection."""
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """A mutation of a candidate drawn uniformly."""
+        draws = (rng.choice(history.judgements) for _ in range(DRAWS) if history.judgements)
+        valid = (each for each in draws if each not in history.pruned and history.fitness(each) is not None)
+        return _mutation(next(valid, history.head(agent)))
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """Whatever is valid."""
+        return history.fitness(child) is not None and child not in history.pruned
+
+
+def _mutation(parent: str) -> Move:
+    return Move(operator="mutation", parents=(parent,))
+
+
+def _no_worse(history: History, child: str, than: str) -> bool:
+    return history.fitness(child) is not None and child not in history.pruned and not history.fitter(than, child)
+
+
+def _shared(history: History, agent: str) -> str:
+    best = history.head(agent)
+    for each in history.living():
+        newer = history.phylogeny[each].number > history.phylogeny[best].number
+        if history.fitter(each, best) or (newer and not history.fitter(best, each)):
+            best = each
+    return best
