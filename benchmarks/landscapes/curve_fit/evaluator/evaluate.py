@@ -26,7 +26,7 @@ def evaluate(program, split: str) -> Iterator[Case]:
     for number, name in enumerate(("low", "middle", "high")):
         section = slice(20 * number, 20 * number + 20)
         error = distance(xs[section], found[section])
-        yield Case(name, feedback=f"the error is {100 * error:.3g} % of the deviation", fit=1 / (1 + 10 * error))
+        yield Case(name, feedback=f"the error is {100 * error:.3g} % of the deviation", fit=1 / (1 + error))
 
 
 def distance(xs: list[float], found: list[float]) -> float:
