@@ -19,10 +19,21 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 LAYERS = (
-    {"core", "content"},
+    {"core", "content", "workers"},
     {
         *("config", "user_settings", "repository", "sandbox", "llm", "phylogeny", "counts", "history", "schema"),
-        *("loading", "project", "scores", "source", "standing", "starter", "tables"),
+        *(
+            "confidence",
+            "judging",
+            "knowledge",
+            "loading",
+            "project",
+            "scores",
+            "source",
+            "standing",
+            "starter",
+            "tables",
+        ),
     },
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
     {"settings"},
@@ -33,6 +44,7 @@ LAYERS = (
             "background",
             "breeding",
             "budget",
+            "merging",
             "population",
             "projections",
             "purse",
@@ -43,6 +55,7 @@ LAYERS = (
         *("proposals", "verdicts"),
     },
     {"run", "review"},
+    {"bench"},
     {"cli", "web"},
 )
 """A part of evogit/ (a file or a folder) imports only from earlier layers; `evogit/__init__.py` re-exports to users."""
@@ -54,15 +67,19 @@ SIDEWAYS = {
     ("attention", "projections"),
     ("attention", "verdicts"),
     ("breeding", "background"),
+    ("breeding", "merging"),
     ("command", "program"),
     ("config", "sandbox"),
     ("config", "schema"),
     ("config", "tables"),
     ("tables", "schema"),
     ("history", "counts"),
-    ("history", "phylogeny"),
-    ("history", "scores"),
+    ("history", "knowledge"),
     ("history", "standing"),
+    ("knowledge", "counts"),
+    ("knowledge", "phylogeny"),
+    ("knowledge", "scores"),
+    ("scores", "confidence"),
     ("standing", "phylogeny"),
     ("evaluator_file", "command"),
     ("judge", "evaluator_file"),
@@ -387,7 +404,7 @@ BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
 
 GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (imports_go_one_way, {"evogit/run.py": "from evogit.core import X\nfrom evogit import __version__, config"}),
-    (imports_go_one_way, {"evogit/history.py": "from evogit.phylogeny import P", "evogit/cli/a.py": "from . import b"}),
+    (imports_go_one_way, {"evogit/history.py": "from evogit.counts import P", "evogit/cli/a.py": "from . import b"}),
     (imports_go_one_way, {"evogit/__init__.py": "from evogit.run import Run", "tests/t.py": "import evogit.cli"}),
     (imports_have_no_cycle, {"evogit/cli/__init__.py": "from evogit.cli.a import x", "evogit/cli/a.py": "import os"}),
     (third_party_has_one_owner, {"evogit/repository.py": "import pygit2", "tests/t.py": "import pygit2"}),

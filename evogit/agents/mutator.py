@@ -6,22 +6,18 @@ It is the embedded default and the baseline. The thinking is the pure function `
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import multiprocessing
-import os
 import random
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import resource_tracker
 from typing import ParamSpec, TypeVar
 
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents import operators as typed
 from evogit.agents.edits import TITLE_LENGTH, Edit, apply, edit_text, one_line
 from evogit.source import compiles, parse
+from evogit.workers import end_with_parent, signals_held_back
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -196,12 +192,12 @@ class MutatorPool(Executor):
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        with _signals_held_back():
+        with signals_held_back():
             self._processes = self._start()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn` in a worker; its arguments and result are pickled."""
-        with _signals_held_back():
+        with signals_held_back():
             try:
                 return self._processes.submit(fn, *args, **kwargs)
             except BrokenProcessPool:  # by an earlier call
@@ -216,33 +212,9 @@ class MutatorPool(Executor):
     def _start(self) -> ProcessPoolExecutor:
         # not "fork": the engine has threads, whose locks a forked child would find held for ever
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=_end_with_engine)
+        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=end_with_parent)
 
 
 def mutator_pool(workers: int) -> MutatorPool:
     """Processes for `Mutator`; close it with `shutdown()` or as a context manager."""
     return MutatorPool(workers)
-
-
-@contextlib.contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """Processes started meanwhile never see what a terminal sends: Ctrl-C and hanging up are the engine's."""
-    held = {signal.SIGINT, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    resource_tracker.ensure_running()  # a process too, and starting it lets SIGINT in again
-    signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_with_engine() -> None:
-    """In a new worker: end when the engine does, even if it is killed."""
-    threading.Thread(target=_await_engine, daemon=True).start()
-
-
-def _await_engine() -> None:
-    if engine := multiprocessing.parent_process():
-        engine.join()
-        os._exit(0)
