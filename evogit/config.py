@@ -31,7 +31,7 @@ class Task:
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
     seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
     command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
-    candidate; where a `command` judges, it is the file that names it.
+    candidate; where a `command` judges, it is the file that names it. Scores are noisy where `repeats` is above 0.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Task:
     gates: Mapping[str, Gate] = field(default_factory=dict)
     evaluator: Path
     command: Command | None = None
+    repeats: int = 0
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -168,7 +169,7 @@ class Task:
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
         values: dict[str, list[Any]] = {each.name: [getattr(self, each.name)] for each in fields(self)}
-        for place in ("folder", "evaluator", "seed"):
+        for place in ("folder", "evaluator", "seed", "repeats"):  # how often is no part of how
             del values[place]
         if self.seed:
             values["seed"] = list(_files(self.seed))
@@ -301,6 +302,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
+        repeats=table.evaluator.repeats,
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

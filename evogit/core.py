@@ -30,6 +30,9 @@ Operator = Literal["seed", "mutation", "merge", "graft", "human"]
 """How a candidate came to be: one parent is a `mutation`, two are a `merge`, or a `graft` of what the second
 parent changed against its own first parent onto the first parent."""
 
+MINIMIZE = "minimize"
+"""The agent and the strategy of candidates that are trials of `evogit minimize`: they count as no agent's attempts."""
+
 StopReason = Literal[
     "evaluations",
     "proposals",
@@ -212,6 +215,8 @@ class Candidate:
     operator: Operator
     strategy: str = ""
     title: str = ""
+    conflicts: int = 0
+    """Decisions that its conflicts took, of a merge or a graft."""
     time: int = 0
     number: int = 0
 
@@ -240,6 +245,8 @@ class RunStarted:
     withheld: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
+    repeats: int = 0
+    """How often a would-be best is judged again before it is believed; 0: scores are exact. The last start's counts."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -260,6 +267,8 @@ class Proposed:
     operator: Operator
     strategy: str = ""
     title: str = ""
+    conflicts: int = 0
+    """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
     evidence: str = ""
     """Id of the evidence tree; empty where there is none."""
 
@@ -379,8 +388,31 @@ class Stopped:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forked:
+    """This run is another one, `run`, up to here, and goes its own way from here on."""
+
+    event: Literal["forked"] = "forked"
+    run: str
+    """The other run's name; it may be gone by now."""
+    entry: str
+    """The last entry that both have in common, of whatever host."""
+    population: str
+    """Prefix of this run's refs of agents, ending in a slash."""
+
+
 Event = (
-    RunStarted | Proposed | Evaluated | Duplicate | FailedProposal | Spent | Adopted | TaskChanged | Decision | Stopped
+    RunStarted
+    | Proposed
+    | Evaluated
+    | Duplicate
+    | FailedProposal
+    | Spent
+    | Adopted
+    | TaskChanged
+    | Decision
+    | Forked
+    | Stopped
 )
 
 

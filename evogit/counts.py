@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evogit.core import Duplicate, FailedProposal, Proposed, Spent
+from evogit.core import MINIMIZE, Duplicate, Evaluation, FailedProposal, Proposed, Spent
 
 
 @dataclass(slots=True)
@@ -15,13 +15,34 @@ class Counts:
     failed: int = 0
     cached: int = 0
     duplicates: int = 0
+    alike: int = 0
+    """Of the duplicates those that are not the same, but differ in what does not matter."""
     failed_proposals: int = 0
     proposed: int = 0
+    repeated: int = 0
+    """Evaluations of candidates that were judged before; `repeated_seconds` is what they took, wall clock."""
+    repeated_seconds: float = 0.0
 
     @property
     def proposals(self) -> int:
         """All attempts of the agents, usable or not; the seed is not one."""
         return self.proposed + self.duplicates + self.failed_proposals
+
+    def attempt(self, event: Proposed | Duplicate | FailedProposal) -> None:
+        """Count what an agent tried; what people bring, and trials of `evogit minimize`, are no attempts."""
+        match event:
+            case Proposed():
+                self.proposed += event.operator not in ("seed", "human") and event.agent != MINIMIZE
+            case Duplicate():
+                self.duplicates += 1
+                self.alike += event.likeness == "fingerprint"
+            case FailedProposal():
+                self.failed_proposals += bool(event.engine)
+
+    def again(self, evaluation: Evaluation) -> None:
+        """Count one more evaluation of a candidate that was judged before."""
+        self.repeated += 1
+        self.repeated_seconds += 0.0 if evaluation.cached else evaluation.cost.wall
 
 
 @dataclass(slots=True)
@@ -55,7 +76,7 @@ class Spending:
 
 @dataclass(slots=True)
 class Attempts:
-    """Which moves were made; in a deterministic run `horizon` is the last one that selection may know of (None: any)."""
+    """Which moves were made; in a deterministic run `horizon` is the last one that selection may know of."""
 
     horizon: int | None = None
     _first: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)

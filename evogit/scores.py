@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
-from evogit.core import Evaluation, Metric
+from evogit.confidence import Estimate, Noise
+from evogit.core import Cost, Evaluation, Metric
 
 
 @dataclass(slots=True)
 class Scores:
     """The evaluations of one run under its present task; `metric` ranks, on `split`.
 
-    `log` holds an id for each evaluation taken in, so that who keeps an index looks at what is new alone.
+    With `repeats` above 0 values are noisy: a candidate may be judged again so often before it is believed, and what is
+    known of it are means and intervals. `log` holds an id for each evaluation taken in, so that who keeps an index
+    looks at what is new alone.
     """
 
     metric: Metric
     split: str
+    repeats: int = 0
     log: list[str] = field(default_factory=list)
     _evaluations: dict[str, dict[tuple[str, int], Evaluation]] = field(default_factory=dict)
+    _told: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
+    _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
+    _again: dict[str, int] = field(default_factory=dict)
+    _distinct: set[str] = field(default_factory=set)
 
     def __contains__(self, commit: object) -> bool:
         return commit in self._evaluations
@@ -28,14 +39,144 @@ class Scores:
 
     def record(self, commit: str, evaluation: Evaluation) -> None:
         """Take in an evaluation, in the place of an earlier one on the same split with the same repeat."""
-        self._evaluations.setdefault(commit, {})[evaluation.split, evaluation.repeat] = evaluation
+        known = self._evaluations.setdefault(commit, {})
+        known[evaluation.split, evaluation.repeat] = evaluation
         self.log.append(commit)
+        same = [each for (split, _), each in sorted(known.items()) if split == evaluation.split]
+        self._told[commit, evaluation.split] = together(same)
+        if len(same) > 1:
+            self._learn(commit, evaluation)
 
-    def evaluation(self, commit: str, split: str | None = None, repeat: int = 0) -> Evaluation | None:
-        """The latest evaluation on `split` (default: the one that ranks), None while there is none."""
-        return self._evaluations.get(commit, {}).get((split or self.split, repeat))
+    def _learn(self, commit: str, evaluation: Evaluation) -> None:
+        """Let a repeat, or what it repeats, tell of the noise."""
+        if evaluation.split == self.split and evaluation.counts:
+            self._again[commit] = self.repeated(commit)
+        valid = self.valid(commit, evaluation.split)
+        for name in {name for each in valid for name in each.metrics}:
+            self._noise.setdefault((evaluation.split, name), Noise())
+        for (split, name), noise in self._noise.items():
+            if split == evaluation.split:
+                noise.learn(commit, [each.metrics[name] for each in valid if name in each.metrics])
+
+    def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
+        """What is known on `split` (default: the one that ranks), None while there is nothing.
+
+        All repeats as one: means, and `flaky` where some failed and some did not. With `repeat` that one alone.
+        """
+        split = split or self.split
+        if repeat is None:
+            return self._told.get((commit, split))
+        return self._evaluations.get(commit, {}).get((split, repeat))
+
+    def valid(self, commit: str, split: str | None = None) -> list[Evaluation]:
+        """The evaluations of a candidate on `split` that are ok, each repeat by itself."""
+        split = split or self.split
+        known = self._evaluations.get(commit, {})
+        return [each for (where, _), each in sorted(known.items()) if where == split and each.ok]
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric's value, None unless the candidate was judged and is valid."""
+        """The primary metric's value, the mean of all repeats; None unless the candidate was judged and is valid."""
         evaluation = self.evaluation(commit)
         return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
+
+    # --- noise ------------------------------------------------------------------------------------------------------
+
+    def repeated(self, commit: str, split: str | None = None) -> int:
+        """How often a candidate was judged again, evaluations that do not count left out."""
+        split = split or self.split
+        known = self._evaluations.get(commit, {})
+        return sum(where == split and repeat > 0 and each.counts for (where, repeat), each in known.items())
+
+    def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
+        """The mean of a metric (default: the primary one) over all repeats; None unless the candidate is valid."""
+        told, name = self.evaluation(commit, split), metric or self.metric.name
+        if told is None or not told.ok or name not in told.metrics:
+            return None
+        return Estimate.of(each.metrics[name] for each in self.valid(commit, split))
+
+    def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
+        """What is known of the spread of single measurements on `split`."""
+        return self._noise.get((split or self.split, metric or self.metric.name)) or Noise()
+
+    def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
+        """Half of the 95 % interval of a mean, in the metric's unit; None unless the candidate is valid.
+
+        0 where scores are exact, infinite while nothing was judged twice.
+        """
+        estimate = self.estimate(commit, split, metric)
+        if estimate is None or not self.repeats:
+            return None if estimate is None else 0.0
+        return self.noise(split, metric).margin(estimate.times)
+
+    def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
+        """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
+
+        A valid candidate is surely better than one that is not.
+        """
+        mine, other = self.estimate(a, split), self.estimate(b, split)
+        if mine is None or other is None:
+            return mine is not None
+        gain = self.metric.gain(mine.mean, other.mean)
+        return gain > (self.noise(split).margin(mine.times, other.times) if self.repeats else 0.0)
+
+    def believed(self, commit: str) -> bool:
+        """Whether enough is known of a candidate to call it the best.
+
+        Always where scores are exact; else after all repeats, or once it was surely better than the best of then.
+        """
+        return not self.repeats or self._again.get(commit, 0) >= self.repeats or commit in self._distinct
+
+    def known(self) -> list[str]:
+        """Ids of all that were judged again and can be believed."""
+        return [commit for commit in self._again if self.believed(commit)]
+
+    def distinguish(self, commit: str, best: str | None) -> None:
+        """Remember that a repeated candidate is surely better than the best one, if it is."""
+        if best and commit != best and commit in self._again and self.surely_better(commit, best):
+            self._distinct.add(commit)
+
+    def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
+        """The estimates of those that are valid, higher is better."""
+        sign = 1 if self.metric.direction == "maximize" else -1
+        known = {commit: self.estimate(commit) for commit in commits}
+        return {name: replace(each, mean=sign * each.mean) for name, each in known.items() if each}
+
+
+def together(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The evaluations of one candidate on one split as one: means of what is valid, and what it all cost.
+
+    Those that do not count are left out where others do. `flaky`, with a reason, where some are valid and others not.
+    """
+    counted = [each for each in evaluations if each.counts] or list(evaluations[-1:])
+    valid = [each for each in counted if each.ok]
+    if len(counted) == 1:
+        return counted[0]
+    costs = [each.cost for each in counted]
+    first = replace(
+        (valid or counted)[0],
+        metrics=_means([each.metrics for each in valid]),
+        cases=_means_by_case([each.cases for each in valid]) if valid else counted[0].cases,
+        cost=Cost(
+            wall=math.fsum(each.wall for each in costs),
+            cpu=math.fsum(each.cpu for each in costs),
+            memory=max(each.memory for each in costs),
+        ),
+        cached=all(each.cached for each in counted),
+        repeat=0,
+    )
+    failed = [each for each in counted if not each.ok]
+    if not valid or not failed:
+        return first
+    reason = f"failed {len(failed)} of {len(counted)} times ({failed[0].status}: {failed[0].reason})"
+    return replace(first, status="flaky", metrics={}, reason=reason)
+
+
+def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each value that all have."""
+    names = [name for name in found[0] if all(name in each for each in found)] if found else []
+    return {name: fmean(each[name] for each in found) for name in names}
+
+
+def _means_by_case(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    shared = [name for name in found[0] if all(name in each for each in found)]
+    return {name: _means([each[name] for each in found]) for name in shared}

@@ -154,6 +154,7 @@ class Start:
             editable=self.task.editable,
             withheld=self.task.unseen,
             parts=self.task.parts,
+            repeats=self.task.repeats,
             settings=self.settings,
         )
 

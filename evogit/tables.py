@@ -64,6 +64,8 @@ class EvaluatorTable(_Table):
     """The sets of cases in order; those before "train" are stages that run first."""
     gate: dict[str, str] = {}
     """Stage -> "METRIC OP NUMBER" that must hold before the next split is judged."""
+    repeats: int = Field(default=0, ge=0, le=1000)
+    """Noisy scores: how often a would-be best is judged again before it is believed; 0: scores are exact."""
 
     @field_validator(*COMMAND_ONLY, *PYTHON_ONLY)
     @classmethod

@@ -11,6 +11,7 @@ from evogit.core import (
     Decision,
     Evaluated,
     Event,
+    Forked,
     Proposed,
     RefusedError,
     RepositoryError,
@@ -65,6 +66,8 @@ def _subject(event: Event) -> str:
             return f"evaluated: {event.candidate[:10]} {event.evaluation.split} {event.evaluation.status}"
         case Decision():
             return f"decision: {event.kind} by {event.by}"
+        case Forked():
+            return f"forked: from {event.run}"
         case TaskChanged():
             return f"task-changed: by {event.by}"
         case Stopped():
