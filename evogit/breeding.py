@@ -10,10 +10,11 @@ from functools import cache
 from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
 from evogit.background import Backgrounds
 from evogit.config import Task
-from evogit.core import Candidate, Operator
+from evogit.core import Candidate, Operator, UsageError
 from evogit.history import History
 from evogit.llm import Account
-from evogit.repository import Merged, Repository, Side, UnfitChangeError
+from evogit.merging import Crossing, Crossings, title
+from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
 
 
@@ -28,6 +29,8 @@ class Bred:
     title: str
     model: str = ""
     inspiration: str = ""
+    conflicts: int = 0
+    """Decisions that its conflicts took, of a merge or a graft."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -43,6 +46,7 @@ class Breeder:
         self._repository, self._task, self._history = repository, task, history
         self._backgrounds = Backgrounds(repository, task, history)
         self._is_editable = cache(task.is_editable)
+        self._crossings = Crossings(repository, history, self._is_editable)
         self._lanes = lanes
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -68,23 +72,26 @@ class Breeder:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
         """
         try:
-            if move.operator == "merge":
-                return await self._merge(move, rng)
+            if move.operator != "mutation":
+                return await self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
             return self._bred(brief, await agent.propose(brief, rng))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
-    async def _merge(self, move: Move, rng: random.Random) -> Bred:
-        first, second = move.parents
-
-        def choose() -> Side:
-            return "ours" if move.strategy == "fitter" else rng.choice(("ours", "theirs"))
-
-        merged = await self._repository.merger.merge(first, second, choose)
-        self._repository.trees.refuse_twins(self._repository.tree_of(first), merged.tree)
-        title = f"merge {first[:7]} × {second[:7]}{_conflicts(merged, move.strategy)}"
-        return Bred(tree=merged.tree, parents=move.parents, operator="merge", strategy=move.strategy, title=title)
+    async def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
+        try:
+            merged = await self._crossings.cross(how, move.parents, move.strategy, rng)
+        except UsageError as error:
+            raise NoUsableChangeError(str(error)) from error
+        return Bred(
+            tree=merged.tree,
+            parents=move.parents,
+            operator=how,
+            strategy=move.strategy,
+            title=title(self._history, how, move.parents, merged, move.strategy),
+            conflicts=merged.conflicts,
+        )
 
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]
@@ -145,9 +152,3 @@ class Breeder:
         if any(secret in text for secret in self._secrets for text in texts):
             raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
         return self._repository.trees.write(tree, changes, proposal.modes)
-
-
-def _conflicts(merged: Merged, strategy: str) -> str:
-    if not merged.conflicts:
-        return ""
-    return f", {merged.conflicts} conflict{'s' * (merged.conflicts > 1)} settled: {strategy}"

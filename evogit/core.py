@@ -50,6 +50,9 @@ StopReason = Literal[
 
 Direction = Literal["maximize", "minimize"]
 
+Judged = Literal["outside", "inside", "pairs"]
+"""Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""
+
 
 # --- errors -----------------------------------------------------------------------------------------------------
 
@@ -173,7 +176,7 @@ class Evaluation:
     evaluator: str = ""
     image: str = ""
     key: str = ""
-    judged: Literal["outside", "inside"] = "outside"
+    judged: Judged = "outside"
     cached: bool = False
 
     @property
@@ -237,7 +240,7 @@ class RunStarted:
     evaluator: str
     provider: str
     image: str
-    judged: Literal["outside", "inside"] = "outside"
+    judged: Judged = "outside"
     agents: tuple[str, ...]
     population: str
     """Prefix of the agents' refs, ending in a slash."""
@@ -344,6 +347,25 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A model or a person said which of two candidates is better, `swapped` if `b` was shown first.
+
+    For `calibration` the answer is known: `a` is the seed, and the other side was the seed with half of it cut off.
+    """
+
+    event: Literal["verdict"] = "verdict"
+    judge: str
+    by: Literal["model", "person"]
+    a: str
+    b: str = ""
+    winner: Literal["a", "b", "tie"]
+    reason: str = ""
+    swapped: bool = False
+    calibration: bool = False
+    engine: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChanged:
     """A person had the run go on with a changed task or evaluator: evaluations before this entry rank nobody."""
 
@@ -353,7 +375,7 @@ class TaskChanged:
     metrics: tuple[Metric, ...]
     split: str
     evaluator: str
-    judged: Literal["outside", "inside"] = "outside"
+    judged: Judged = "outside"
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -409,6 +431,7 @@ Event = (
     | FailedProposal
     | Spent
     | Adopted
+    | Compared
     | TaskChanged
     | Decision
     | Forked

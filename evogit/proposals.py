@@ -92,6 +92,7 @@ class Proposals:
             operator=bred.operator,
             strategy=bred.strategy,
             title=clean_title(bred.title),
+            conflicts=bred.conflicts,
             evidence=evidence,
         )
         taken = self.journal.append(proposed, unless=lambda: self._settled(bred))

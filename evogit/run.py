@@ -294,7 +294,7 @@ class Run:
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random
     ) -> Bred | FailedProposal:
-        self._show(name, "merging" if move.operator == "merge" else "thinking")
+        self._show(name, "thinking" if move.operator == "mutation" else "merging")
         reason, evidence = "", ""
         account = self._purse.account(name, number)
         try:

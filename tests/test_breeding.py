@@ -11,7 +11,7 @@ import pytest
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.breeding import Breeder
 from evogit.config import Task
-from evogit.core import Candidate, RepositoryError
+from evogit.core import Candidate, Entry, Metric, RepositoryError, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.selection import Move
@@ -39,10 +39,17 @@ class Nursery:
     def __init__(self, path: Path, task: Task) -> None:
         self.repository, self.history, self.task = Repository.create(path), History("r"), task
         self.graph = self.history.phylogeny
+        self._start()
         self.breeder = Breeder(self.repository, task, self.history)
         self.seed = self._add({"program.py": BASE, "secret/judge.py": b"1"}, "seed")
         self.ours = self._add({"program.py": BASE.replace(b"line 5", b"ours 5").replace(b"line 15", b"ours 15")}, "m")
         self.theirs = self._add({"program.py": BASE.replace(b"line 5", b"theirs 5").replace(b"line 1\n", b"t\n")}, "m")
+
+    def _start(self) -> None:
+        metrics = (Metric(name="m", direction="maximize", primary=True),)
+        known = {"task": "", "task_digest": "", "evaluator": "", "provider": "", "image": "", "population": ""}
+        started = RunStarted(engine="e", metrics=metrics, split="train", agents=(), editable=(), **known)  # type: ignore[arg-type]
+        self.history.apply(Entry(id="1", host="h", seq=1, time=0, event=started))
 
     def _add(self, files: dict[str, bytes | None], operator: str) -> str:
         parents = () if operator == "seed" else (self.seed,)

@@ -14,11 +14,13 @@ import pygit2
 from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, notes, refs
 from evogit.repository.branches import Branches
+from evogit.repository.changes import Change, Hunk, take_apart
+from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
 from evogit.repository.faults import written
 from evogit.repository.folders import tracked_below
 from evogit.repository.git import git
 from evogit.repository.journal import Journal
-from evogit.repository.merge import Merged, MergeImpossibleError, Merger, Side
+from evogit.repository.merge import Draft, Merged, Merger
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
 from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, UnfitChangeError, check_path
@@ -29,11 +31,19 @@ __all__ = [
     "GITLINK",
     "LINK",
     "RESERVED",
+    "Change",
+    "Choose",
+    "Conflict",
+    "Draft",
+    "Hunk",
     "Journal",
     "MergeImpossibleError",
     "Merged",
+    "Merger",
     "Packer",
     "Repository",
+    "Settlement",
+    "Settler",
     "Side",
     "TreeEntry",
     "UnfitChangeError",
@@ -44,7 +54,7 @@ __all__ = [
     "tracked_below",
 ]
 
-RESERVED = frozenset({"best", "seed", "human", "land"})
+RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 """Names that no agent may have."""
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
@@ -62,7 +72,7 @@ class Repository:
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo)
         self.branches = Branches(repo, self.common)
-        self.merger = Merger(self.common, self.trees)
+        self.merger = Merger(self.common, repo, self.trees)
 
     # --- finding ------------------------------------------------------------------------------------------------
 
@@ -218,6 +228,10 @@ class Repository:
         a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
         patches = [patch for patch in a.diff_to_tree(b) if patch]
         return [(os.fsdecode(patch.delta.new_file.raw_path), *patch.line_stats[1:]) for patch in patches]
+
+    def change(self, old: str, new: str) -> Change:
+        """The change from one tree to another, taken apart into hunks; raises UnfitChangeError where that is none."""
+        return take_apart(self._repo, self.trees, old, new)
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""

@@ -24,9 +24,14 @@ class Output:
 
 
 async def git(
-    git_dir: Path, *arguments: str, objects: Path | None = None, pass_fds: Sequence[int] = (), ok: Sequence[int] = (0,)
+    git_dir: Path,
+    *arguments: str,
+    objects: Path | None = None,
+    elsewhere: Path | None = None,
+    pass_fds: Sequence[int] = (),
+    ok: Sequence[int] = (0,),
 ) -> Output:
-    """Run git on `git_dir`, its objects optionally in another folder.
+    """Run git on `git_dir`, its objects optionally in another folder, some more of them `elsewhere`.
 
     Raises:
         RepositoryError: when git is missing or exits with a code that is not in `ok`.
@@ -43,6 +48,8 @@ async def git(
     }
     if objects is not None:
         environment["GIT_OBJECT_DIRECTORY"] = str(objects)
+    if elsewhere is not None:
+        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(str(elsewhere))
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(
@@ -63,3 +70,9 @@ async def git(
         old = "; expected Git 2.38 or newer" * (output.code == USAGE)
         raise RepositoryError(f"git {arguments[0]} failed with exit code {output.code}: {output.stderr[:500]}{old}")
     return output
+
+
+def _quoted(folder: str) -> str:
+    """A folder as an entry of a list of them: in C quotes, since a plain one must not hold a colon (git(1))."""
+    escaped = folder.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,100 +1,125 @@
-"""Merges two candidates with `git merge-tree`, conflicts settled hunk by hunk by a rule that the caller gives."""
+"""Merges and grafts with `git merge-tree`: a draft of what Git can do, then the tree of what was settled.
+
+Where Git finds no conflict the tree is Git's. What it makes of renames, folders and kinds of files in conflict depends
+on its guesses; such pairs are merged path by path instead, so that every outcome is defined (docs/design/search.md).
+"""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+
+import pygit2
 
 from evogit.core import RepositoryError
+from evogit.repository.conflicts import (
+    Choose,
+    Conflict,
+    Kind,
+    Settlement,
+    Settler,
+    Version,
+    of_stages,
+    path_by_path,
+)
 from evogit.repository.faults import ATTEMPTS
 from evogit.repository.git import Output, git
-from evogit.repository.trees import EXECUTABLE, FILE, Trees, UnfitChangeError
+from evogit.repository.hunks import marked_hunks, marker_size, merge_hunks
+from evogit.repository.trees import Trees
 
-Side = Literal["ours", "theirs"]
+_BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
+"""Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
 
-_SETTLED = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A merge before its conflicts are settled: a tree, what becomes of some of its paths, and what is in conflict.
 
-class MergeImpossibleError(UnfitChangeError):
-    """The two candidates cannot be merged by hunks; the message says which kind of conflict is in the way."""
+    `remark` is what Git said of a conflict about names or kinds of files, after which paths were merged one by one.
+    """
+
+    tree: str
+    conflicts: tuple[Conflict, ...] = ()
+    entries: Mapping[str, Version | None] = field(default_factory=dict)
+    remark: str = ""
+
+    @property
+    def unsettled(self) -> list[str]:
+        """What Git alone cannot merge: paths, or its remark where names alone are in conflict; empty if all is well."""
+        paths = [conflict.path for conflict in self.conflicts]
+        return paths or [self.remark] * bool(self.remark)
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merged tree, and how many conflicting hunks were settled to get it."""
+    """A merged tree, and how what was in conflict was settled to get it."""
 
     tree: str
-    conflicts: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Conflict:
-    """The three versions of one path (blob id and mode; None: not there)."""
-
-    path: str
-    base: tuple[str, int] | None
-    ours: tuple[str, int] | None
-    theirs: tuple[str, int] | None
+    settled: tuple[Settlement, ...] = ()
 
     @property
-    def plain(self) -> bool:
-        versions = (self.ours, self.theirs)
-        return all(version is not None and version[1] in (FILE, EXECUTABLE) for version in versions)
+    def conflicts(self) -> int:
+        """How many decisions that took: hunks, definitions or whole paths."""
+        return sum(each.count for each in self.settled)
 
 
 class Merger:
     """Merges in a scratch Git directory that shares the repository's objects and none of its settings."""
 
-    def __init__(self, common: Path, trees: Trees) -> None:
+    def __init__(self, common: Path, repo: pygit2.Repository, trees: Trees) -> None:
         self._scratch = common / "evogit" / "scratch"
         self._objects = common / "objects"
-        self._trees = trees
+        self._repo, self._trees = repo, trees
 
-    async def merge(self, ours: str, theirs: str, choose: Callable[[], Side]) -> Merged:
-        """Merge commit `theirs` into commit `ours`; `choose` is asked once per conflicting hunk or file, in order.
+    # --- drafts -------------------------------------------------------------------------------------------------
 
-        Raises:
-            MergeImpossibleError: for conflicts that are not about content or deletion (renames, folders, links).
+    async def draft(self, ours: str, theirs: str) -> Draft:
+        """Merge commit `theirs` into commit `ours` as far as Git can."""
+        self._prepare()
+        draft = await self._draft(ours, theirs)
+        if not draft.remark:
+            return draft
+        base = self._repo.merge_base(ours, theirs)
+        trees = [str(self._repo[commit].peel(pygit2.Tree).id) if commit else "" for commit in (base, ours, theirs)]
+        return self._path_by_path(trees, draft.remark)
+
+    async def graft(self, base: str, ours: str, theirs: str) -> Draft:
+        """Apply what leads from the tree `base` to the tree `theirs` to the tree `ours`, as far as Git can.
+
+        It is a merge of two commits of `ours` and `theirs` whose one parent is a commit of `base`; Git before 2.40
+        takes no other word for a base. They live outside of the repository, for as long as this takes.
         """
         self._prepare()
-        output = await self._merge_trees(ours, theirs)
+        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="graft-") as folder:
+            odb = pygit2.Odb(folder)
+            root = _throw_away(odb, base)
+            one, other = (_throw_away(odb, tree, root) for tree in (ours, theirs))
+            draft = await self._draft(one, other, Path(folder))
+        return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
+
+    async def _draft(self, ours: str, theirs: str, elsewhere: Path | None = None) -> Draft:
+        output = await self._merge_trees(ours, theirs, elsewhere)
         head, _, rest = output.stdout.partition(b"\0")
-        tree = head.decode()
         if output.code == 0:
-            return Merged(tree, 0)
+            return Draft(head.decode())
         stages, _, messages = rest.partition(b"\0\0")
-        _refuse_other_kinds(messages)
-        changes: dict[str, bytes | None] = {}
-        settled = 0
-        for conflict in _conflicts(stages):
-            content, hunks = await self._settle(conflict, choose)
-            changes[conflict.path] = content
-            settled += hunks
-        present = {entry.path for entry in self._trees.entries(tree)}
-        changes = {path: content for path, content in changes.items() if content is not None or path in present}
-        return Merged(self._trees.write(tree, changes), settled)
+        return Draft(head.decode(), tuple(of_stages(stages)), remark=_other_kind(messages))
 
-    async def clean(self, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-        """Merge commit `theirs` into commit `ours` as it is: the tree, and the paths in conflict (none: it is good)."""
-        self._prepare()
-        output = await self._merge_trees(ours, theirs)
-        head, _, rest = output.stdout.partition(b"\0")
-        stages = rest.partition(b"\0\0")[0] if output.code else b""
-        paths = {conflict.path for conflict in _conflicts(stages)} if stages else ()
-        return head.decode(), tuple(sorted(paths))
+    def _path_by_path(self, trees: Sequence[str], remark: str) -> Draft:
+        """The draft of base (empty: none), ours and theirs."""
+        changes, conflicts = path_by_path(*(self._trees.entries(tree) if tree else () for tree in trees))
+        return Draft(trees[1], tuple(conflicts), changes, remark)
 
-    async def _merge_trees(self, ours: str, theirs: str) -> Output:
+    async def _merge_trees(self, ours: str, theirs: str, elsewhere: Path | None) -> Output:
         """What `git merge-tree` says; it writes objects, so it is run again where `written` would."""
         command = ("merge-tree", "--write-tree", "-z", "--allow-unrelated-histories", ours, theirs)
         for _ in range(ATTEMPTS - 1):
             with suppress(RepositoryError):
-                return await git(self._scratch, *command, objects=self._objects, ok=(0, 1))
-        return await git(self._scratch, *command, objects=self._objects, ok=(0, 1))
+                return await git(self._scratch, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
+        return await git(self._scratch, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
 
     def _prepare(self) -> None:
         """Make the scratch directory: the least that git takes for a repository."""
@@ -107,28 +132,63 @@ class Merger:
         if _content(shallow) != _content(known):  # where a shallow clone's history ends, without which none is found
             known.write_bytes(_content(shallow))
 
-    async def _settle(self, conflict: _Conflict, choose: Callable[[], Side]) -> tuple[bytes | None, int]:
-        """The content that one conflicting path gets (None: deleted), and the number of choices that took."""
-        ours, base, theirs = (
-            self._trees.blob(version[0]) if version and version[1] in (FILE, EXECUTABLE) else None
-            for version in (conflict.ours, conflict.base, conflict.theirs)
-        )
-        if conflict.plain and ours is not None and theirs is not None and b"\0" not in ours + theirs:
-            return await self._merge_hunks(ours, base or b"", theirs, choose)
-        return (ours if choose() == "ours" else theirs), 1
+    # --- settling -----------------------------------------------------------------------------------------------
 
-    async def _merge_hunks(
-        self, ours: bytes, base: bytes, theirs: bytes, choose: Callable[[], Side]
-    ) -> tuple[bytes, int]:
-        size = _marker_size(ours, base, theirs)
-        with _in_memory(ours, base, theirs) as (paths, descriptors):
-            output = await git(
-                self._scratch,
-                *("merge-file", "-p", "-q", f"--marker-size={size}", *paths),
-                pass_fds=descriptors,
-                ok=range(128),
-            )
-        return _choose_hunks(output.stdout, size, choose), output.code
+    async def merge(self, draft: Draft, settle: Settler) -> Merged:
+        """The tree of a draft once `settle` has settled each of its conflicts, in order.
+
+        Raises:
+            MergeImpossibleError: a link or a submodule is in conflict.
+        """
+        settled: list[Settlement] = []
+        if draft.remark:
+            settled.append(Settlement("", "rename", "each path as its side has it", not draft.conflicts, {}))
+        for conflict in draft.conflicts:
+            conflict.check()
+            settled.append(await settle(conflict))
+        entries = {path: version for each in settled for path, version in each.entries.items()}
+        tree = self._trees.with_entries(draft.tree, {**draft.entries, **entries})
+        return Merged(tree, tuple(settled))
+
+    async def settle(self, conflict: Conflict, choose: Choose, how: str) -> Settlement:
+        """Settle one conflict by asking `choose`: hunk by hunk where both sides are text, else once for the whole."""
+        files = self.texts(conflict)
+        if files is None:
+            return Settlement(conflict.path, _kind(conflict), how, 1, conflict.taken(choose()))
+        ours, base, theirs = files
+        content, count = await merge_hunks(self._scratch, ours, base, theirs, choose)
+        return self.settled(conflict, content, count, choose, how)
+
+    def settled(self, conflict: Conflict, content: bytes, count: int, choose: Choose, how: str) -> Settlement:
+        """Put `content` in the place of a file in conflict; `choose` is asked for a mode that is in conflict, too."""
+        mode = _merged_mode(conflict)
+        kind: Kind = "lines" if count else "mode"
+        if mode is None:
+            chosen = conflict.ours if choose() == "ours" else conflict.theirs
+            mode, count = chosen[conflict.path].mode, count + 1
+        version = Version(mode, self._trees.write_blob(content))
+        return Settlement(conflict.path, kind, how, max(count, 1), {conflict.path: version})
+
+    def texts(self, conflict: Conflict) -> tuple[bytes, bytes, bytes] | None:
+        """Ours, base (nothing where it has none) and theirs, where both sides have a text at the path."""
+        files, base = conflict.files, conflict.base.get(conflict.path)
+        if files is None:
+            return None
+        ours, theirs = (self._trees.blob(version.blob) for version in files)
+        old = self._trees.blob(base.blob) if base else b""
+        return None if b"\0" in ours + old + theirs else (ours, old, theirs)
+
+    async def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
+        """The text with its conflicts between markers, and how many characters a marker has."""
+        size = marker_size(*texts)
+        return await marked_hunks(self._scratch, *texts, size), size
+
+
+def _throw_away(odb: pygit2.Odb, tree: str, *parents: str) -> str:
+    """Write a commit that says nothing but its tree and parents."""
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    lines += [f"{who} evogit <evogit@evogit.invalid> 0 +0000" for who in ("author", "committer")]
+    return str(odb.write(pygit2.enums.ObjectType.COMMIT, ("\n".join(lines) + "\n\n").encode()))
 
 
 def _content(file: Path) -> bytes:
@@ -139,18 +199,8 @@ def _content(file: Path) -> bytes:
         return b""
 
 
-def _conflicts(stages: bytes) -> list[_Conflict]:
-    r"""Parse `<mode> <id> <stage>\t<path>` records, three stages per path at most: 1 base, 2 ours, 3 theirs."""
-    versions: dict[str, dict[int, tuple[str, int]]] = {}
-    for record in stages.split(b"\0"):
-        facts, _, path = record.partition(b"\t")
-        mode, blob, stage = facts.decode().split()
-        versions.setdefault(os.fsdecode(path), {})[int(stage)] = (blob, int(mode, 8))
-    return [_Conflict(path, found.get(1), found.get(2), found.get(3)) for path, found in versions.items()]
-
-
-def _refuse_other_kinds(messages: bytes) -> None:
-    r"""Each message is `<number of paths>\0<path>...\0<type>\0<text>\0`."""
+def _other_kind(messages: bytes) -> str:
+    r"""The first message about more than single paths; each is `<number of paths>\0<path>...\0<type>\0<text>\0`."""
     fields = iter(messages.decode(errors="replace").split("\0"))
     for count in fields:
         if not count.strip():
@@ -158,50 +208,21 @@ def _refuse_other_kinds(messages: bytes) -> None:
         for _ in range(int(count)):
             next(fields)
         kind, text = next(fields), next(fields)
-        if kind not in _SETTLED:
-            raise MergeImpossibleError(f"cannot merge: {text.strip()}")
+        if kind not in _BY_PATH:
+            return text.strip()
+    return ""
 
 
-def _marker_size(*versions: bytes) -> int:
-    """A length for conflict markers that no line of the versions begins with."""
-    runs = (len(run) for version in versions for run in re.findall(rb"(?m)^(?:<+|=+|>+)", version))
-    return max(7, *runs, 0) + 1
+def _merged_mode(conflict: Conflict) -> int | None:
+    """The mode of a file that both sides have: that of who changed it; None where they differ otherwise."""
+    ours, theirs = (side[conflict.path].mode for side in (conflict.ours, conflict.theirs))
+    base = conflict.base.get(conflict.path)
+    if ours == theirs or (base and theirs == base.mode):
+        return ours
+    return theirs if base and ours == base.mode else None
 
 
-def _choose_hunks(text: bytes, size: int, choose: Callable[[], Side]) -> bytes:
-    """Replace each conflict of a file with markers of `size` by the side that is chosen."""
-    ours, middle, theirs = b"<" * size, b"=" * size, b">" * size
-    result: list[bytes] = []
-    sides: dict[Side, list[bytes]] = {"ours": [], "theirs": []}
-    into = result
-    for line in _lines(text):
-        if line.startswith(ours):
-            sides = {"ours": [], "theirs": []}
-            into = sides["ours"]
-        elif line.startswith(middle):
-            into = sides["theirs"]
-        elif line.startswith(theirs):
-            result += sides[choose()]
-            into = result
-        else:
-            into.append(line)
-    return b"".join(result)
-
-
-def _lines(text: bytes) -> list[bytes]:
-    """Lines as Git sees them: only a line feed ends one."""
-    return [line for line in re.split(rb"(?<=\n)", text) if line]
-
-
-@contextmanager
-def _in_memory(*versions: bytes) -> Iterator[tuple[list[str], Sequence[int]]]:
-    """Versions as files that exist in memory only: candidates' code never touches the host's file system."""
-    descriptors = [os.memfd_create("evogit-merge", 0) for _ in versions]
-    try:
-        for descriptor, version in zip(descriptors, versions, strict=True):
-            with os.fdopen(os.dup(descriptor), "wb") as file:
-                file.write(version)
-        yield [f"/proc/self/fd/{descriptor}" for descriptor in descriptors], descriptors
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
+def _kind(conflict: Conflict) -> Kind:
+    if conflict.paths != {conflict.path}:
+        return "folder"
+    return "binary" if conflict.files else "deleted"

@@ -205,6 +205,31 @@ class Trees:
         old = self._tree(base) if base else None
         return str(written("a tree", lambda: self._write(old, nested, "") or self._repo.TreeBuilder().write()))
 
+    def write_blob(self, content: bytes) -> str:
+        """The id of a blob with this content."""
+        return str(written("a file", lambda: self._repo.create_blob(content)))
+
+    def with_entries(self, base: str, entries: Mapping[str, tuple[int, str] | None]) -> str:
+        """The id of the tree `base` with files of any kind put in their places: path -> mode and blob, None for none.
+
+        Raises:
+            UnfitChangeError: for a path that no tree can hold.
+        """
+        if not entries:
+            return base
+        index = pygit2.Index()
+        index.read_tree(self._tree(base))
+        try:
+            for path in sorted(entries):
+                if entries[path] is None and path in index:
+                    index.remove(path)
+            for path, entry in sorted(entries.items()):
+                if entry is not None:
+                    index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry[1]), pygit2.enums.FileMode(entry[0])))
+        except (pygit2.GitError, UnicodeEncodeError, OSError) as error:
+            raise UnfitChangeError(f"no tree can hold that: {error}") from error
+        return str(written("a tree", lambda: index.write_tree(self._repo)))
+
     def _write(self, base: pygit2.Tree | None, nested: Mapping[str, object], prefix: str) -> pygit2.Oid | None:
         builder = self._repo.TreeBuilder(base) if base is not None else self._repo.TreeBuilder()
         names = {item.name for item in base} if base is not None else set[str | None]()

@@ -262,15 +262,14 @@ async def _merged(repository: Repository, history: History, candidate: Candidate
             "land with --squash, or choose another one with --onto BRANCH"
         )
     base = base or history.phylogeny.lineage(candidate.commit)[0].commit
-    ours, theirs = (_throw_away(repository, commit, base) for commit in (tip, candidate.commit))
-    tree, conflicts = await repository.merger.clean(ours, theirs)
-    if conflicts:
+    draft = await repository.merger.graft(*map(repository.tree_of, (base, tip, candidate.commit)))
+    if conflicts := draft.unsettled:
         raise RefusedError(
             f"{candidate.commit[:7]} conflicts with what changed on the target meanwhile, in {', '.join(conflicts)}; "
             "land another one, or merge it by hand: "
             f"git switch -c land-{candidate.commit[:7]} && git merge {candidate.commit[:10]}"
         )
-    return tree
+    return draft.tree
 
 
 def _common(repository: Repository, history: History, candidate: Candidate, tip: str) -> str | None:
@@ -283,14 +282,6 @@ def _common(repository: Repository, history: History, candidate: Candidate, tip:
         present.add(fork)
     known = present & phylogeny.ancestors(candidate.commit)
     return max(known, key=lambda commit: phylogeny[commit].number, default=None)
-
-
-def _throw_away(repository: Repository, commit: str, base: str) -> str:
-    """A commit of the same tree whose only parent is `base`, so that Git merges what changed since then."""
-    if commit == base:
-        return commit
-    tree = repository.tree_of(commit)
-    return repository.commit(tree, (base,), author="land", time=0, title="to be merged", trailers={})
 
 
 def _check_paths(repository: Repository, history: History, paths: Sequence[str], before: str, after: str) -> None:

@@ -7,25 +7,15 @@ that everything outside of them keeps its bytes.
 from __future__ import annotations
 
 import functools
-import warnings
 
 import libcst as cst
 
 from evogit.source.collector import collect
+from evogit.source.compiling import compiles
+from evogit.source.definitions import merge_definitions
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
 
-__all__ = ["Block", "Definition", "Kind", "Site", "Source", "Statement", "compiles", "parse"]
-
-
-def compiles(content: bytes) -> bool:
-    """Whether Python accepts a module."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of invalid escapes and the like
-        try:
-            compile(content, "<candidate>", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+__all__ = ["Block", "Definition", "Kind", "Site", "Source", "Statement", "compiles", "merge_definitions", "parse"]
 
 
 @functools.lru_cache(maxsize=64)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import subprocess
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from evogit.repository import Merged, MergeImpossibleError, Repository, Side
+from evogit.repository import Choose, Merged, Repository, Side
 
 Files = dict[str, bytes | None]
 
@@ -34,8 +35,13 @@ async def merge(
 ) -> tuple[Merged, dict[str, bytes]]:
     base = commit(repository, BASE)
     a, b = commit(repository, ours, base), commit(repository, theirs, base)
-    merged = await repository.merger.merge(a, b, choose)
+    merged = await settled(repository, a, b, choose)
     return merged, repository.trees.files(merged.tree, lambda path: True)
+
+
+async def settled(repository: Repository, ours: str, theirs: str, choose: Choose) -> Merged:
+    merger = repository.merger
+    return await merger.merge(await merger.draft(ours, theirs), partial(merger.settle, choose=choose, how="test"))
 
 
 async def test_what_git_finds_clean_is_what_git_makes(repository: Repository, git) -> None:
@@ -83,11 +89,6 @@ async def test_added_on_both_sides(repository: Repository) -> None:
     assert merged.conflicts >= 1
 
 
-async def test_a_file_against_a_folder_is_refused_with_a_reason(repository: Repository) -> None:
-    with pytest.raises(MergeImpossibleError, match="cannot merge"):
-        await merge(repository, {"n": b"file\n"}, {"n/inside": b"folder\n"})
-
-
 async def test_the_persons_merge_settings_and_drivers_play_no_part(repository: Repository, git) -> None:
     git("config", "merge.evil.driver", "touch EVIL; false")
     git("config", "merge.conflictStyle", "diff3")
@@ -115,7 +116,7 @@ async def test_random_merges_agree_with_git_merge(repository: Repository, git, s
 
     base = commit(repository, BASE)
     a, b = commit(repository, scramble(), base), commit(repository, scramble(), base)
-    merged = await repository.merger.merge(a, b, lambda: "ours")
+    merged = await settled(repository, a, b, lambda: "ours")
     git("checkout", "-q", "-f", "--detach", a)
     theirs = subprocess.run(
         ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "merge", "-q", "--no-edit", b],

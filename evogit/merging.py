@@ -1,0 +1,126 @@
+"""Merges and grafts of candidates: what is put on what, and the strategies by which conflicts are settled."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from evogit.core import UsageError
+from evogit.history import History
+from evogit.repository import (
+    Choose,
+    Conflict,
+    Draft,
+    Merged,
+    Merger,
+    Repository,
+    Settlement,
+    Settler,
+    Side,
+    UnfitChangeError,
+)
+from evogit.source import merge_definitions
+
+FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
+
+SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
+"""Strategies that need nobody: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""
+
+
+Crossing = Literal["merge", "graft"]
+"""A merge takes what two candidates became, a graft one step to the second one, put on the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossings:
+    """Makes trees of two candidates. What the result changes of the first must be editable, as of any candidate."""
+
+    repository: Repository
+    history: History
+    is_editable: Callable[[str], bool]
+
+    async def cross(self, how: Crossing, parents: tuple[str, ...], strategy: str, rng: random.Random) -> Merged:
+        """The merged tree of two candidates, conflicts settled by `strategy`.
+
+        Raises:
+            UnfitChangeError: there is no such tree that could be a candidate.
+            UsageError: there is no such strategy.
+        """
+        settle = settler(self.repository.merger, strategy, self.fitter(parents), rng)
+        merged = await self.repository.merger.merge(await self.draft(how, parents), settle)
+        self.check(parents[0], merged.tree)
+        return merged
+
+    def fitter(self, parents: tuple[str, ...]) -> Side:
+        """The better parent, the first one of equals; asked before anything is awaited, as evaluations come in."""
+        first, second = parents
+        return "theirs" if self.history.fitter(second, first) else "ours"
+
+    async def draft(self, how: Crossing, parents: tuple[str, ...]) -> Draft:
+        """The merge of two candidates, or the graft of the second one's change onto the first, as far as Git can.
+
+        Raises:
+            UnfitChangeError: the second one is to be grafted, but is a seed.
+        """
+        merger, (first, second) = self.repository.merger, parents
+        if how == "merge":
+            return await merger.draft(first, second)
+        graph = self.history.phylogeny
+        if not graph[second].parents:
+            raise UnfitChangeError(f"expected a candidate that changed its parent, but {second[:7]} has none")
+        origin = graph[second].parents[0]
+        return await merger.graft(graph[origin].tree, graph[first].tree, graph[second].tree)
+
+    def check(self, first: str, tree: str) -> None:
+        """Refuse a tree that no agent could have proposed for the candidate `first`.
+
+        Raises:
+            UnfitChangeError: saying why.
+        """
+        before = self.history.phylogeny[first].tree
+        self.repository.trees.refuse_twins(before, tree)
+        if wrong := [path for path in self.repository.changed_paths(before, tree) if not self.is_editable(path)]:
+            raise UnfitChangeError(f"expected changes to editable files only, got {', '.join(wrong[:5])}")
+
+
+def title(history: History, how: Crossing, parents: tuple[str, ...], merged: Merged, strategy: str) -> str:
+    """What the journal and the log call the result."""
+    first, second = parents
+    count = merged.conflicts
+    settled = f", {count} conflict{'s' * (count > 1)} settled: {strategy or FITTER}" if count else ""
+    if how == "merge":
+        return f"merge {first[:7]} × {second[:7]}{settled}"
+    origin = history.phylogeny[second].parents[0]
+    return f"graft {origin[:7]}→{second[:7]} onto {first[:7]}{settled}"
+
+
+def settler(merger: Merger, strategy: str, fitter: Side, rng: random.Random) -> Settler:
+    """What settles conflicts by `strategy` (empty: the fitter's hunk), where the side `fitter` is the better parent.
+
+    Raises:
+        UsageError: there is no such strategy.
+    """
+    always: Choose = lambda: fitter  # noqa: E731
+    rules: Mapping[str, Settler] = {
+        "": partial(merger.settle, choose=always, how=FITTER),
+        FITTER: partial(merger.settle, choose=always, how=FITTER),
+        RANDOM: partial(merger.settle, choose=lambda: rng.choice(("ours", "theirs")), how=RANDOM),
+        FUNCTION: partial(_by_definition, merger, fitter),
+    }
+    if strategy not in rules:
+        raise UsageError(f"expected a strategy of {', '.join((*SETTLED_HERE, MODEL))}, got {strategy!r}")
+    return rules[strategy]
+
+
+async def _by_definition(merger: Merger, fitter: Side, conflict: Conflict) -> Settlement:
+    """Settle a Python file by whole definitions; anything else, or what would not compile, by the fitter's hunks."""
+    texts = merger.texts(conflict)
+    if texts is not None and conflict.path.endswith(".py"):
+        ours, base, theirs = texts if fitter == "ours" else texts[::-1]
+        if found := await asyncio.to_thread(merge_definitions, base, ours, theirs):
+            return merger.settled(conflict, *found, lambda: fitter, FUNCTION)
+    return await merger.settle(conflict, lambda: fitter, FITTER)

@@ -1,0 +1,139 @@
+"""What two sides disagree about, path by path, and what is put in its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, UnfitChangeError
+
+Side = Literal["ours", "theirs"]
+
+Kind = Literal["lines", "deleted", "binary", "mode", "folder", "rename"]
+"""What a conflict is about: lines of one file, a file that only one side keeps, a file that is no text, whether a file
+may be run, a file where the other side has a folder, names alone."""
+
+Choose = Callable[[], Side]
+"""Decides one conflict, a hunk or a whole path; asked in order."""
+
+
+class MergeImpossibleError(UnfitChangeError):
+    """The two candidates cannot be merged; the message names what is in the way: a link or a submodule."""
+
+
+class Version(NamedTuple):
+    """One side's file: its mode and blob id."""
+
+    mode: int
+    blob: str
+
+
+Entries = Mapping[str, Version]
+"""Path -> version; what is not named is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What the base and two sides have at `path`, or below it where one of them has a folder there."""
+
+    path: str
+    base: Entries
+    ours: Entries
+    theirs: Entries
+
+    @property
+    def files(self) -> tuple[Version, Version] | None:
+        """Both sides' versions where both have one plain file at the path."""
+        ours, theirs = self.ours.get(self.path), self.theirs.get(self.path)
+        plain = all(version and version.mode in (FILE, EXECUTABLE) for version in (ours, theirs))
+        return (ours, theirs) if ours and theirs and plain else None
+
+    @property
+    def paths(self) -> set[str]:
+        """All that it is about."""
+        return {*self.base, *self.ours, *self.theirs}
+
+    def taken(self, side: Side) -> dict[str, Version | None]:
+        """One side's version as a whole: path -> version, None for what goes."""
+        chosen = self.ours if side == "ours" else self.theirs
+        return {path: chosen.get(path) for path in sorted(self.paths)}
+
+    def check(self) -> None:
+        """Refuse what nobody can merge.
+
+        Raises:
+            MergeImpossibleError: a link or a submodule is part of it.
+        """
+        for entries in (self.ours, self.theirs, self.base):
+            for path, version in entries.items():
+                if version.mode not in (FILE, EXECUTABLE):
+                    raise MergeImpossibleError(f"cannot merge {path!r}: a link or a submodule that differs")
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How one conflict was settled: `how` says by what, `count` the decisions that took, `entries` the result."""
+
+    path: str
+    kind: Kind
+    how: str
+    count: int
+    entries: Mapping[str, Version | None]
+
+
+Settler = Callable[[Conflict], Awaitable[Settlement]]
+"""Settles one conflict."""
+
+
+def of_stages(stages: bytes) -> list[Conflict]:
+    r"""Parse `<mode> <id> <stage>\t<path>` records, three stages per path at most: 1 base, 2 ours, 3 theirs.
+
+    The format is that of `git merge-tree --write-tree -z` (git-merge-tree(1), "Conflicted file info").
+    """
+    found: dict[str, tuple[dict[str, Version], ...]] = {}
+    for record in filter(None, stages.split(b"\0")):
+        facts, _, name = record.partition(b"\t")
+        mode, blob, stage = facts.decode().split()
+        path = os.fsdecode(name)
+        found.setdefault(path, ({}, {}, {}))[int(stage) - 1][path] = Version(int(mode, 8), blob)
+    return [Conflict(path, *versions) for path, versions in found.items()]
+
+
+def path_by_path(
+    base: Iterable[TreeEntry], ours: Iterable[TreeEntry], theirs: Iterable[TreeEntry]
+) -> tuple[dict[str, Version | None], list[Conflict]]:
+    """Merge three trees by names alone, no rename followed: what becomes of `ours`, and the conflicts.
+
+    A path is as it is in both sides, or in the one that changed it; where a side has a file and the other a folder of
+    that name, all below is one.
+    """
+    trees = [{entry.path: Version(entry.mode, entry.blob) for entry in tree} for tree in (base, ours, theirs)]
+    changed = [path for path in sorted(set().union(*trees)) if len({tree.get(path) for tree in trees}) > 1]
+    result: dict[str, Version | None] = {}
+    conflicts: list[Conflict] = []
+    for unit, paths in _units(changed).items():
+        old, mine, other = ({path: tree[path] for path in paths if path in tree} for tree in trees)
+        conflict = Conflict(unit, old, mine, other)
+        if mine == old:
+            result |= conflict.taken("theirs")
+        elif other not in (old, mine):
+            conflicts.append(conflict)
+    return result, conflicts
+
+
+def _units(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Sorted paths by what is decided together: a path that is a folder to another one takes all below with it."""
+    units: dict[str, list[str]] = {}
+    for path in paths:
+        unit = next((above for above in _above(path) if above in units), path)
+        units.setdefault(unit, []).append(path)
+    return units
+
+
+def _above(path: str) -> Iterator[str]:
+    at = path.find("/")
+    while at != -1:
+        yield path[:at]
+        at = path.find("/", at + 1)

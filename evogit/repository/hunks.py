@@ -1,0 +1,76 @@
+"""Three versions of a text as one: `git merge-file`, each conflicting hunk decided or left between markers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from evogit.repository.conflicts import Choose, Side
+from evogit.repository.git import git
+
+
+async def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, choose: Choose) -> tuple[bytes, int]:
+    """The merged text, and how many hunks `choose` was asked about. `scratch` is a Git directory without settings."""
+    size = marker_size(ours, base, theirs)
+    text = await _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}")
+    return _choose_hunks(text, size, choose)
+
+
+async def marked_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, size: int) -> bytes:
+    """The merged text, conflicts between markers of `size` characters, the base's lines in the middle of each."""
+    return await _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}", "--diff3")
+
+
+async def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> bytes:
+    with _in_memory(*versions) as (paths, descriptors):
+        labels = (part for name in ("ours", "base", "theirs") for part in ("-L", name))
+        command = ("merge-file", "-p", "-q", *options, *labels, *paths)
+        return (await git(scratch, *command, pass_fds=descriptors, ok=range(128))).stdout
+
+
+def marker_size(*versions: bytes) -> int:
+    """A length for conflict markers that no line of the versions begins with."""
+    runs = (len(run) for version in versions for run in re.findall(rb"(?m)^(?:<+|=+|>+|\|+)", version))
+    return max(7, *runs, 0) + 1
+
+
+def _choose_hunks(text: bytes, size: int, choose: Choose) -> tuple[bytes, int]:
+    """Replace each conflict of a text with markers of `size` by the side that is chosen."""
+    ours, middle, theirs = b"<" * size, b"=" * size, b">" * size
+    result: list[bytes] = []
+    sides: dict[Side, list[bytes]] = {"ours": [], "theirs": []}
+    into, hunks = result, 0
+    for line in _lines(text):
+        if line.startswith(ours):
+            sides = {"ours": [], "theirs": []}
+            into = sides["ours"]
+        elif line.startswith(middle):
+            into = sides["theirs"]
+        elif line.startswith(theirs):
+            result += sides[choose()]
+            into, hunks = result, hunks + 1
+        else:
+            into.append(line)
+    return b"".join(result), hunks
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Lines as Git sees them: only a line feed ends one."""
+    return [line for line in re.split(rb"(?<=\n)", text) if line]
+
+
+@contextmanager
+def _in_memory(*versions: bytes) -> Iterator[tuple[list[str], Sequence[int]]]:
+    """Versions as files that exist in memory only: candidates' code never touches the host's file system."""
+    descriptors = [os.memfd_create("evogit-merge", 0) for _ in versions]
+    try:
+        for descriptor, version in zip(descriptors, versions, strict=True):
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                file.write(version)
+        yield [f"/proc/self/fd/{descriptor}" for descriptor in descriptors], descriptors
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
