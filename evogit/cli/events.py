@@ -7,11 +7,13 @@ from rich.text import Text
 from evogit.cli.view import SHORT, View, first_line
 from evogit.core import (
     Adopted,
+    Compared,
     Decision,
     Duplicate,
     Evaluated,
     Event,
     FailedProposal,
+    Forked,
     Proposed,
     RunStarted,
     Spent,
@@ -36,8 +38,12 @@ def event_line(view: View, event: Event) -> Text:
             return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
         case Spent():
             return _line("asked", _asked(event))
+        case Compared():
+            return _line("verdict", _verdict(event))
         case TaskChanged():
             return _line("task", f"changed by {first_line(event.by)}; what was judged before ranks nobody")
+        case Forked():
+            return _line("forked", f"from {first_line(event.run)} at {event.entry[:SHORT]}")
         case Adopted():
             return _line("adopted", f"{event.candidate[:SHORT]}  by {first_line(event.agent)}")
         case Decision():
@@ -52,6 +58,15 @@ def _asked(event: Spent) -> str:
     cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
     failure = f": {first_line(event.failure)}" if event.failure else ""
     return f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}{cost}{failure}"
+
+
+def _verdict(event: Compared) -> str:
+    if event.calibration:
+        passed = "knows" if event.winner == "a" else "does not know"
+        return f"{first_line(event.judge)} {passed} the seed from half of it"
+    said = "is as good as" if event.winner == "tie" else "beats"
+    one, other = (event.b, event.a) if event.winner == "b" else (event.a, event.b)
+    return f"{one[:SHORT]} {said} {other[:SHORT]}  by {first_line(event.judge)}: {first_line(event.reason)}"
 
 
 def _evaluated(view: View, event: Evaluated) -> Text:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from evogit.core import (
+    Compared,
     Decision,
     Evaluated,
     Event,
@@ -66,6 +67,8 @@ def _subject(event: Event) -> str:
             return f"evaluated: {event.candidate[:10]} {event.evaluation.split} {event.evaluation.status}"
         case Decision():
             return f"decision: {event.kind} by {event.by}"
+        case Compared():
+            return f"verdict: {event.a[:10]} and {event.b[:10] or 'half of it'} by {event.judge}"
         case Forked():
             return f"forked: from {event.run}"
         case TaskChanged():

@@ -1,0 +1,129 @@
+"""A change between two trees taken apart into hunks, any selection of which makes a tree again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import pygit2
+
+from evogit.repository.trees import TreeEntry, Trees, UnfitChangeError
+
+LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+"""What Git takes for a line, its end included."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hunk:
+    """One separable part of a change to the file `path`.
+
+    Of lines: `removed` ones, from the line `start` (counted from 0) of the old file on, give way to `added` ones.
+    `whole`: the file as such comes, goes or is replaced, as a binary one is; `mode`: its executable bit changes.
+    """
+
+    path: str
+    start: int = 0
+    removed: tuple[bytes, ...] = ()
+    added: tuple[bytes, ...] = ()
+    whole: bool = False
+    mode: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file before and after; None where there is none."""
+
+    old: TreeEntry | None
+    new: TreeEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The hunks between two trees, in the order of Git's diff without context.
+
+    As many lines that replace as many others are as many hunks, since each may stand alone.
+    """
+
+    base: str
+    hunks: tuple[Hunk, ...]
+    _files: Mapping[str, _File] = field(repr=False)
+    _trees: Trees = field(repr=False)
+
+    def tree(self, chosen: Collection[Hunk]) -> str:
+        """The id of the base with the chosen hunks alone.
+
+        Raises:
+            UnfitChangeError: no tree can hold these without the others (a folder where a file still is).
+        """
+        contents: dict[str, bytes | None] = {}
+        modes: dict[str, int] = {}
+        for path, group in groupby(sorted(chosen), key=lambda hunk: hunk.path):
+            hunks, file = list(group), self._files[path]
+            contents[path] = self._content(file, hunks)
+            source = file.new if file.old is None or any(hunk.mode or hunk.whole for hunk in hunks) else file.old
+            if source is not None:
+                modes[path] = source.mode
+        return self._trees.write(self.base, contents, modes)
+
+    def _content(self, file: _File, hunks: Sequence[Hunk]) -> bytes | None:
+        if any(hunk.whole for hunk in hunks):
+            return self._trees.blob(file.new.blob) if file.new else None
+        old = _lines(self._trees, file.old)
+        made, position = list[bytes](), 0
+        for hunk in hunks:
+            if hunk.mode:
+                continue
+            made += [*old[position : hunk.start], *hunk.added]
+            position = hunk.start + len(hunk.removed)
+        made += old[position:]
+        return b"".join([*(line if line.endswith(b"\n") else line + b"\n" for line in made[:-1]), *made[-1:]])
+
+
+def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Change:
+    """The change from one tree to another, as hunks.
+
+    Raises:
+        UnfitChangeError: its hunks together do not make the new tree, as where a file gives way to a folder.
+    """
+    diff = repo[old].peel(pygit2.Tree).diff_to_tree(repo[new].peel(pygit2.Tree), context_lines=0, interhunk_lines=0)
+    files: dict[str, _File] = {}
+    hunks: list[Hunk] = []
+    for patch in filter(None, diff):
+        file = _File(_side(patch.delta.old_file), _side(patch.delta.new_file))
+        path = os.fsdecode(patch.delta.new_file.raw_path)
+        files[path] = file
+        hunks += _hunks(trees, path, file, patch)
+    change = Change(old, tuple(hunks), files, trees)
+    if change.tree(change.hunks) != new:
+        raise UnfitChangeError("its parts do not make the whole: files, folders and links give way to each other in it")
+    return change
+
+
+def _side(file: pygit2.DiffFile) -> TreeEntry | None:
+    entry = TreeEntry(os.fsdecode(file.raw_path), int(file.mode), str(file.id))
+    return entry if entry.mode else None
+
+
+def _hunks(trees: Trees, path: str, file: _File, patch: pygit2.Patch) -> Iterator[Hunk]:
+    old, new = file.old, file.new
+    same = old is not None and new is not None and old.blob == new.blob
+    if new is None or not same and (patch.delta.is_binary or not patch.hunks):
+        yield Hunk(path, whole=True)
+        return
+    before, after = _lines(trees, old), _lines(trees, new)
+    for hunk in patch.hunks:
+        start, first = hunk.old_start - (hunk.old_lines > 0), hunk.new_start - (hunk.new_lines > 0)
+        removed, added = before[start : start + hunk.old_lines], after[first : first + hunk.new_lines]
+        if len(removed) == len(added):
+            yield from (Hunk(path, start + i, (removed[i],), (added[i],)) for i in range(len(added)))
+        else:
+            yield Hunk(path, start, tuple(removed), tuple(added))
+    if old and new and old.mode != new.mode:
+        yield Hunk(path, mode=True)
+
+
+def _lines(trees: Trees, entry: TreeEntry | None) -> list[bytes]:
+    return LINE.findall(trees.blob(entry.blob)) if entry else []

@@ -1,0 +1,215 @@
+"""What of a candidate's change earns its score: the smallest part that is as good, and the gain of each hunk in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evogit.breeding import Bred
+from evogit.config import Task
+from evogit.core import MINIMIZE, Candidate, RefusedError
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.proposals import Proposals
+from evogit.repository import Change, Hunk, Journal, Repository, UnfitChangeError
+from evogit.review.reducing import ddmin
+from evogit.start import changed_judge, ways_on
+from evogit.turns import together
+from evogit.verdicts import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One selection of `hunks` was judged: `value` is the primary metric, None where it is not valid.
+
+    `commit` is None where no tree can hold these hunks alone; `known`: it was judged before and cost nothing.
+    """
+
+    hunks: int
+    commit: str | None
+    value: float | None
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A hunk of the smallest change, and the value `without` it: None where that is not valid, or is not known.
+
+    `measured` is False where the limit came first.
+    """
+
+    hunk: Hunk
+    without: float | None
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimized:
+    """What came of it. `judged` trials were new; `complete` says that nothing more can be left out, hunk by hunk."""
+
+    candidate: str
+    smallest: str
+    hunks: int
+    parts: tuple[Part, ...]
+    judged: int
+    complete: bool
+
+
+def check(repository: Repository, history: History, task: Task, candidate: Candidate) -> Change:
+    """The change that is to be minimised, from the seed to the candidate.
+
+    Raises:
+        RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be judged in
+            another way than it was.
+    """
+    short, seed = candidate.commit[:7], history.phylogeny[history.seed or ""]
+    if candidate.tree == seed.tree:
+        raise RefusedError(f"expected a candidate that changes something, but {short} has the files of the seed")
+    if candidate.commit in history.pruned:
+        raise RefusedError(f"{short} is pruned, so that nothing may be bred from it; take that back with `evogit undo`")
+    if history.fitness(candidate.commit) is None:
+        raise RefusedError(f"expected a candidate with a score, but {short} has none; see `evogit show {short}`")
+    if (changed := changed_judge(history, task)) is not None:
+        named = f" ({', '.join(changed)})" if changed else ""
+        raise RefusedError(f"the task changed since {short} was judged{named}; {ways_on(task, changed)}")
+    try:
+        return repository.change(seed.tree, candidate.tree)
+    except UnfitChangeError as error:
+        raise RefusedError(f"the change of {short} cannot be taken apart: {error}") from error
+
+
+async def minimize(
+    repository: Repository,
+    journal: Journal,
+    history: History,
+    task: Task,
+    candidate: Candidate,
+    told: Callable[[Trial], None],
+    *,
+    provider: str,
+    jobs: int,
+    evaluations: int,
+) -> Minimized:
+    """Find it with at most so many new evaluations; every trial is a candidate of the run, and known ever after.
+
+    It works beside an engine that is at work. Cut off at any moment it goes on from there when it is called again, as
+    nothing is judged twice.
+
+    Raises:
+        RefusedError: as `check` does.
+        EvoGitError: the evaluator or the sandbox cannot be used.
+    """
+    change = check(repository, history, task, candidate)
+    with repository.engines(history.run).enter(join=True) as engine:
+        journal.refresh()
+        async with Evaluator(task, provider=provider, jobs=1 if task.environment.exclusive else jobs) as evaluator:
+            proposals = Proposals(
+                repository=repository,
+                journal=journal,
+                history=history,
+                engine=engine,
+                deterministic=False,
+                full=lambda: False,
+            )
+            judge = Judge(repository, journal, history, task, evaluator, engine)
+            search = _Search(history, candidate, proposals, judge, told, evaluations, jobs)
+            return await search.run(repository, change)
+
+
+class _NoneLeftError(Exception):
+    """The limit on evaluations is used up."""
+
+
+@dataclass(slots=True)
+class _Search:
+    history: History
+    candidate: Candidate
+    proposals: Proposals
+    judge: Judge
+    told: Callable[[Trial], None]
+    left: int
+    jobs: int
+    judged: int = 0
+
+    async def run(self, repository: Repository, change: Change) -> Minimized:
+        smallest, complete = change.hunks, False
+        try:
+            async for kept in ddmin(change.hunks, lambda tried: self._first_passing(change, tried)):
+                smallest = kept
+            complete = True
+        except _NoneLeftError:
+            pass
+        tree = change.tree(smallest)
+        rest = repository.change(change.base, tree)
+        return Minimized(
+            candidate=self.candidate.commit,
+            smallest=self.history.trees[tree],
+            hunks=len(change.hunks),
+            parts=tuple([await self._part(rest, hunk) for hunk in rest.hunks]),
+            judged=self.judged,
+            complete=complete,
+        )
+
+    async def _first_passing(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> int | None:
+        """As many at a time as there are jobs; of those that pass the first one counts, whichever ends first."""
+        begin = 0
+        while begin < len(tried):
+            trials = await self._try(change, tried[begin : begin + min(self.jobs, max(self.left, 1))])
+            if (found := next((i for i, trial in enumerate(trials) if self._passes(trial)), None)) is not None:
+                return begin + found
+            begin += len(trials)
+        return None
+
+    def _passes(self, trial: Trial) -> bool:
+        """Whether it is as good: no worse than the candidate, beyond what noise explains."""
+        history, commit = self.history, trial.commit
+        return commit is not None and commit not in history.pruned and history.no_worse(commit, self.candidate.commit)
+
+    async def _part(self, change: Change, hunk: Hunk) -> Part:
+        try:
+            [trial] = await self._try(change, [[other for other in change.hunks if other != hunk]])
+        except _NoneLeftError:
+            return Part(hunk, None, measured=False)
+        return Part(hunk, trial.value, measured=True)
+
+    async def _try(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> list[Trial]:
+        """Judge those that are not known yet, all or none.
+
+        Raises:
+            _NoneLeftError: these are more than the limit leaves.
+        """
+        trees = [_tree(change, hunks) for hunks in tried]
+        unknown = {tree: len(hunks) for tree, hunks in zip(trees, tried, strict=True) if tree and not self._known(tree)}
+        if len(unknown) > self.left:
+            raise _NoneLeftError
+        self.left -= len(unknown)
+        self.judged += len(unknown)
+        await together(self._judge(tree, amount, len(change.hunks)) for tree, amount in unknown.items())
+        trials = []
+        for tree, hunks in zip(trees, tried, strict=True):
+            commit = self.history.trees.get(tree) if tree else None
+            value = self.history.fitness(commit) if commit else None
+            trials.append(Trial(len(hunks), commit, value, tree not in unknown))
+            self.told(trials[-1])
+        return trials
+
+    def _known(self, tree: str) -> bool:
+        commit = self.history.trees.get(tree)
+        return commit is not None and self.history.judged(commit)
+
+    async def _judge(self, tree: str, hunks: int, of: int) -> None:
+        """Make the tree a candidate if it is none, and judge it."""
+        title = f"{MINIMIZE} {self.candidate.commit[:7]}: {hunks} of {of} hunks"
+        bred = Bred(tree=tree, parents=(self.candidate.commit,), operator="mutation", strategy=MINIMIZE, title=title)
+        if tree not in self.history.trees:
+            self.proposals.propose(self.history.moves, MINIMIZE, bred)
+        if (commit := self.history.trees.get(tree)) is not None:
+            await self.judge.finish(commit)
+
+
+def _tree(change: Change, hunks: Sequence[Hunk]) -> str | None:
+    """The tree with these hunks, None where there can be none."""
+    try:
+        return change.tree(hunks)
+    except UnfitChangeError:
+        return None
