@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from evogit.content import content
 from evogit.core import ConfigError, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
-from evogit.schema import Command, Gate, Read, is_safe_path, matches, nearest, problem
+from evogit.schema import Command, Gate, Pairwise, Read, is_safe_path, matches, nearest, problem
 from evogit.tables import EvaluatorTable, TaskTable, known_keys
 
 TASK_FILE = "task.toml"
@@ -31,7 +31,9 @@ class Task:
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
     seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
     command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
-    candidate; where a `command` judges, it is the file that names it. Scores are noisy where `repeats` is above 0.
+    candidate; where a `command` judges, it is the file that names it. With `pairwise` the command
+    says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
+    above 0.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Task:
     gates: Mapping[str, Gate] = field(default_factory=dict)
     evaluator: Path
     command: Command | None = None
+    pairwise: Pairwise | None = None
     repeats: int = 0
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
@@ -142,7 +145,9 @@ class Task:
         """Identifies the way of judging: equal digests mean comparable scores (sha256, hex)."""
         metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
         gates = {split: str(gate) for split, gate in self.gates.items()}
-        entry = asdict(self.command) if self.command else self.evaluator.name
+        entry: Any = asdict(self.command) if self.command else self.evaluator.name
+        if self.pairwise:  # other judges are weighed by what they say, other criteria make other strengths
+            entry = [entry, self.pairwise.criteria]
         return _digest([metrics, gates, self.splits, entry], _files(self.evaluator_folder))
 
     @cached_property
@@ -270,11 +275,17 @@ def _load(file: Path) -> Task:
 
 
 def _command(table: EvaluatorTable) -> Command | None:
-    if table.kind != "command":
+    if table.kind == "python":
         return None
     reads = {metric: Read.parse(text) for metric, text in table.read.items()}
     where = {"directory": table.directory, "folder": table.folder}
     return Command(text=table.command, reads=reads, prepare=table.prepare, **where)
+
+
+def _pairwise(table: EvaluatorTable) -> Pairwise | None:
+    if table.kind != "judge":
+        return None
+    return Pairwise(criteria=table.criteria.strip(), panel=tuple(table.panel), comparisons=table.comparisons)
 
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
@@ -302,6 +313,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
+        pairwise=_pairwise(table.evaluator),
         repeats=table.evaluator.repeats,
         limits=limits,
         preload=tuple(box.preload),

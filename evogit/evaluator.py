@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Self
 
 from pydantic import TypeAdapter
 
@@ -24,6 +24,7 @@ from evogit.core import (
     EvaluatorError,
     Evidence,
     EvoGitError,
+    Judged,
     UsageError,
 )
 from evogit.judge_process import KINDS, PREFIX, frame
@@ -67,8 +68,10 @@ class Evaluator:
         self._apart = contextlib.ExitStack()
 
     @property
-    def judged(self) -> Literal["outside", "inside"]:
+    def judged(self) -> Judged:
         """Whether scores are computed out of the candidate's reach."""
+        if self.task.pairwise:
+            return "pairs"
         return "inside" if self.task.command else "outside"
 
     async def __aenter__(self) -> Self:

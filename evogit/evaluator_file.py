@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -14,7 +14,10 @@ from types import ModuleType
 from evogit.command import CommandJudge
 from evogit.config import Task
 from evogit.core import ConfigError
+from evogit.program import Case, Program
 from evogit.sandbox import Files
+from evogit.schema import Command
+from evogit.tables import STRENGTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,20 @@ def judging(task: Task) -> Judging:
     """
     if task.command:
         judge = CommandJudge(task, task.command)
-        return Judging(judge.evaluate, judge.prepare if task.command.prepare else None, judge.lay)
+        evaluate = _valid(judge, task.command) if task.pairwise else judge.evaluate
+        return Judging(evaluate, judge.prepare if task.command.prepare else None, judge.lay)
     module = load(task)
     return Judging(module.evaluate, getattr(module, "prepare", None))
+
+
+def _valid(judge: CommandJudge, command: Command) -> Callable[..., object]:
+    """Every candidate that the command does not fail on is worth the same, until it is compared with others."""
+
+    def evaluate(program: Program, split: str) -> Iterator[Case]:
+        for case in judge.evaluate(program, split) if command.text else [Case("valid")]:
+            yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
+
+    return evaluate
 
 
 def load(task: Task) -> ModuleType:

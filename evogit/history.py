@@ -10,6 +10,7 @@ from evogit.core import (
     MINIMIZE,
     Adopted,
     Candidate,
+    Compared,
     Decision,
     Duplicate,
     Entry,
@@ -120,6 +121,13 @@ class History(Knowledge):
         self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
 
     @_apply.register
+    def _(self, event: Compared, entry: Entry) -> None:
+        pair = {event.a} if event.calibration else {event.a, event.b}
+        if self.strengths and all(commit in self.phylogeny for commit in pair) and event.a != event.b:
+            self.strengths.compare(event)
+            self._shifted = True
+
+    @_apply.register
     def _(self, event: TaskChanged, entry: Entry) -> None:
         anew = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
         judged = {commit: self.evaluation(commit) for commit in self.scores.commits() if self.judged(commit)}
@@ -177,6 +185,9 @@ class History(Knowledge):
 
     def _consider(self, commit: str) -> None:
         """Make `commit` the best if it is; of equals the earlier one stays."""
+        if self.scores.shifting:
+            self._shifted = True
+            return
         if self.repeats:
             if commit == self.seed:
                 self._lead()
@@ -221,6 +232,9 @@ class History(Knowledge):
             self._record_at = len(self.judgements)
 
     def _find_best(self) -> None:
+        if self.scores.shifting:
+            self._shifted = True
+            return
         if self.repeats:
             self._lead()
             return

@@ -18,6 +18,7 @@ from evogit.core import (
 from evogit.counts import Attempts, Counts, Spending
 from evogit.phylogeny import Phylogeny
 from evogit.scores import Scores
+from evogit.strengths import Strengths
 
 FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
@@ -33,7 +34,6 @@ class Knowledge:
         heads: agent -> id of its current individual.
         human: ids of what people added, oldest first.
         pruned, promoted: ids under the decisions that are in force.
-        records: ids that were the best when they were evaluated, oldest first.
         evidence: id -> evidence tree of its evaluation on the run's split.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
@@ -59,7 +59,7 @@ class Knowledge:
         self._unjudged: dict[str, Proposed] = {}
         self.pruned: set[str] = set()
         self.promoted: set[str] = set()
-        self.records: list[str] = []
+        self._records: list[str] = []
         self.human: list[str] = []
         self.evidence: dict[str, str] = {}
         self.decisions: list[Entry] = []
@@ -71,7 +71,8 @@ class Knowledge:
         self.trees: dict[str, str] = {}
         self.forked: Forked | None = None
         self.seed: str | None = None
-        self.best: str | None = None
+        self._best: str | None = None
+        self._shifted = False
         self.seq = 0
         self.moves = 0
         self.repeats = 0
@@ -95,8 +96,46 @@ class Knowledge:
     def scores(self) -> Scores:
         """The evaluations under the present task."""
         if self._scores is None:
-            self._scores = Scores(self.metric, self.split, self.repeats)
+            kind = Strengths if self._first_start().judged == "pairs" else Scores
+            self._scores = kind(self.metric, self.split, self.repeats)
         return self._scores
+
+    @property
+    def strengths(self) -> Strengths | None:
+        """The verdicts on pairs of candidates; None where values are measured."""
+        return self.scores if isinstance(self.scores, Strengths) else None
+
+    @property
+    def best(self) -> str | None:
+        """The fittest candidate that is known; None while there is none."""
+        self._settle()
+        return self._best
+
+    @best.setter
+    def best(self, commit: str | None) -> None:
+        self._best = commit
+
+    @property
+    def records(self) -> list[str]:
+        """Ids that were the best when they were evaluated, oldest first; by strengths of now where these shift."""
+        self._settle()
+        return self._records
+
+    @records.setter
+    def records(self, commits: list[str]) -> None:
+        self._records = commits
+
+    def _settle(self) -> None:
+        """Where one verdict moves all values, look for the best once somebody asks, and not after each."""
+        if not self._shifted:
+            return
+        self._shifted, self._best, self._records, self._record_at = False, None, [], 0
+        for commit in (each.commit for each in self.phylogeny if each.commit not in self.pruned):
+            if self.fitness(commit) is not None and (self._best is None or self.fitter(commit, self._best)):
+                self._best = commit
+                self._records.append(commit)
+        if self._best in self.judgements:
+            self._record_at = self.judgements.index(self._best) + 1
 
     def _first_start(self) -> RunStarted:
         if self.started is None:
@@ -142,12 +181,18 @@ class Knowledge:
         return self.scores.surely_better(a, b)
 
     def no_worse(self, child: str, head: str) -> bool:
-        """Whether `child` is valid, and `head` not better than it beyond noise."""
+        """Whether `child` is valid, and `head` not better than it beyond noise; by strengths just not stronger.
+
+        A strength is known too badly at first for anything to be better beyond noise.
+        """
+        if self.scores.shifting:
+            return self.fitness(child) is not None and not self.fitter(head, child)
         return self.fitness(child) is not None and not self.surely_fitter(head, child)
 
     @property
     def stagnant(self) -> int:
         """How many candidates were judged since the best one was, or the seed."""
+        self._settle()
         return len(self.judgements) - self._record_at
 
     def head(self, agent: str) -> str:

@@ -174,6 +174,21 @@ class Command:
     prepare: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairwise:
+    """How candidates are compared, for tasks of kind "judge".
+
+    Attributes:
+        criteria: what makes one better than another, for models and people.
+        panel: models that compare, in turn; where there is none, people do.
+        comparisons: how often a new candidate is compared.
+    """
+
+    criteria: str
+    panel: tuple[str, ...] = ()
+    comparisons: int = 4
+
+
 # --- kinds of values in the files -------------------------------------------------------------------------------
 
 Duration = Annotated[float, BeforeValidator(seconds)]

@@ -30,6 +30,11 @@ class Scores:
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
 
+    @property
+    def shifting(self) -> bool:
+        """Whether what is learnt of some candidates moves the values of all."""
+        return False
+
     def __contains__(self, commit: object) -> bool:
         return commit in self._evaluations
 

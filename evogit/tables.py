@@ -8,13 +8,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
 from evogit.core import Direction
 from evogit.schema import Duration, Gate, Glob, Module, Package, Read, Size, Word, is_safe_path, nearest
 
-COMMAND_ONLY = ("command", "directory", "folder", "prepare", "read")
+COMMANDS = ("command", "directory", "folder", "prepare")
 PYTHON_ONLY = ("file", "requirements")
+JUDGE_ONLY = ("criteria", "panel", "comparisons")
+STRENGTH = "strength"
+"""The one metric of tasks of kind "judge"."""
 
 
 class _Table(BaseModel):
@@ -44,14 +47,15 @@ class MetricTable(_Table):
 class EvaluatorTable(_Table):
     """`[evaluator]`: who judges; for kind = "python" trusted code, for kind = "command" the candidate's own folder."""
 
-    kind: Literal["python", "command"]
-    """A Python file that drives the candidate from outside, or a shell command inside its sandbox."""
+    kind: Literal["python", "command", "judge"]
+    """A Python file that drives the candidate from outside, a shell command inside its sandbox, or models and people
+    who compare candidates."""
     file: str = Field(default="", validate_default=True)
     """The Python file that defines `evaluate`, in a folder of its own, relative to the task's folder."""
     requirements: list[str] = []
     """Names of the packages that the evaluator itself imports."""
     command: str = Field(default="", validate_default=True)
-    """The shell command that judges."""
+    """The shell command that judges; for kind = "judge" the one that fails where a candidate is not valid."""
     directory: str = ""
     """Where it runs, below the root of the candidate's files."""
     folder: str = ".evogit"
@@ -60,6 +64,12 @@ class EvaluatorTable(_Table):
     """A shell command that is run once, on the seed; every candidate starts from what it leaves."""
     read: dict[str, str] = Field(default={}, validate_default=True)
     """Metric -> how it is read from what the command did."""
+    criteria: str = Field(default="", validate_default=True)
+    """What makes one candidate better than another, for the models and people who compare them."""
+    panel: list[str] = []
+    """Names of the models that compare candidates, in turn; without any, people do: `evogit judge`."""
+    comparisons: int = Field(default=4, ge=1, le=100)
+    """How often the panel compares a new candidate with another one."""
     splits: list[Word] = Field(default=["train"], min_length=1)
     """The sets of cases in order; those before "train" are stages that run first."""
     gate: dict[str, str] = {}
@@ -67,7 +77,7 @@ class EvaluatorTable(_Table):
     repeats: int = Field(default=0, ge=0, le=1000)
     """Noisy scores: how often a would-be best is judged again before it is believed; 0: scores are exact."""
 
-    @field_validator(*COMMAND_ONLY, *PYTHON_ONLY)
+    @field_validator(*COMMANDS, "read", *PYTHON_ONLY, *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
@@ -136,11 +146,16 @@ class EvaluatorTable(_Table):
         return value
 
 
-_FOREIGN = {("python", name) for name in COMMAND_ONLY} | {("command", name) for name in PYTHON_ONLY}
+_FOREIGN = {
+    *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
+    *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
+    *(("judge", name) for name in (*PYTHON_ONLY, "read")),
+}
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',
     ("command", "command"): 'a shell command, such as "make test"',
     ("command", "read"): 'a table [evaluator.read] such as score = "json"',
+    ("judge", "criteria"): 'a text that says what is better, such as "The clearer and shorter one is better."',
 }
 """What each kind has no use for, and what it cannot do without: (kind, key) -> what is expected."""
 
@@ -204,6 +219,15 @@ class TaskTable(_Table):
     sandbox: SandboxTable = SandboxTable()
     """What a candidate may use."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _ranked_by_strength(cls, table: Any) -> Any:
+        """Who compares pairs yields the same metric always, so that nobody has to write it down."""
+        evaluator = table.get("evaluator") if isinstance(table, dict) else None
+        if isinstance(evaluator, dict) and evaluator.get("kind") == "judge" and "metrics" not in table:
+            return {**table, "metrics": {STRENGTH: {"direction": "maximize"}}}
+        return table
+
     @field_validator("goal")
     @classmethod
     def _from_file(cls, value: str, info: ValidationInfo) -> str:
@@ -231,6 +255,8 @@ class TaskTable(_Table):
             if Gate.parse(text).metric not in known:
                 raise ValueError(f'gate.{split} names no metric: "{text}"; {nearest(Gate.parse(text).metric, known)}')
         metrics = info.data.get("metrics", value.read)
+        if value.kind == "judge" and (value.splits != ["train"] or value.repeats or metrics.keys() - {STRENGTH}):
+            raise ValueError('kind = "judge" ranks by strength alone; take metrics, splits, gate and repeats out')
         for name in value.read.keys() - metrics:
             raise ValueError(f"read.{name} names no metric; {nearest(name, metrics)}")
         for name in metrics.keys() - value.read if value.kind == "command" else ():

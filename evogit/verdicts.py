@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, cast
+from typing import Protocol, cast
 
 from evogit.config import Task
-from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, RefusedError, RepositoryError
+from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, Judged, RefusedError, RepositoryError
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.sandbox import Base, Files
@@ -27,7 +27,7 @@ class Executor(Protocol):
     image: str
 
     @property
-    def judged(self) -> Literal["outside", "inside"]:
+    def judged(self) -> Judged:
         """Whether the score is computed out of the candidate's reach."""
         ...
 

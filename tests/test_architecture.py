@@ -32,6 +32,7 @@ LAYERS = (
             "source",
             "standing",
             "starter",
+            "strengths",
             "tables",
         ),
     },
@@ -61,6 +62,11 @@ LAYERS = (
 """A part of evogit/ (a file or a folder) imports only from earlier layers; `evogit/__init__.py` re-exports to users."""
 
 SIDEWAYS = {
+    ("knowledge", "strengths"),
+    ("strengths", "confidence"),
+    ("strengths", "judging"),
+    ("strengths", "scores"),
+    ("evaluator_file", "program"),
     ("adding", "seeds"),
     ("content", "core"),
     ("attention", "adding"),

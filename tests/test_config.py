@@ -106,7 +106,11 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('kind = "python"', 'kind = "judge"', "evaluator.kind: Input should be 'python' or 'command', got 'judge'"),
+        (
+            'kind = "python"',
+            'kind = "oracle"',
+            "evaluator.kind: Input should be 'python', 'command' or 'judge', got 'oracle'",
+        ),
         ('file = "evaluator/evaluate.py"', "", 'evaluator.file: missing; kind = "python" needs the file that defines'),
         ('"python"', '"python"\ncommand = "make"', 'evaluator.command: kind = "python" has no such key; take it out'),
         ('kind = "python"', 'kind = "command"', 'evaluator.file: kind = "command" has no such key; take it out'),
