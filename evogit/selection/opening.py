@@ -3,64 +3,160 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from evogit.core import UsageError
-from evogit.loading import is_own, load
+from evogit.loading import is_own
 from evogit.schema import nearest
 from evogit.selection import Selector
+from evogit.selection.cells import Axis, Trait
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 from evogit.selection.elitist import Elitist
+from evogit.selection.islands import Islands
+from evogit.selection.map_elites import MapElites
+from evogit.selection.own import Own
+from evogit.selection.pareto import Pareto
+from evogit.selection.tournament import Tournament
+from evogit.selection.weighted import Weighted
 
-Maker = Callable[[Mapping[str, str]], Selector]
-"""Makes a selector from its options, or raises `UsageError`."""
+Traits = Mapping[str, Trait]
+"""What describes candidates of the task at hand, by name."""
+
+Options = Mapping[str, str]
 
 
-def _plain(kind: Callable[[], Selector]) -> Maker:
-    def make(options: Mapping[str, str]) -> Selector:
-        if options:
-            raise UsageError(f"expected no options, got {', '.join(options)}")
-        return kind()
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A selector that comes along: how it is made, its options as they are typed, and one line about it.
 
-    return make
+    `make` gets the options and what describes candidates, or None where no task is at hand; it raises `UsageError`.
+    """
+
+    make: Callable[[Options, Traits | None], Selector]
+    about: str
+    usage: str = ""
 
 
-def _elitist(options: Mapping[str, str]) -> Selector:
+def _plain(kind: Callable[[], Selector]) -> Callable[[Options, Traits | None], Selector]:
+    return lambda options, traits: kind(**_numbers(options))
+
+
+def _numbers(options: Options, **defaults: int) -> dict[str, int]:
+    """Options that are whole numbers above 0, and defaults for those that nobody gave."""
+    if unknown := [key for key in options if key not in defaults]:
+        known = nearest(unknown[0], defaults) if defaults else "it has none"
+        raise UsageError(f"no option {unknown[0]!r}; {known}")
+    for key, text in options.items():
+        if not (text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000):
+            raise UsageError(f"expected {key}=N, a whole number from 1 to a million, got {key}={text}")
+    return defaults | {key: int(text) for key, text in options.items()}
+
+
+def _elitist(options: Options, traits: Traits | None) -> Selector:
     if options not in ({}, {"merge": "yes"}, {"merge": "no"}):
-        raise UsageError(f"expected elitist:merge=yes or merge=no, got {', '.join(map('='.join, options.items()))}")
+        raise UsageError(f"expected merge=yes or merge=no, got {', '.join(map('='.join, options.items()))}")
     return Elitist(merging=options != {"merge": "no"})
 
 
-SELECTORS: Mapping[str, Maker] = {
-    "elitist": _elitist,
-    "best-of-n": _plain(BestOfN),
-    "sequential": _plain(Sequential),
-    "one-plus-lambda": _plain(OnePlusLambda),
-    "random-parent": _plain(RandomParent),
+def _weighted(options: Options, traits: Traits | None) -> Selector:
+    return Weighted(**_numbers(options, archive=40, pressure=10))
+
+
+def _tournament(options: Options, traits: Traits | None) -> Selector:
+    return Tournament(**_numbers(options, size=4, latest=0))
+
+
+def _pareto(options: Options, traits: Traits | None) -> Selector:
+    match dict(options):
+        case {} if not options:
+            return Pareto()
+        case {"over": "metrics" | "cases" as over} if len(options) == 1:
+            return Pareto(over)
+    raise UsageError(f"expected over=metrics or over=cases, got {', '.join(map('='.join, options.items()))}")
+
+
+def _map_elites(options: Options, traits: Traits | None) -> Selector:
+    if not options:
+        raise UsageError("expected what makes a kind: METRIC=LOW..HIGH/PARTS, such as size=0..10000/20")
+    axes = {name: Axis.parse(name, text) for name, text in options.items()}
+    if traits is None:
+        return MapElites([(_untold, axis) for axis in axes.values()])
+    if unknown := [name for name in axes if name not in traits]:
+        near = nearest(unknown[0], traits)
+        raise UsageError(f"nothing called {unknown[0]!r} describes candidates of this task; {near}")
+    return MapElites([(traits[name], axis) for name, axis in axes.items()])
+
+
+def _untold(history: object, commit: str) -> None:
+    return None
+
+
+def _islands(options: Options, traits: Traits | None) -> Selector:
+    inner = options.get("of", "elitist")
+    if not is_own(inner):
+        inner = inner.replace("+", ",")
+    if inner.partition(":")[0] == "islands":
+        raise UsageError("expected of=SELECTOR that is no islands itself")
+    open_selector(inner, traits)
+    numbers = _numbers({key: text for key, text in options.items() if key != "of"}, count=4, every=20, migrants=1)
+    return Islands(lambda: open_selector(inner, traits), **numbers)
+
+
+SELECTORS: Mapping[str, Kind] = {
+    "elitist": Kind(_elitist, "each agent keeps one individual, replaced by a child that is no worse", "merge=yes|no"),
+    "weighted": Kind(
+        _weighted, "the fit and the childless are drawn often, after ShinkaEvolve", "archive=N,pressure=N"
+    ),
+    "tournament": Kind(_tournament, "the fittest of a few drawn ones, of all or of the latest", "size=N,latest=N"),
+    "pareto": Kind(_pareto, "who is unbeaten over several metrics, or best on some case", "over=metrics|cases"),
+    "map-elites": Kind(
+        _map_elites, "the fittest of each kind: metrics of the task, size, changed", "METRIC=LOW..HIGH/PARTS,..."
+    ),
+    "islands": Kind(
+        _islands,
+        "populations that breed apart and send each other their best; + parts the options of SELECTOR",
+        "of=SELECTOR,count=N,every=N,migrants=N",
+    ),
+    "best-of-n": Kind(_plain(BestOfN), "a control: every candidate is a mutation of the seed"),
+    "sequential": Kind(_plain(Sequential), "a control: each agent goes on alone"),
+    "one-plus-lambda": Kind(_plain(OnePlusLambda), "a control: all agents mutate the best"),
+    "random-parent": Kind(_plain(RandomParent), "a control: descent without selection"),
 }
 """Those that come along, by name."""
 
 
-def open_selector(text: str) -> Selector:
+def open_selector(text: str, traits: Traits | None = None) -> Selector:
     """The selector for `NAME`, `NAME:KEY=VALUE,...` or `FILE.py:Name`, whose class is called without arguments.
+
+    `traits` are what describes candidates of the task at hand; without them nobody checks such names.
 
     Raises:
         ConfigError: a person's own file is wrong.
         UsageError: there is no such selector or option.
     """
-    if is_own(text):
-        selector: Selector = load(text)()
-        missing = [name for name in ("next_move", "adopts") if not callable(getattr(selector, name, None))]
-        if missing:
-            raise UsageError(f"expected {text} to be a selector with {' and '.join(missing)}, got {selector!r}")
-        return selector
     name, _, rest = text.partition(":")
+    if is_own(text) and name not in SELECTORS:
+        return Own(text)
     if name not in SELECTORS:
-        raise UsageError(f"no selector {name!r}; {nearest(name, SELECTORS)}; one of your own is FILE.py:Name")
-    return SELECTORS[name](_options(name, rest))
+        meant = nearest(name, SELECTORS).partition("known:")[0] or "these come along:"
+        raise UsageError(f"no selector {name!r}; {meant}\n{overview()}")
+    try:
+        return SELECTORS[name].make(_options(rest), traits)
+    except UsageError as error:
+        usage = SELECTORS[name].usage
+        raise UsageError(f"--selector {name}{f':{usage}' if usage else ''}: {error}") from error
 
 
-def _options(name: str, text: str) -> dict[str, str]:
+def overview() -> str:
+    """Every selector with its options and what it does, a line each."""
+    lines = [f"  {name}{kind.usage and f':{kind.usage}'}  ({kind.about})" for name, kind in SELECTORS.items()]
+    return "\n".join([*lines, "  FILE.py:Name  (one of your own)"])
+
+
+def _options(text: str) -> dict[str, str]:
     pairs = [each.partition("=") for each in text.split(",") if each]
     if odd := [key for key, equals, value in pairs if not (key and equals and value)]:
-        raise UsageError(f"expected {name}:KEY=VALUE,..., got {', '.join(odd)!r}")
+        raise UsageError(f"expected KEY=VALUE,..., got {odd[0]!r}")
+    if len(pairs) > len({key for key, _, _ in pairs}):
+        raise UsageError("expected each option once")
     return {key: value for key, _, value in pairs}

@@ -1,0 +1,135 @@
+"""Indexes: what selectors ask of all valid candidates, kept up to date by looking at each evaluation once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Generic, TypeVar
+
+from evogit.history import History
+from evogit.scores import Scores
+
+Value = TypeVar("Value")
+"""What an index knows of a candidate; equal when nothing that matters to it changed."""
+
+Ranked = tuple[float, int, str]
+"""Fitness with its sign such that less is better, the candidate's number, its id: in this order."""
+
+
+class Index(ABC, Generic[Value]):
+    """Follows a history: candidates that are valid and not pruned are in, and what they are worth may change.
+
+    What it holds is a function of the history as it stands, whatever it was asked before: after any sequence of
+    prunes, undoings and changed tasks it equals an index that sees the same history for the first time. Evaluations,
+    pruned ids and scores are replaced, never changed, which is how it sees that there is something new.
+    """
+
+    def __init__(self) -> None:
+        self._scores: Scores | None = None
+        self._pruned: AbstractSet[str] = frozenset()
+        self._position = 0
+        self._held: dict[str, Value] = {}
+
+    def follow(self, history: History) -> None:
+        """Take in what is new."""
+        scores, pruned = history.scores, history.pruned
+        if scores is not self._scores:
+            self._scores, self._position, self._held = scores, 0, {}
+            self._clear()
+        changed = scores.log[self._position :]
+        self._position = len(scores.log)
+        if pruned is not self._pruned:
+            changed += sorted(pruned ^ self._pruned)
+            self._pruned = pruned
+        if changed and not all([self._look(history, commit) for commit in dict.fromkeys(changed)]):
+            self._clear()
+            for value in self._held.values():
+                self._add(value)
+
+    def _look(self, history: History, commit: str) -> bool:
+        """Take in what a candidate is now; False when that needs a new beginning."""
+        before = self._held.pop(commit, None)
+        now = None if commit in history.pruned or history.fitness(commit) is None else self._value(history, commit)
+        if now is not None:
+            self._held[commit] = now
+        if before == now:
+            return True
+        done = before is None or self._remove(before)
+        if now is not None:
+            self._add(now)
+        return done
+
+    @abstractmethod
+    def _value(self, history: History, commit: str) -> Value | None:
+        """What there is to know of a valid candidate; None leaves it out."""
+
+    @abstractmethod
+    def _clear(self) -> None:
+        """Forget all."""
+
+    @abstractmethod
+    def _add(self, value: Value) -> None:
+        """Take in a candidate; the order of many must not matter."""
+
+    @abstractmethod
+    def _remove(self, value: Value) -> bool:
+        """Take out a candidate; False when that needs a new beginning."""
+
+
+def ranked(history: History, commit: str) -> Ranked:
+    """What a valid candidate is sorted by: the fitter first, of equals the one known longer."""
+    fitness = history.fitness(commit)
+    assert fitness is not None
+    worse = -fitness if history.metric.direction == "maximize" else fitness
+    return worse, history.phylogeny[commit].number, commit
+
+
+class Ranking(Index[Ranked]):
+    """All valid candidates, the fittest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ranked: list[Ranked] = []
+
+    def of(self, history: History) -> Sequence[Ranked]:
+        """The candidates of this history; valid until the next question."""
+        self.follow(history)
+        return self._ranked
+
+    def _value(self, history: History, commit: str) -> Ranked:
+        return ranked(history, commit)
+
+    def _clear(self) -> None:
+        self._ranked = []
+
+    def _add(self, value: Ranked) -> None:
+        insort(self._ranked, value)
+
+    def _remove(self, value: Ranked) -> bool:
+        del self._ranked[bisect_left(self._ranked, value)]
+        return True
+
+
+class Offspring:
+    """How many children of each candidate were judged, under whatever task; those that wait are not counted.
+
+    Whether a candidate that waits is known already depends on time, even in a deterministic run.
+    """
+
+    def __init__(self) -> None:
+        self._judgements: list[str] | None = None
+        self._position = 0
+        self._children: Counter[str] = Counter()
+
+    def of(self, history: History) -> Counter[str]:
+        """Id -> number of children, for this history; valid until the next question."""
+        judgements = history.judgements
+        if judgements is not self._judgements:
+            self._judgements, self._position, self._children = judgements, 0, Counter()
+        for commit in judgements[self._position :]:
+            self._children.update(history.phylogeny[commit].parents)
+        self._position = len(judgements)
+        return self._children

@@ -1,0 +1,82 @@
+"""A person's own selector, from a file of theirs: what goes wrong in it is said in a sentence."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evogit.core import ConfigError, UsageError
+from evogit.history import History
+from evogit.loading import load
+from evogit.selection import Move, Selector
+
+PARENTS = {"mutation": 1, "merge": 2, "graft": 2}
+"""How many parents each kind of move has."""
+
+
+class Own:
+    """The selector that `FILE.py:Name` names, its class called without arguments.
+
+    Such a file needs no more than this:
+
+        from evogit import History, Move
+
+        class Climber:
+            def next_move(self, history: History, agent: str, rng) -> Move:
+                valid = [each for each in history.judgements if history.fitness(each) is not None]
+                few = rng.sample(valid, min(3, len(valid)))
+                best = max(few, key=history.fitness, default=history.head(agent))
+                return Move(operator="mutation", parents=(best,))
+
+            def adopts(self, history: History, agent: str, child: str) -> bool:
+                return not history.fitter(history.head(agent), child)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        made = load(text)
+        with self._explained():
+            self._selector: Selector = made()
+        missing = [name for name in ("next_move", "adopts") if not callable(getattr(self._selector, name, None))]
+        if missing:
+            raise UsageError(f"expected {text} to be a selector with {' and '.join(missing)}, got {self._selector!r}")
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """What the person's selector says, if it can be done.
+
+        Raises:
+            ConfigError: it fails, or says what cannot be done.
+        """
+        with self._explained():
+            move = self._selector.next_move(history, agent, rng)
+        if not isinstance(move, Move) or PARENTS.get(move.operator) != len(move.parents):
+            raise ConfigError(
+                f"expected next_move of {self._text} to return a Move with its parents, got {move!r:.200}"
+            )
+        for commit in [*move.parents, *([move.donor] if move.donor is not None else [])]:
+            if commit not in history.phylogeny:
+                raise ConfigError(f"expected next_move of {self._text} to choose candidates, got {commit!r:.200}")
+        return move
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """What the person's selector says.
+
+        Raises:
+            ConfigError: it fails.
+        """
+        with self._explained():
+            return bool(self._selector.adopts(history, agent, child))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say which line of the person's file failed, and how."""
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            file = str(Path(self._text.rpartition(":")[0]).resolve())
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+            place = f", line {lines[-1]}" if lines else ""
+            raise ConfigError(f"the selector {self._text} failed{place}: {type(error).__name__}: {error}") from error
