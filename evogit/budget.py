@@ -26,18 +26,31 @@ class Budget:
         proposals: int | None = None,
         target: float | None = None,
         patience: int | None = None,
+        count_repeats: bool = False,
     ) -> None:
         self._history, self._engine = history, engine
         self._evaluations, self._proposals, self._target = evaluations, proposals, target
-        self._patience, self.agents = patience, agents
+        self._patience, self.agents, self._count_repeats = patience, agents, count_repeats
         self._in_flight = self._thinking = 0
         self._waiting: list[str] = []
         self._barren: list[str] = []
 
+    @property
+    def _used(self) -> int:
+        """Evaluations that use up the limit."""
+        counts = self._history.counts
+        return counts.evaluated + counts.repeated * self._count_repeats
+
+    def has_room_to_repeat(self) -> bool:
+        """Whether the limit allows one more repeat, beside all that is in flight."""
+        if self._evaluations is None or not self._count_repeats:
+            return True
+        return self._used + max(self._in_flight, len(self._history.pending)) < self._evaluations
+
     def over(self) -> StopReason | None:
         """The limit that is reached, None while there is something left to do."""
         counts = self._history.counts
-        if self._evaluations is not None and counts.evaluated >= self._evaluations:
+        if self._evaluations is not None and self._used >= self._evaluations:
             return "evaluations"
         if self._proposals is not None and counts.proposals >= self._proposals and not self._in_flight:
             return "proposals"
@@ -68,7 +81,7 @@ class Budget:
         """Whether there is room for another move after those that are in flight and `ahead` more."""
         counts = self._history.counts
         foreign = sum(event.engine != self._engine for event in self._history.pending.values())
-        if self._evaluations is not None and counts.evaluated + self._in_flight + foreign + ahead >= self._evaluations:
+        if self._evaluations is not None and self._used + self._in_flight + foreign + ahead >= self._evaluations:
             return False
         return self._proposals is None or counts.proposals + self._thinking + ahead < self._proposals
 
@@ -77,7 +90,7 @@ class Budget:
         counts = self._history.counts
         if self._proposals is not None and counts.proposals >= self._proposals:
             return True
-        return self._evaluations is not None and counts.evaluated + len(self._history.pending) >= self._evaluations
+        return self._evaluations is not None and self._used + len(self._history.pending) >= self._evaluations
 
     def proposed(self) -> None:
         """A move's proposal, usable or not, is journalled."""

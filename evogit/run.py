@@ -13,6 +13,7 @@ from typing import Protocol
 from evogit.adding import Adding, People
 from evogit.agents import Agent, NoUsableChangeError
 from evogit.attention import Attention
+from evogit.believing import Believing
 from evogit.breeding import Bred, Breeder
 from evogit.budget import Budget
 from evogit.config import Task
@@ -35,12 +36,16 @@ from evogit.purse import Purse
 from evogit.repository import Packer, Repository
 from evogit.selection import Move, Selector
 from evogit.selection.opening import open_selector
+from evogit.selection.traits import traits_of
 from evogit.settings import Settings
 from evogit.start import Start, generator
 from evogit.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.verdicts import Executor, Judge, Verdict
 
 __all__ = ["Observer", "Run", "Settings"]
+
+LIMITS = ("evaluations", "proposals", "target", "patience", "count_repeats")
+"""Settings that the budget goes by."""
 
 LONGEST_PAUSE = 5.0
 """Seconds that an agent which fails again and again pauses at most between two moves."""
@@ -94,18 +99,20 @@ class Run:
         self.journal = repository.journal(name, self._take, secrets)
         self._observer = observer
         self._agents, self._models = agents, models
-        self._selector, self._executor = selector or open_selector(settings.selector), executor
+        self._selector = selector or open_selector(settings.selector, traits_of(task, repository))
+        self._executor = executor
         self._projections = Projections(repository, self.history)
         lanes = (len(agents) or settings.agents) if settings.deterministic else 0
         self._breeder = Breeder(repository, task, self.history, secrets=secrets, lanes=lanes)
         self._asked: tuple[StopReason, str] | None = None
-        self._stopping, self._silent = asyncio.Event(), asyncio.Event()
+        self._stopping, self._silent, self._hurry = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._people = People(Adding(repository, self.journal, self.history), self._adopt)
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
         self._proposals: Proposals
         self._purse: Purse
         self._judge: Judge
         self._budget: Budget
+        self._believing: Believing
         self._turns: Turns
 
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
@@ -115,6 +122,8 @@ class Run:
         """
         self._asked = self._asked or (reason, detail)
         self._stopping.set()
+        if reason in ("interrupted", "asked"):
+            self._hurry.set()
         if reason in HURRIED or not self.settings.deterministic:
             self._silent.set()
 
@@ -129,26 +138,19 @@ class Run:
             start = self._enter(stack)
             executor = self._executor or await self._evaluator(stack)
             agents = self._agents or populate(stack, self.settings.population, self._models)
-            self._judge = Judge(
-                self.repository,
-                self.journal,
-                self.history,
-                self.task,
-                executor,
-                self._engine,
-                self.settings.evaluations,
-            )
+            self._employ(executor, len(agents))
             names = start.begin(executor, len(agents), joined=self.settings.join)
             try:
                 await self._finish_what_was_left(start, names)
                 await self._live_together(names, agents)
                 await self._judge_people()
-                await self._judge.judge_finalists()
+                assert self._asked  # that is what ended the agents' lives
+                await self._believing.confirm(self._asked[0])
+                await self._judge.judge_finalists(0 if self._hurry.is_set() else self.history.repeats)
             except EvoGitError as error:
                 with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
                     await self._conclude("error", str(error))
                 raise
-            assert self._asked  # that is what ends the agents' lives
             return await self._conclude(*self._asked)
 
     # --- beginning and end --------------------------------------------------------------------------------------
@@ -174,6 +176,14 @@ class Run:
         start.check(self._executor.digest if self._executor else self.task.evaluator_digest)
         return start
 
+    def _employ(self, executor: Executor, agents: int) -> None:
+        """Have somebody who judges, who counts what is used up, and who judges again what may be luck."""
+        journal, history, settings, engine = self.journal, self.history, self.settings, self._engine
+        self._judge = Judge(self.repository, journal, history, self.task, executor, engine, settings.evaluations)
+        self._budget = Budget(history, engine, agents, **{name: getattr(settings, name) for name in LIMITS})
+        limit, room = settings.confirmations, self._budget.has_room_to_repeat
+        self._believing = Believing(journal, history, self._judge, limit=limit, room=room, hurry=self._hurry)
+
     async def _evaluator(self, stack: AsyncExitStack) -> Executor:
         evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
         return await stack.enter_async_context(evaluator)
@@ -185,6 +195,7 @@ class Run:
             await asyncio.sleep(LOOK_AGAIN)
             self.journal.refresh()
             await self._judge.take_over()
+        await self._believing.settle()
         start.settle(list(names))
         latest = {candidate.agent: candidate.commit for candidate in self.history.phylogeny}
         for name in names:
@@ -195,15 +206,6 @@ class Run:
     async def _live_together(self, names: Sequence[str], agents: Sequence[Agent]) -> None:
         settings, first = self.settings, self.history.moves
         self._turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
-        self._budget = Budget(
-            self.history,
-            self._engine,
-            len(agents),
-            evaluations=settings.evaluations,
-            proposals=settings.proposals,
-            target=settings.target,
-            patience=settings.patience,
-        )
         self._purse = Purse(
             journal=self.journal,
             history=self.history,
@@ -286,7 +288,8 @@ class Run:
         async with self._turns.applying(number):
             if child and verdict:
                 self._judge.record(child, verdict)
-                self._adopt(name, child)
+                if await self._believing.settle():
+                    self._adopt(name, child)
                 self._packer.grown(len(self.history.phylogeny))
             self._budget.release(name, new_tree=child is not None)
         return isinstance(bred, Bred)

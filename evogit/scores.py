@@ -92,6 +92,12 @@ class Scores:
         known = self._evaluations.get(commit, {})
         return sum(where == split and repeat > 0 and each.counts for (where, repeat), each in known.items())
 
+    def latest(self, commit: str) -> int:
+        """The number of the last repeat of a candidate that counts; 0 where it was judged once."""
+        known = self._evaluations.get(commit, {})
+        counted = [repeat for (split, repeat), each in known.items() if split == self.split and each.counts]
+        return max(counted, default=0)
+
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
         """The mean of a metric (default: the primary one) over all repeats; None unless the candidate is valid."""
         told, name = self.evaluation(commit, split), metric or self.metric.name

@@ -12,6 +12,9 @@ from evogit.core import UsageError
 ASKING = ("editor",)
 """Kinds of agents that ask a model."""
 
+USUAL_SELECTOR = "elitist"
+"""How parents and survivors are chosen where nobody says."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
@@ -60,7 +63,11 @@ class Settings:
     target: float | None = None
     patience: int | None = None
     """Evaluations without a better candidate after which a run ends."""
-    selector: str = "elitist"
+    confirmations: int | None = None
+    """Noisy scores: limit on all repeats of the run; None: those that would-be bests need, and some at the end."""
+    count_repeats: bool = False
+    """Whether repeats use up `evaluations`, as they must where equal budgets are compared."""
+    selector: str = USUAL_SELECTOR
     """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
     split: str = "train"
     seed: int = 0
@@ -80,6 +87,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"expected --{name} above 0, got {value}")
+        if self.confirmations is not None and self.confirmations < 0:
+            raise UsageError(f"expected --confirm 0 or more, got {self.confirmations}")
         for name in ("minutes", "dollars", "target"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):

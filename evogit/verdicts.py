@@ -87,7 +87,7 @@ class Judge:
                     continue
         return known
 
-    async def judge(self, commit: str, split: str | None = None) -> Verdict | None:
+    async def judge(self, commit: str, split: str | None = None, repeat: int = 0) -> Verdict | None:
         """Judge a candidate on `split` (default: the run's); None when a person prunes it before there is a verdict.
 
         An error of the evaluator is journalled and tried again.
@@ -95,7 +95,7 @@ class Judge:
         Raises:
             EvaluatorError: the evaluator failed three times in a row.
         """
-        judging = asyncio.create_task(self._judge(commit, split or self._history.split))
+        judging = asyncio.create_task(self._judge(commit, split or self._history.split, repeat))
         self._judging[commit] = judging
         try:
             return await judging
@@ -116,13 +116,13 @@ class Judge:
             self._taken.discard(commit)
             self._judging[commit].cancel()
 
-    async def _judge(self, commit: str, split: str) -> Verdict:
+    async def _judge(self, commit: str, split: str, repeat: int) -> Verdict:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
-        if known := self._known.get(self._evaluator.key(tree, split, base=files.base.id if files.base else "")):
+        if known := self._known.get(self._evaluator.key(tree, split, repeat, base=files.base.id if files.base else "")):
             return known
         while True:
-            evaluation, evidence = await self._evaluator.evaluate(tree, files, split=split)
+            evaluation, evidence = await self._evaluator.evaluate(tree, files, split=split, repeat=repeat)
             verdict = Verdict(evaluation, _files(evidence))
             if evaluation.counts:
                 self._faults = 0
@@ -144,9 +144,9 @@ class Judge:
             unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat),
         )
 
-    async def finish(self, commit: str, split: str | None = None) -> None:
+    async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
         """Judge and journal a candidate that nobody else is busy with."""
-        if verdict := await self.judge(commit, split):
+        if verdict := await self.judge(commit, split, repeat):
             self.record(commit, verdict)
 
     async def take_over(self) -> None:
@@ -175,13 +175,15 @@ class Judge:
             return waiting
         return max(self._evaluations - self._history.counts.evaluated - len(self._history.pending) + waiting, 0)
 
-    async def judge_finalists(self) -> None:
-        """Judge the seed and the best on the holdout, if the task has one and they were not yet."""
+    async def judge_finalists(self, repeats: int = 0) -> None:
+        """Judge the seed and the best on the holdout, if the task has one and they were not yet; again if valid."""
         if "holdout" not in self._task.splits:
             return
-        for commit in dict.fromkeys([self._history.seed, self._history.best]):
-            if commit and not self._history.judged(commit, "holdout"):
-                await self.finish(commit, "holdout")
+        for commit in filter(None, dict.fromkeys([self._history.seed, self._history.best])):
+            for repeat in range(repeats + 1):
+                first = self._history.evaluation(commit, "holdout", 0)
+                if not self._history.judged(commit, "holdout", repeat) and (not repeat or (first and first.ok)):
+                    await self.finish(commit, "holdout", repeat)
 
     async def _files(self, tree: str) -> Files:
         """The changes from the seed to a tree; the first one who asks has the seed packed."""
