@@ -22,6 +22,7 @@ from evogit.cli.view import SHORT, View, first_line, one_line
 from evogit.config import gallery
 from evogit.core import NotFoundError
 from evogit.review.reporting import report_record
+from evogit.settings import USUAL_SELECTOR
 
 STEPS = 12
 """Steps of the best one's lineage that are told, the largest gains."""
@@ -151,6 +152,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     ]
     words += [f"target {asked['target']:g}"] if asked["target"] is not None else []
     words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
+    words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, USUAL_SELECTOR) else []
     yield Text(f" {view.glyphs.dot} ".join(words))
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     yield Text(

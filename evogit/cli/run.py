@@ -8,18 +8,19 @@ from dataclasses import replace
 import click
 
 from evogit.cli.agents import LIMITS, Asked, hire, with_agents
+from evogit.cli.choice import selector_before
 from evogit.cli.consent import engage
 from evogit.cli.engine import evolve
+from evogit.cli.ground import Origin, find_ground, with_origin
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import Place, find_repository, place_to_run, run_before, task_here
+from evogit.cli.place import Place, place_to_run
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.review import status_record
-from evogit.selection.opening import open_selector
 from evogit.settings import Settings
 
 
@@ -34,10 +35,8 @@ from evogit.settings import Settings
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
 @click.option(
     "--selector",
-    default="elitist",
-    show_default=True,
     metavar="NAME",
-    help="How parents and survivors are chosen: a name with its options, or FILE.py:Name.",
+    help="How parents and survivors are chosen: NAME:KEY=VALUE,... or FILE.py:Name; `--selector help` lists them.",
 )
 @click.option(
     "--split", default="train", show_default=True, metavar="NAME", help="The split that candidates are ranked on."
@@ -45,6 +44,7 @@ from evogit.settings import Settings
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the random generators.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside the engine that is at work already.")
+@with_origin
 @with_hooks
 @sandbox_option
 @name_option
@@ -56,8 +56,10 @@ def run(
     name: str | None,
     task: str | None,
     asked: Asked,
+    origin: Origin,
     jobs: int | None,
     hooks: Hooks,
+    selector: str | None,
     **chosen: object,
 ) -> None:
     """Evolve TASK (a name or a folder); without TASK what the repository here evolves.
@@ -66,32 +68,30 @@ def run(
     ./evogit-TASK. The same command again goes on with it. Ctrl-C stops cleanly, a second one at once; nothing is
     lost. Without any limit it goes on until Ctrl-C, on a terminal only.
 
-    Agents, and limits on what models may use, are those of the run's last start until others are given. Models that
-    cost money are asked after you agreed, and for $5 at most where you set no limit.
+    --at begins a run that another one was at some moment; all that it did until then counts as this one's.
+
+    Agents, the selector, and limits on what models may use, are those of the run's last start until others are given.
+    Models that cost money are asked after you agreed, and for $5 at most where you set no limit.
     """
     if jobs is not None:
         chosen["jobs"] = jobs
     settings = Settings(**chosen)  # type: ignore[arg-type]
-    open_selector(settings.selector)  # what is wrong with it is said before anything is made
     hooks.check()
-    if task is None:
-        found, run_name = task_here(repo, name)
-        repo = str(find_repository(repo).path)
-    else:
-        found = find_task(task)
-        run_name = name or found.name
-    before, history = run_before(found, repo, run_name)
+    ground = find_ground(task, repo, name, origin)
+    found, history = ground.task, ground.history
+    settings = replace(settings, selector=selector_before(selector, found, history))
     crew = hire(asked, settings, history)
     if not terminal.live and not crew.will_end:
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
-    settings = engage(terminal, crew, found, before, history, yes=asked.yes)
-    repository = place_to_run(found, repo, run_name)
+    settings = engage(terminal, crew, found, ground.repository, history, yes=asked.yes)
+    ground.lay()
+    repository = place_to_run(found, ground.repo, ground.name)
     if crew.durable:
         repository.survive_power_loss()
     _warn(terminal, found, repository)
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
-    done = evolve(repository, found, run_name, settings, terminal, hooks=hooks, models=crew.models)
+    done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, models=crew.models)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:
         terminal.data(status_record(repository, place.history))

@@ -14,7 +14,8 @@ from evogit.cli.text import count
 from evogit.cli.view import View, first_line
 from evogit.core import NotFoundError
 from evogit.history import History
-from evogit.review import SCHEMA, agents, candidate_record, resolve, status_record
+from evogit.review import SCHEMA, agents, candidate_record, last_start, resolve, status_record
+from evogit.settings import USUAL_SELECTOR
 
 MOST_AGENTS = 24
 """Agents that are listed, so that the lines around them stay in sight."""
@@ -77,6 +78,8 @@ def _headline(view: View) -> Text:
     better = "higher" if history.metric.direction == "maximize" else "lower"
     parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
     parts += ["judged: inside"] if started.judged == "inside" else []
+    selector = last_start(history).get("selector", USUAL_SELECTOR)
+    parts += [f"selector {first_line(selector)}"] if selector != USUAL_SELECTOR else []
     return Text.assemble((history.run, "bold"), dot, dot.join(parts))
 
 

@@ -59,7 +59,7 @@ def report_record(repository: Repository, history: History) -> Record:
 def _asked(history: History) -> Record:
     """The task, the agents of the last start, and what people told them."""
     last = list(history.engines.values())[-1] if history.engines else None
-    names = ("split", "seed", "deterministic", "sandbox", "target", "minutes")
+    names = ("selector", "split", "seed", "deterministic", "sandbox", "target", "minutes")
     settings = dict(last.settings) if last else {}
     return {
         "agents": [_spec(each) for each in settings.get("population", ())],
