@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from contextlib import AsyncExitStack
+from functools import partial
 
 from evogit.agents import Agent
 from evogit.agents.editor import Editor
@@ -29,13 +31,16 @@ def no_models(name: str) -> Model:
     raise UsageError(f"expected a run with models to have {name!r}; pass `models` to Run")
 
 
-def populate(stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models) -> list[Agent]:
-    """Make the agents, which live until `stack` is left.
+def populate(
+    stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models, pool: Executor | None = None
+) -> list[Agent]:
+    """Make the agents, which live until `stack` is left; mutators think in `pool`, or in processes of their own.
 
     Raises:
         UsageError: an agent's kind or model is not known.
     """
-    makers = {"mutator": _mutators, "editor": _editors}
+    makers: dict[str, Callable[[AsyncExitStack, AgentSpec, Models], list[Agent]]]
+    makers = {"mutator": partial(_mutators, pool), "editor": _editors}
     agents: list[Agent] = []
     for spec in specs:
         if spec.kind not in makers:
@@ -44,9 +49,9 @@ def populate(stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models) 
     return agents
 
 
-def _mutators(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
-    pool = stack.enter_context(mutator_pool(min(spec.count, os.cpu_count() or 1)))
-    return [Mutator(pool) for _ in range(spec.count)]
+def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
+    thinking = pool or stack.enter_context(mutator_pool(min(spec.count, os.cpu_count() or 1)))
+    return [Mutator(thinking) for _ in range(spec.count)]
 
 
 def _editors(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:

@@ -1,0 +1,292 @@
+"""From the runs of a bench to what may be said of its methods, task by task and over all tasks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Literal
+
+from evogit.bench import statistics
+from evogit.bench.driver import Bench
+from evogit.bench.methods import DEFAULT, Method, is_control
+from evogit.bench.outcome import Merges, Outcome
+from evogit.bench.workers import Order
+from evogit.core import Direction
+
+FIRST = 25
+"""The first number of evaluations at which methods are compared; the next ones are twice as many each."""
+
+Of = Literal["area", "final"]
+
+Verdict = Literal["better", "no worse", "worse", "open"]
+"""`better` and `no worse` (within the margin): the test says so at 5 %; `worse`: the whole interval lies below 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean and its 95 % bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How one method did on a task: means over its runs; `area` and `final` are normalised, `value` and `at` are not.
+
+    `seconds` is per run; `merges` of all runs together.
+    """
+
+    method: str
+    selector: str
+    agents: str
+    value: float
+    at: Mapping[int, float]
+    area: Estimate
+    final: Estimate
+    proposals: float
+    duplicates: float
+    failed_proposals: float
+    failed: float
+    cached: float
+    repeated: float
+    seconds: float
+    dollars: float
+    merges: Mapping[str, Merges] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One method against another over the pairs of equal seeds, in normalised `area` or `final` value.
+
+    `better` and `not_inferior` are one-sided p; `superiority` is the probability that a run is better than the
+    other's; `wins`, `ties` and `losses` count pairs.
+    """
+
+    method: str
+    against: str
+    of: Of
+    difference: Estimate
+    better: float
+    not_inferior: float
+    superiority: float
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be said."""
+        if self.better <= statistics.LEVEL:
+            return "better"
+        if self.not_inferior <= statistics.LEVEL:
+            return "no worse"
+        return "worse" if self.difference.high < 0 else "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a bench on one task found; `seed_value` is 0 and `top` is 1 of normalised values."""
+
+    task: str
+    metric: str
+    direction: Direction
+    split: str
+    evaluations: int
+    first_seed: int
+    seeds: int
+    seed_value: float
+    top: float
+    top_known: bool
+    best_control: str
+    results: tuple[Result, ...]
+    comparisons: tuple[Comparison, ...]
+    curves: Mapping[str, Sequence[Sequence[float]]]
+    """Method -> the curve of each run, normalised."""
+
+    def comparison(self, method: str, against: str, of: str = "area") -> Comparison | None:
+        """That of these two; None where they were not compared."""
+        found = (each for each in self.comparisons if (each.method, each.against, each.of) == (method, against, of))
+        return next(found, None)
+
+
+def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing:
+    """Sum up a bench whose runs are all done."""
+    course = bench.course
+    metric = course.task.primary
+    runs = {each.name: [done[each, seed].shown for seed in bench.seeds] for each in bench.methods}
+    shown = [curve for curves in runs.values() for curve in curves]
+    seed_value = fmean(curve[0] for curve in shown)
+    pick = max if metric.direction == "maximize" else min
+    top = metric.best_known if metric.best_known is not None else pick(value for curve in shown for value in curve)
+    curves = {
+        name: [[statistics.normalised(value, seed_value, top) for value in curve] for curve in each]
+        for name, each in runs.items()
+    }
+    areas = {name: [statistics.area(curve, course.evaluations) for curve in each] for name, each in curves.items()}
+    finals = {name: [curve[: course.evaluations][-1] for curve in each] for name, each in curves.items()}
+    controls = [each.name for each in bench.methods if is_control(each.name)]
+    pairs = _pairs([each.name for each in bench.methods])
+    values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
+    return Standing(
+        task=course.task.name,
+        metric=metric.name,
+        direction=metric.direction,
+        split=course.truth or course.split,
+        evaluations=course.evaluations,
+        first_seed=bench.seeds.start,
+        seeds=len(bench.seeds),
+        seed_value=seed_value,
+        top=top,
+        top_known=metric.best_known is not None,
+        best_control=max(controls, key=lambda name: fmean(areas[name]), default=""),
+        results=tuple(
+            _result(bench, each, [done[each, seed] for seed in bench.seeds], areas[each.name], finals[each.name])
+            for each in bench.methods
+        ),
+        comparisons=tuple(
+            _comparison(method, other, of, by[method], by[other], course.task.name)
+            for method, other in pairs
+            for of, by in values.items()
+        ),
+        curves=curves,
+    )
+
+
+def points(evaluations: int) -> list[int]:
+    """25, 50, 100 and so on up to the last evaluation."""
+    found: list[int] = []
+    while (point := FIRST * 2 ** len(found)) < evaluations:
+        found.append(point)
+    return [*found, evaluations]
+
+
+def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Who is measured against whom: what is no control against every control, the default against what is none."""
+    own = [name for name in names if not is_control(name)] or list(names[:1])
+    pairs = [(name, other) for name in own for other in names if other != name and is_control(other)]
+    return pairs + [(name, DEFAULT) for name in own if DEFAULT in own and name != DEFAULT]
+
+
+def _result(
+    bench: Bench, method: Method, runs: Sequence[Outcome], areas: Sequence[float], finals: Sequence[float]
+) -> Result:
+    course = bench.course
+    reached = points(course.evaluations)
+    at = {point: fmean(run.shown[min(point, len(run.shown)) - 1] for run in runs) for point in reached}
+    return Result(
+        method=method.name,
+        selector=method.selector,
+        agents=" ".join(map(str, method.population(course.agents))),
+        value=at[reached[-1]],
+        at=at,
+        area=_estimate(areas, f"{course.task.name} {method.name} area"),
+        final=_estimate(finals, f"{course.task.name} {method.name} final"),
+        proposals=fmean(run.proposals for run in runs),
+        duplicates=fmean(run.duplicates for run in runs),
+        failed_proposals=fmean(run.failed_proposals for run in runs),
+        failed=fmean(run.failed for run in runs),
+        cached=fmean(run.cached for run in runs),
+        repeated=fmean(run.repeated for run in runs),
+        seconds=fmean(run.seconds for run in runs),
+        dollars=fmean(run.dollars for run in runs),
+        merges=_together([run.merges for run in runs]),
+    )
+
+
+def _together(found: Sequence[Mapping[str, Merges]]) -> dict[str, Merges]:
+    names = sorted({name for each in found for name in each})
+    own = {name: [each[name] for each in found if name in each] for name in names}
+    return {
+        name: Merges(
+            made=sum(each.made for each in own[name]),
+            helped=sum(each.helped for each in own[name]),
+            best=sum(each.best for each in own[name]),
+        )
+        for name in names
+    }
+
+
+def _estimate(values: Sequence[float], label: str) -> Estimate:
+    low, high = statistics.interval(values, random.Random(label))
+    return Estimate(mean=fmean(values), low=low, high=high)
+
+
+def _comparison(
+    method: str,
+    against: str,
+    of: Of,
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    task: str,
+) -> Comparison:
+    differences = [a - b for a, b in zip(ours, theirs, strict=True)]
+    label = f"{task} {method} {against} {of}"
+    return Comparison(
+        method=method,
+        against=against,
+        of=of,
+        difference=_estimate(differences, label),
+        better=statistics.greater(differences, random.Random(f"{label} better")),
+        not_inferior=statistics.not_inferior(differences, random.Random(f"{label} not inferior")),
+        superiority=statistics.superiority(ours, theirs),
+        wins=sum(each > 0 for each in differences),
+        ties=sum(each == 0 for each in differences),
+        losses=sum(each < 0 for each in differences),
+    )
+
+
+# --- over all tasks -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One method against another over all tasks, in normalised area.
+
+    `not_inferior` are the tasks on which it is so by the test with Holm's correction over the tasks; `better` and
+    `worse` are those of single tests.
+    """
+
+    method: str
+    against: str
+    tasks: int
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    not_inferior: tuple[str, ...]
+    ahead: int
+    """On how many tasks the mean difference is above 0."""
+
+
+BEST_CONTROL = "best control"
+"""Stands for that control which has the largest area on the task."""
+
+
+def summaries(standings: Sequence[Standing]) -> list[Summary]:
+    """Every method over all tasks against every one that it was measured against, and against the best control."""
+    first = standings[0]
+    pairs = list(dict.fromkeys((each.method, each.against) for each in first.comparisons))
+    subjects = dict.fromkeys(method for method, against in pairs if is_control(against))
+    if first.best_control:
+        pairs += [(method, BEST_CONTROL) for method in subjects if method != first.best_control]
+    return [_summary(method, against, standings) for method, against in pairs]
+
+
+def _summary(method: str, against: str, standings: Sequence[Standing]) -> Summary:
+    found: dict[str, Comparison] = {}
+    for each in standings:
+        other = each.best_control if against == BEST_CONTROL else against
+        if comparison := each.comparison(method, other):
+            found[each.task] = comparison
+    adjusted = statistics.holm({task: each.not_inferior for task, each in found.items()})
+    return Summary(
+        method=method,
+        against=against,
+        tasks=len(found),
+        better=tuple(task for task, each in found.items() if each.better <= statistics.LEVEL),
+        worse=tuple(task for task, each in found.items() if each.verdict == "worse"),
+        not_inferior=tuple(task for task in found if adjusted[task] <= statistics.LEVEL),
+        ahead=sum(each.difference.mean > 0 for each in found.values()),
+    )

@@ -1,0 +1,83 @@
+"""What a bench has to do, what of it is done already, and the doing of the rest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.bench.lane import Course
+from evogit.bench.methods import Method
+from evogit.bench.outcome import Outcome, read, write
+from evogit.bench.workers import Order, outcomes
+
+MEMORY = Path("/dev/shm")
+"""A file system in memory, where runs of which little is kept take half the time."""
+
+ROOM = 200_000
+"""Bytes that a candidate may need there, at a generous guess."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Methods on one task, `seeds` of each; `folder` holds a file for each run."""
+
+    course: Course
+    methods: tuple[Method, ...]
+    seeds: range
+    folder: Path
+
+    def file(self, method: Method, seed: int) -> Path:
+        """Where what came of a run is kept."""
+        return self.folder / f"{method.file_name}-{seed}.json"
+
+    @property
+    def orders(self) -> list[Order]:
+        """All runs, seed by seed, so that a bench which is cut off has pairs."""
+        return [(method, seed) for seed in self.seeds for method in self.methods]
+
+    def done(self) -> dict[Order, Outcome]:
+        """The runs that are there and would come out the same today."""
+        found = {order: read(self.file(*order)) for order in self.orders}
+        return {
+            (method, seed): outcome
+            for (method, seed), outcome in found.items()
+            if outcome and (outcome.method, outcome.seed) == (method.name, seed)
+            if outcome.depends == self.course.depends(method)
+        }
+
+    def stale(self) -> int:
+        """How many files are there of runs that would come out otherwise today."""
+        return sum(self.file(*order).exists() for order in self.orders) - len(self.done())
+
+    def race(self, *, jobs: int, keep: bool) -> Iterator[Outcome]:
+        """Do the runs that are missing, and give each that is done; its file is written by then.
+
+        Raises:
+            EvoGitError: when the world fails; what is done stays.
+        """
+        done = self.done()
+        missing = [order for order in self.orders if order not in done]
+        methods = {method.name: method for method in self.methods}
+        with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:
+            for outcome in outcomes(self.course, missing, scratch, jobs=jobs, keep=keep):
+                write(self.file(methods[outcome.method], outcome.seed), outcome)
+                yield outcome
+
+
+@contextmanager
+def _scratch(kept: Path | None, candidates: int) -> Iterator[Path]:
+    """The folder for the runs' repositories: one to keep, else one in memory unless TMPDIR says where."""
+    if kept:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > candidates * ROOM
+    with tempfile.TemporaryDirectory(
+        prefix="evogit-bench-", dir=MEMORY if roomy and "TMPDIR" not in os.environ else None, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)

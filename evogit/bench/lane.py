@@ -1,0 +1,250 @@
+"""One run of a bench: an ordinary run on a fresh repository, and the small record that is kept of it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor as Pool
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from evogit import __version__
+from evogit.bench.methods import Method
+from evogit.bench.outcome import Merges, Outcome, source_digest
+from evogit.config import Task
+from evogit.core import Entry, Evaluation, Evidence, EvoGitError, Judged, RefusedError, Stopped
+from evogit.history import History
+from evogit.loading import is_own
+from evogit.population import Models, no_models, populate
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+from evogit.sandbox import Files
+from evogit.settings import AgentSpec
+from evogit.verdicts import Executor, Judge
+
+NAME = "bench"
+"""Of the run in the repository of each."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What all runs on one task have in common; `truth` names a split that record holders are judged on as well."""
+
+    task: Task
+    evaluations: int
+    split: str = "train"
+    truth: str = ""
+    agents: tuple[AgentSpec, ...] = Settings().population
+    sandbox: str = "auto"
+
+    def settings(self, method: Method, seed: int) -> Settings:
+        """Of the run of a method with this seed."""
+        return Settings(
+            population=method.population(self.agents),
+            selector=method.selector,
+            evaluations=self.evaluations,
+            split=self.split,
+            seed=seed,
+            deterministic=True,
+            sandbox=self.sandbox,
+            jobs=1,
+        )
+
+    def depends(self, method: Method) -> dict[str, Any]:
+        """What a run's outcome depends on, its seed aside.
+
+        Runs that were paid for hold for all that calls itself this version; others for this very source.
+        """
+        agents = method.population(self.agents)
+        return {
+            "task": self.task.digest,
+            "evaluator": self.task.evaluator_digest,
+            "evogit": __version__ if any(spec.asks for spec in agents) else source_digest(),
+            "selector": [method.selector, _own_digest(method.selector)],
+            "agents": [str(spec) for spec in agents],
+            "evaluations": self.evaluations,
+            "split": self.split,
+            "truth": self.truth,
+            "sandbox": self.sandbox,
+        }
+
+
+def _own_digest(selector: str) -> str:
+    """Identifies a person's own file; empty for a selector that comes along."""
+    file = Path(selector.rpartition(":")[0])
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if is_own(selector) and file.is_file() else ""
+
+
+class Here(Pool):
+    """Has mutators think where the engine works: beside the judge, one process for each run keeps a core busy."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Call it at once."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except EvoGitError as error:
+            future.set_exception(error)
+        return future
+
+
+class Remembering:
+    """An executor that never judges the same twice, whichever run asks; what it remembers counts like any other."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._known: dict[str, Evaluation] = {}
+        self.digest, self.provider, self.image = executor.digest, executor.provider, executor.image
+
+    @property
+    def judged(self) -> Judged:
+        """Whether the score is computed out of the candidate's reach."""
+        return self._executor.judged
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on."""
+        return self._executor.key(tree, split, repeat, base=base)
+
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        """Judge the tree, or tell what came of it the first time."""
+        key = self.key(tree, split, repeat, base=files.base.id if files.base else "")
+        if key in self._known:
+            return replace(self._known[key], cached=True), Evidence()
+        evaluation, evidence = await self._executor.evaluate(tree, files, split=split, repeat=repeat)
+        if evaluation.counts:
+            self._known[key] = evaluation
+        return evaluation, evidence
+
+
+class Lane:
+    """Runs one run after the other on one executor, which stays warm."""
+
+    def __init__(
+        self, course: Course, executor: Executor, *, models: Models = no_models, secrets: Sequence[str] = ()
+    ) -> None:
+        self._course, self._models, self._secrets = course, models, secrets
+        self._executor = Remembering(executor)
+        self._engine: Run | None = None
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Let the run at work end cleanly, what it began included."""
+        self._stopping = True
+        if self._engine:
+            self._engine.stop("interrupted")
+
+    async def run(self, method: Method, seed: int, folder: Path, **limits: Any) -> Outcome:
+        """Evolve in `folder` to the end, and sum it up; a run that is there goes on. `limits` are settings.
+
+        Raises:
+            EvoGitError: when the world fails.
+        """
+        began = time.monotonic()
+        repository = Repository.open(folder) if folder.exists() else Repository.create(folder)
+        settings = replace(self._course.settings(method, seed), **limits)
+        async with AsyncExitStack() as stack:
+            agents = populate(stack, settings.population, self._models, Here())
+            self._engine = engine = Run(
+                repository,
+                self._course.task,
+                NAME,
+                settings,
+                models=self._models,
+                secrets=self._secrets,
+                agents=agents,
+                executor=self._executor,
+            )
+            if self._stopping:
+                engine.stop("interrupted")
+            stopped = await engine.evolve()
+            self._engine = None
+        outcome = await self._outcome(repository, stopped)
+        depends = self._course.depends(method)
+        return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
+
+    async def _outcome(self, repository: Repository, stopped: Stopped) -> Outcome:
+        """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
+        story = Story()
+        journal = repository.journal(NAME, story.take)
+        history, counts = story.history, story.history.counts
+        truth: tuple[float, ...] = ()
+        if self._course.truth:
+            judge = Judge(repository, journal, history, self._course.task, self._executor, stopped.engine)
+            truth = await self._truth(judge, history, [commit for commit, _ in story.best])
+        return Outcome(
+            method="",
+            seed=0,
+            curve=tuple(value for _, value in story.best),
+            truth=truth,
+            reason=stopped.reason,
+            evaluated=counts.evaluated,
+            failed=counts.failed,
+            proposals=counts.proposals,
+            duplicates=counts.duplicates,
+            failed_proposals=counts.failed_proposals,
+            cached=counts.cached,
+            repeated=counts.repeated,
+            merges=merges(history),
+            dollars=history.spent.dollars,
+            tokens=history.spent.tokens,
+        )
+
+    async def _truth(self, judge: Judge, history: History, best: Sequence[str]) -> tuple[float, ...]:
+        """The values of these candidates on the split of truth; one that fails there is worth what the seed is.
+
+        Raises:
+            RefusedError: the seed itself fails there.
+        """
+        values: dict[str, float | None] = {}
+        for commit in dict.fromkeys([history.seed or "", *best]):
+            verdict = await judge.judge(commit, self._course.truth)
+            ok = verdict is not None and verdict.evaluation.ok
+            values[commit] = verdict.evaluation.metrics[history.metric.name] if verdict and ok else None
+        seed = values[history.seed or ""]
+        if seed is None:
+            raise RefusedError(f"the seed fails on the split {self._course.truth!r}, so nothing can be measured on it")
+        return tuple(seed if (value := values[commit]) is None else value for commit in best)
+
+
+class Story:
+    """Follows a run's journal from its beginning; `best` is who was believed to be the best after each evaluation."""
+
+    def __init__(self) -> None:
+        self.history = History(NAME)
+        self.best: list[tuple[str, float]] = []
+
+    def take(self, entry: Entry) -> None:
+        """Take in one more fact: another evaluation, or news that change who is believed in."""
+        self.history.apply(entry)
+        best = self.history.best
+        value = self.history.fitness(best) if best else None
+        if best is None or value is None:
+            return
+        fresh = self.history.counts.evaluated + self.history.counts.repeated - len(self.best)
+        if fresh > 0:
+            self.best += [(best, value)] * fresh
+        else:
+            self.best[-1] = best, value
+
+
+def merges(history: History) -> dict[str, Merges]:
+    """What came of merges and grafts, by `operator:strategy`."""
+    found: dict[str, Merges] = {}
+    records = set(history.records)
+    for each in history.phylogeny:
+        if each.operator in ("merge", "graft") and history.judged(each.commit):
+            name = f"{each.operator}:{each.strategy}"
+            before = found.get(name, Merges())
+            found[name] = Merges(
+                made=before.made + 1,
+                helped=before.helped + all(history.fitter(each.commit, parent) for parent in each.parents),
+                best=before.best + (each.commit in records),
+            )
+    return found

@@ -1,0 +1,108 @@
+"""What is compared: a method is a name, a selector, and perhaps agents of its own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from evogit.core import UsageError
+from evogit.schema import nearest
+from evogit.selection.opening import open_selector
+from evogit.settings import AgentSpec, Settings
+
+DEFAULT = "evolve"
+"""The method that is EvoGit as it comes."""
+
+USUAL = Settings().selector
+"""Its selector."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """One way to search. Empty `agents` are those of the whole bench; `alone`: only one of them."""
+
+    name: str
+    selector: str = USUAL
+    agents: tuple[AgentSpec, ...] = ()
+    alone: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The name in words that any file system takes."""
+        return re.sub(r"[^\w.=-]+", "_", self.name)
+
+    def population(self, usual: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
+        """Who works in a run of this method where `usual` agents work otherwise."""
+        chosen = self.agents or usual
+        return (replace(chosen[0], count=1),) if self.alone else chosen
+
+
+CONTROLS: tuple[Method, ...] = (
+    Method(name="best-of-n", selector="best-of-n"),
+    Method(name="sequential", selector="sequential", alone=True),
+    Method(name="one-plus-lambda", selector="one-plus-lambda"),
+    Method(name="no-merge", selector="elitist:merge=no"),
+    Method(name="random-parent", selector="random-parent"),
+)
+"""What a method must be compared with before it may be said to earn its cost."""
+
+KNOWN = {method.name: method for method in (Method(name=DEFAULT), *CONTROLS)}
+
+
+def is_control(name: str) -> bool:
+    """Whether others are measured against this method, not it against them."""
+    return name in {method.name for method in CONTROLS}
+
+
+def methods(names: Iterable[str], selectors: Iterable[str], own: Iterable[str]) -> tuple[Method, ...]:
+    """Those that are named, one for each selector, and a person's own as `parse` reads them.
+
+    Raises:
+        ConfigError: a person's own selector is wrong.
+        UsageError: nothing of that name is known, or two have one name.
+    """
+    found = [_known(name.strip()) for name in names]
+    found += [Method(name=text, selector=text) for text in selectors]
+    found += [parse(text) for text in own]
+    files = [method.file_name for method in found]
+    if twice := next((name for name in files if files.count(name) > 1), ""):
+        raise UsageError(f"expected every method once, got {twice!r} twice; name one with --method NAME=SELECTOR")
+    for method in found:
+        open_selector(method.selector)
+    return tuple(found)
+
+
+def _known(name: str) -> Method:
+    if name not in KNOWN:
+        raise UsageError(f"no method {name!r}; {nearest(name, KNOWN)}; a selector is added with --selector")
+    return KNOWN[name]
+
+
+def parse(text: str) -> Method:
+    """Read `NAME=SELECTOR`, `NAME=--agent A --agent B` or both, as `NAME=SELECTOR --agent A`.
+
+    Raises:
+        UsageError: when it is something else.
+    """
+    name, equals, rest = text.partition("=")
+    words = _words(rest)
+    specs = [AgentSpec.parse(word) for option, word in zip(words, words[1:], strict=False) if option == "--agent"]
+    others = [word for before, word in zip(["", *words], words, strict=False) if "--agent" not in (before, word)]
+    if (
+        not (name and equals and words)
+        or len(others) > 1
+        or words[-1] == "--agent"
+        or others[:1]
+        and others[0][0] == "-"
+    ):
+        raise UsageError(f"expected --method NAME=SELECTOR or NAME='[SELECTOR] --agent KIND[@MODEL][:N]', got {text!r}")
+    return Method(name=name, selector=others[0] if others else USUAL, agents=tuple(specs))
+
+
+def _words(text: str) -> Sequence[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"expected words as in a shell after --method NAME=, got {text!r}: {error}") from error

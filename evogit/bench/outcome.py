@@ -1,0 +1,111 @@
+"""What is kept of a run in a bench: a small JSON file that tells what it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from evogit.core import RefusedError
+
+SCHEMA = 1
+"""Of the file of a run; a file of another one is made again."""
+
+IRRELEVANT = ("bench", "cli", "review", "web")
+"""Parts of EvoGit that no run depends on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merges:
+    """Of merges or grafts by one strategy: how many were judged, beat all their parents, were a new best."""
+
+    made: int = 0
+    helped: int = 0
+    best: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One run of one method.
+
+    `curve` is the value of what was believed to be the best after each evaluation, the seed's first; `truth` the same
+    on another split, where that was asked for. `merges` is by `operator:strategy`. `depends` are the digests and
+    settings that make it comparable.
+    """
+
+    method: str
+    seed: int
+    curve: tuple[float, ...]
+    truth: tuple[float, ...] = ()
+    reason: str = ""
+    evaluated: int = 0
+    failed: int = 0
+    proposals: int = 0
+    duplicates: int = 0
+    failed_proposals: int = 0
+    cached: int = 0
+    repeated: int = 0
+    merges: Mapping[str, Merges] = field(default_factory=dict)
+    dollars: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    depends: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> tuple[float, ...]:
+        """The curve that methods are compared by."""
+        return self.truth or self.curve
+
+
+_ADAPTER = TypeAdapter(Outcome)
+
+
+def write(path: Path, outcome: Outcome) -> None:
+    """Write the file whole or not at all.
+
+    Raises:
+        RefusedError: it cannot be written.
+    """
+    save(path, json.dumps({"schema": SCHEMA, **asdict(outcome)}, allow_nan=False) + "\n")
+
+
+def read(path: Path) -> Outcome | None:
+    """The run in this file; None where there is no file, or none of this version."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict) or record.pop("schema", None) != SCHEMA:
+            return None
+        return _ADAPTER.validate_python(record)
+    except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError, ValidationError):
+        return None
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Put a file in place in one step, so that who is killed leaves no half of one.
+
+    Raises:
+        RefusedError: it cannot be written.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        draft.replace(path)
+    except OSError as error:
+        raise RefusedError(f"cannot write {path}: {error.strerror}; choose another folder with -o DIR") from error
+
+
+@cache
+def source_digest() -> str:
+    """Identifies the code that runs depend on, so that no run of yesterday's EvoGit is taken for one of today's."""
+    root = Path(__file__).parent.parent
+    files = [file for file in sorted(root.rglob("*.py")) if file.relative_to(root).parts[0] not in IRRELEVANT]
+    listing = [[file.relative_to(root).as_posix(), file.read_bytes().hex()] for file in files]
+    return hashlib.sha256(json.dumps(listing).encode()).hexdigest()[:16]

@@ -1,0 +1,158 @@
+"""What a bench found as tables for people, as Markdown, and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evogit.bench.comparison import Comparison, Estimate, Result, Standing, Summary, points
+from evogit.bench.statistics import MARGIN, RESAMPLES
+
+SCHEMA = 1
+"""Of bench.json."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with a sentence above it; the first row is its head. `align` has an `l` or `r` for each column."""
+
+    title: str
+    align: str
+    rows: Sequence[Sequence[str]]
+
+
+def record(standings: Sequence[Standing], summaries: Sequence[Summary]) -> dict[str, Any]:
+    """All of it as data."""
+    tasks = [asdict(each) for each in standings]
+    for task, each in zip(tasks, standings, strict=True):
+        for comparison, found in zip(task["comparisons"], each.comparisons, strict=True):
+            comparison["verdict"] = found.verdict
+    return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [asdict(each) for each in summaries]}
+
+
+def tables(standing: Standing) -> Iterator[Table]:
+    """Those about one task."""
+    yield _values(standing)
+    yield _work(standing)
+    if merged := _merges(standing):
+        yield merged
+    if standing.comparisons:
+        yield _comparisons(standing)
+
+
+def summary_table(summaries: Sequence[Summary]) -> Table:
+    """One line for each pair of methods, over all tasks."""
+    head = ("method", "against", "ahead", "better", "no worse", "worse", "worse on")
+    rows = [
+        (
+            each.method,
+            each.against,
+            *(f"{n}/{each.tasks}" for n in (each.ahead, len(each.better), len(each.not_inferior), len(each.worse))),
+            " ".join(each.worse) or "-",
+        )
+        for each in summaries
+    ]
+    title = (
+        "Over all tasks, in normalised area: ahead on average; better and worse by single tests at 5 %; "
+        f"no worse within {MARGIN:.0%} with Holm's correction"
+    )
+    return Table(title=title, align="llrrrrl", rows=[head, *rows])
+
+
+def markdown(standings: Sequence[Standing], summaries: Sequence[Summary], command: str, pictures: bool) -> str:
+    """The page: what was measured and how, a section for each task, the summary."""
+    parts = ["# Bench", f"Made by `{command}`.", METHOD]
+    for each in standings:
+        parts.append(f"## {each.task}")
+        if pictures:
+            parts.append(f"![Best so far on {each.task}]({each.task}.svg)")
+        parts += [_markdown(table) for table in tables(each)]
+    if len(standings) > 1:
+        parts += ["## Summary", _markdown(summary_table(summaries))]
+    return "\n\n".join(parts) + "\n"
+
+
+METHOD = f"""\
+Every method had the same number of evaluations; the seed's, failed and remembered ones count. Normalised values: the
+seed is 0, the best known value (or else the best one seen) is 1. Area: the mean of the normalised best so far over all
+evaluations. Intervals: 95 %, {RESAMPLES:,} bootstrap resamples of pairs with equal seeds. p: one-sided paired sign-flip
+tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}. P(sup): the probability that a run is better
+than one of the other method."""
+
+
+def _markdown(table: Table) -> str:
+    head, *rows = table.rows
+    rule = ["---:" if each == "r" else "---" for each in table.align]
+    lines = ["| " + " | ".join(each.replace("|", "\\|") for each in row) + " |" for row in (head, rule, *rows)]
+    return table.title + "\n\n" + "\n".join(lines)
+
+
+# --- the tables of one task ---------------------------------------------------------------------------------------
+
+
+def _values(standing: Standing) -> Table:
+    at = points(standing.evaluations)
+    head = ("method", *(f"at {point}" for point in at), "area [95 %]", "final [95 %]")
+    rows = [
+        (each.method, *(f"{each.at[point]:.4g}" for point in at), _estimate(each.area), _estimate(each.final))
+        for each in standing.results
+    ]
+    top = f"{'best known' if standing.top_known else 'best seen'} {standing.top:.6g}"
+    title = (
+        f"{standing.task}: {standing.metric} ({standing.direction}) on {standing.split}, {standing.evaluations} "
+        f"evaluations, seeds {standing.first_seed}-{standing.first_seed + standing.seeds - 1}; "
+        f"seed {standing.seed_value:.6g}, {top}"
+    )
+    return Table(title=title, align="l" + "r" * (len(at) + 2), rows=[head, *rows])
+
+
+def _work(standing: Standing) -> Table:
+    head = ["method", "selector", "agents", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds"]
+    extra: Mapping[str, Sequence[float]] = {
+        "repeats": [each.repeated for each in standing.results],
+        "dollars": [each.dollars for each in standing.results],
+    }
+    told = {name: values for name, values in extra.items() if any(values)}
+    rows = [[*_done(each), *(f"{told[name][i]:.2f}" for name in told)] for i, each in enumerate(standing.results)]
+    return Table(title="A run on average:", align="lll" + "r" * (6 + len(told)), rows=[[*head, *told], *rows])
+
+
+def _done(each: Result) -> list[str]:
+    numbers = (each.proposals, each.failed_proposals, each.duplicates, each.failed, each.cached, each.seconds)
+    return [each.method, each.selector, each.agents, *(f"{number:.1f}" for number in numbers)]
+
+
+def _merges(standing: Standing) -> Table | None:
+    head = ("method", "combined by", "judged", "beat all parents", "new best")
+    rows = [
+        (each.method, name, str(merges.made), f"{merges.helped} ({merges.helped / merges.made:.0%})", str(merges.best))
+        for each in standing.results
+        for name, merges in each.merges.items()
+    ]
+    return Table(title="Merges and grafts, of all runs:", align="llrrr", rows=[head, *rows]) if rows else None
+
+
+def _comparisons(standing: Standing) -> Table:
+    head = ("method", "against", "in", "difference [95 %]", "p better", "p no worse", "P(sup)", "won-tied-lost", "")
+    rows = [_against(each) for each in standing.comparisons]
+    return Table(title="Paired by seed, normalised:", align="lllrrrrrl", rows=[head, *rows])
+
+
+def _against(each: Comparison) -> tuple[str, ...]:
+    found = each.difference
+    return (
+        each.method,
+        each.against,
+        each.of,
+        f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]",
+        f"{each.better:.4f}",
+        f"{each.not_inferior:.4f}",
+        f"{each.superiority:.2f}",
+        f"{each.wins}-{each.ties}-{each.losses}",
+        each.verdict,
+    )
+
+
+def _estimate(found: Estimate) -> str:
+    return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"

@@ -1,0 +1,117 @@
+"""What a comparison of methods may claim: areas, paired intervals, tests and their correction; pure functions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+RESAMPLES = 10_000
+"""Resamples of a bootstrap, and flips of a test that is too large to be exact."""
+
+EXACT = 13
+"""Pairs up to which a sign-flip test tries all assignments of signs (2^13 = 8192)."""
+
+MARGIN = 0.03
+"""How much of the normalised area a method may lose and still be called no worse."""
+
+LEVEL = 0.05
+"""Chance of a false claim that is taken."""
+
+
+def normalised(value: float, seed: float, top: float) -> float:
+    """The share of the way from the seed's value (0) to the `top` value (1); direction drops out.
+
+    0 where there is no way to go.
+    """
+    return 0.0 if math.isclose(seed, top, rel_tol=1e-12) else (value - seed) / (top - seed)
+
+
+def area(curve: Sequence[float], evaluations: int) -> float:
+    """The mean of a curve over the evaluations 1 to `evaluations`; one that ends early stays where it ended.
+
+    The anytime performance as the area under the best so far (López-Ibáñez & Stützle, 2014, "Automatically improving
+    the anytime behaviour of optimisation algorithms"), with normalised values on a linear axis of evaluations.
+
+    Raises:
+        ValueError: the curve is empty.
+    """
+    used = list(curve[:evaluations])
+    if not used:
+        raise ValueError("expected a curve with at least one value")
+    return (math.fsum(used) + used[-1] * (evaluations - len(used))) / evaluations
+
+
+def superiority(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Probability that a run of ours is better than one of theirs, ties half: the A measure of Vargha & Delaney (2000).
+
+    Both are values where more is better; every run is compared with every one.
+    """
+    wins = sum((a > b) + (a == b) / 2 for a in ours for b in theirs)
+    return wins / (len(ours) * len(theirs))
+
+
+def interval(differences: Sequence[float], rng: random.Random, level: float = LEVEL) -> tuple[float, float]:
+    """Bounds of the mean of paired differences: the bootstrap percentile interval (Efron & Tibshirani, 1993, ch. 13).
+
+    Pairs are resampled whole, since runs with equal seeds are alike.
+    """
+    n = len(differences)
+    means = sorted(math.fsum(rng.choices(differences, k=n)) / n for _ in range(RESAMPLES))
+    cut = int(level / 2 * RESAMPLES)
+    return means[cut], means[-1 - cut]
+
+
+def greater(differences: Sequence[float], rng: random.Random, than: float = 0.0) -> float:
+    """One-sided p of paired differences having a mean above `than`: the sign-flip test (Fisher, 1935; Good, 2005).
+
+    Exact for few pairs; else by random flips, the observed one among them (Phipson & Smyth, 2010). Differences equal
+    to `than` say nothing and weigh nothing.
+    """
+    shifted = [each - than for each in differences]
+    sizes = [abs(each) for each in shifted if each]
+    observed = math.fsum(shifted)
+    edge = observed - 1e-12 * math.fsum(sizes)  # sums in another order differ in the last digits
+    if len(sizes) <= EXACT:
+        sums = [math.fsum(each) for each in itertools.product(*((size, -size) for size in sizes))]
+        return sum(each >= edge for each in sums) / len(sums)
+    total, hits = math.fsum(sizes), 0
+    for _ in range(RESAMPLES):
+        bits = rng.getrandbits(len(sizes))
+        flipped = sum(size for i, size in enumerate(sizes) if bits >> i & 1)
+        hits += total - 2 * flipped >= edge
+    return (hits + 1) / (RESAMPLES + 1)
+
+
+def not_inferior(differences: Sequence[float], rng: random.Random, margin: float = MARGIN) -> float:
+    """One-sided p of losing less than `margin` on average (Piaggio et al., 2012, CONSORT for non-inferiority trials).
+
+    The sign-flip test of `greater` against a mean of `-margin`.
+    """
+    return greater(differences, rng, -margin)
+
+
+def holm(values: Mapping[str, float]) -> dict[str, float]:
+    """Adjusted p of a family of tests, by name: the step-down correction of Holm (1979)."""
+    adjusted: dict[str, float] = {}
+    highest = 0.0
+    for rank, name in enumerate(sorted(values, key=lambda each: values[each])):
+        highest = max(highest, min((len(values) - rank) * values[name], 1.0))
+        adjusted[name] = highest
+    return {name: adjusted[name] for name in values}
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of the values do not exceed, linear in between (type 7 of Hyndman & Fan, 1996)."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def mean_interval(values: Sequence[float], rng: random.Random) -> tuple[float, float, float]:
+    """Mean and the bootstrap percentile interval of it, for one method alone."""
+    return (fmean(values), *interval(values, rng))

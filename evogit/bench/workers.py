@@ -1,0 +1,119 @@
+"""Processes that do whole runs, each with a warm judge of its own, so that every core is busy."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import shutil
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from evogit.bench.lane import Course, Lane
+from evogit.bench.methods import Method
+from evogit.bench.outcome import Outcome
+from evogit.core import EvoGitError
+from evogit.evaluator import Evaluator
+from evogit.workers import HELD, end_with_parent, signals_held_back
+
+PATIENCE = 10.0
+"""Seconds for an idle worker to end by itself, and its judge with it."""
+
+Order = tuple[Method, int]
+"""A run to do: the method and the seed."""
+
+
+def outcomes(course: Course, orders: Sequence[Order], scratch: Path, *, jobs: int, keep: bool) -> Iterator[Outcome]:
+    """Do these runs, `jobs` at a time, in folders below `scratch`, and give what came of each as it ends.
+
+    Who stops listening ends the workers at once. `keep` leaves the repositories.
+
+    Raises:
+        EvoGitError: a run failed because the world does, or a worker died.
+    """
+    waiting = deque(orders)
+    with ExitStack() as stack:
+        workers = [Worker(course, scratch, keep=keep) for _ in range(min(jobs, len(orders)))]
+        busy = {worker.connection: worker for worker in map(stack.enter_context, workers)}
+        for worker in workers:
+            worker.connection.send(waiting.popleft())
+        while busy:
+            for ready in wait(list(busy)):
+                worker = busy[ready]  # type: ignore[index]  # one of ours
+                outcome = worker.receive()
+                if waiting:
+                    worker.connection.send(waiting.popleft())
+                else:
+                    busy.pop(worker.connection).finish()
+                yield outcome
+
+
+class Worker:
+    """One process, which does the runs that are sent to it; a context manager that ends it at once."""
+
+    def __init__(self, course: Course, scratch: Path, *, keep: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, self._theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(self._theirs, course, scratch, keep), daemon=True)
+
+    def __enter__(self) -> Self:
+        with signals_held_back():
+            self._process.start()
+        self._theirs.close()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._process.terminate()
+        self._process.join()
+        self.connection.close()
+
+    def receive(self) -> Outcome:
+        """What came of the run that was sent.
+
+        Raises:
+            EvoGitError: it failed, or the process died.
+        """
+        try:
+            reply: Outcome | EvoGitError = self.connection.recv()
+        except EOFError:
+            self._process.join()
+            raise EvoGitError(
+                f"a worker of the bench died (exit code {self._process.exitcode}), perhaps for want of memory; "
+                "the same command again goes on, --jobs 1 needs less"
+            ) from None
+        if isinstance(reply, EvoGitError):
+            raise reply
+        return reply
+
+    def finish(self) -> None:
+        """Let it end by itself, since nothing is left to do."""
+        self.connection.send(None)
+        self._process.join(PATIENCE)
+
+
+def work(connection: Connection, course: Course, scratch: Path, keep: bool) -> None:
+    """In a worker: do what comes in until there is nothing more, and send what came of it."""
+    for number in HELD:
+        signal.signal(number, lambda *_: None)  # the parent's; ignoring them outright would be inherited by candidates
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
+    end_with_parent()
+    try:
+        asyncio.run(_work(connection, course, scratch, keep))
+    except EvoGitError as error:
+        connection.send(error)
+
+
+async def _work(connection: Connection, course: Course, scratch: Path, keep: bool) -> None:
+    async with Evaluator(course.task, provider=course.sandbox, jobs=1) as evaluator:
+        lane = Lane(course, evaluator)
+        while order := connection.recv():
+            method, seed = order
+            folder = scratch / f"{method.file_name}-{seed}.git"
+            connection.send(await lane.run(method, seed, folder))
+            if not keep:
+                shutil.rmtree(folder)
