@@ -285,7 +285,12 @@ def _command(table: EvaluatorTable) -> Command | None:
 def _pairwise(table: EvaluatorTable) -> Pairwise | None:
     if table.kind != "judge":
         return None
-    return Pairwise(criteria=table.criteria.strip(), panel=tuple(table.panel), comparisons=table.comparisons)
+    return Pairwise(
+        criteria=table.criteria.strip(),
+        panel=tuple(table.panel),
+        comparisons=table.comparisons,
+        calibrate=table.calibrate,
+    )
 
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:

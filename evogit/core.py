@@ -363,6 +363,7 @@ class Compared:
     swapped: bool = False
     calibration: bool = False
     engine: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

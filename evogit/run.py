@@ -29,6 +29,7 @@ from evogit.core import (
 from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
+from evogit.panel.opening import open_panel
 from evogit.population import Models, no_models, populate
 from evogit.projections import Projections
 from evogit.proposals import Proposals
@@ -179,7 +180,13 @@ class Run:
     def _employ(self, executor: Executor, agents: int) -> None:
         """Have somebody who judges, who counts what is used up, and who judges again what may be luck."""
         journal, history, settings, engine = self.journal, self.history, self.settings, self._engine
-        self._judge = Judge(self.repository, journal, history, self.task, executor, engine, settings.evaluations)
+        dollars, tokens = settings.dollars, settings.tokens
+        self._purse = Purse(
+            journal=journal, history=history, engine=engine, dollars=dollars, tokens=tokens, silent=self._silent
+        )
+        panel = open_panel(self.repository, journal, history, self.task, engine, self._models, self._purse)
+        most = settings.evaluations
+        self._judge = Judge(self.repository, journal, history, self.task, executor, engine, most, panel)
         self._budget = Budget(history, engine, agents, **{name: getattr(settings, name) for name in LIMITS})
         limit, room = settings.confirmations, self._budget.has_room_to_repeat
         self._believing = Believing(journal, history, self._judge, limit=limit, room=room, hurry=self._hurry)
@@ -206,14 +213,6 @@ class Run:
     async def _live_together(self, names: Sequence[str], agents: Sequence[Agent]) -> None:
         settings, first = self.settings, self.history.moves
         self._turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
-        self._purse = Purse(
-            journal=self.journal,
-            history=self.history,
-            engine=self._engine,
-            dollars=settings.dollars,
-            tokens=settings.tokens,
-            silent=self._silent,
-        )
         self._proposals = Proposals(
             repository=self.repository,
             journal=self.journal,
@@ -287,7 +286,7 @@ class Run:
         verdict = await self._judged(name, child)
         async with self._turns.applying(number):
             if child and verdict:
-                self._judge.record(child, verdict)
+                await self._judge.settle(child, verdict)
                 if await self._believing.settle():
                     self._adopt(name, child)
                 self._packer.grown(len(self.history.phylogeny))

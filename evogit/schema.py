@@ -182,11 +182,13 @@ class Pairwise:
         criteria: what makes one better than another, for models and people.
         panel: models that compare, in turn; where there is none, people do.
         comparisons: how often a new candidate is compared.
+        calibrate: whether each model is asked now and then what is better, the seed or half of it.
     """
 
     criteria: str
     panel: tuple[str, ...] = ()
     comparisons: int = 4
+    calibrate: bool = True
 
 
 # --- kinds of values in the files -------------------------------------------------------------------------------

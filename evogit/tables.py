@@ -15,7 +15,7 @@ from evogit.schema import Duration, Gate, Glob, Module, Package, Read, Size, Wor
 
 COMMANDS = ("command", "directory", "folder", "prepare")
 PYTHON_ONLY = ("file", "requirements")
-JUDGE_ONLY = ("criteria", "panel", "comparisons")
+JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 STRENGTH = "strength"
 """The one metric of tasks of kind "judge"."""
 
@@ -70,6 +70,8 @@ class EvaluatorTable(_Table):
     """Names of the models that compare candidates, in turn; without any, people do: `evogit judge`."""
     comparisons: int = Field(default=4, ge=1, le=100)
     """How often the panel compares a new candidate with another one."""
+    calibrate: bool = True
+    """Whether each model is asked now and then what is better, the seed or half of it, to know how far to trust it."""
     splits: list[Word] = Field(default=["train"], min_length=1)
     """The sets of cases in order; those before "train" are stages that run first."""
     gate: dict[str, str] = {}

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 from evogit.config import Task
 from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, Judged, RefusedError, RepositoryError
 from evogit.history import History
+from evogit.panel import Panel
 from evogit.repository import Journal, Repository
 from evogit.sandbox import Base, Files
 from evogit.turns import together
@@ -49,7 +50,10 @@ class Verdict:
 
 
 class Judge:
-    """Judges candidates of one run on its evaluator; what people added only within `evaluations` of the run in all."""
+    """Judges candidates of one run on its evaluator; what people added only within `evaluations` of the run in all.
+
+    A `panel` compares those that are valid with others before they are ranked.
+    """
 
     def __init__(
         self,
@@ -60,8 +64,9 @@ class Judge:
         evaluator: Executor,
         engine: str,
         evaluations: int | None = None,
+        panel: Panel | None = None,
     ) -> None:
-        self._evaluations = evaluations
+        self._evaluations, self._panel = evaluations, panel
         self._repository, self._journal, self._history = repository, journal, history
         self._task, self._evaluator, self._engine = task, evaluator, engine
         self._faults = 0
@@ -135,6 +140,13 @@ class Judge:
                     f"mend it, try it with `evogit check {self._task.name}`, then run again"
                 )
 
+    async def settle(self, commit: str, verdict: Verdict) -> None:
+        """Have a valid candidate compared, where a panel does that, and journal the evaluation."""
+        told = verdict.evaluation
+        if self._panel and told.ok and not self._history.judged(commit, told.split, told.repeat):
+            await self._panel.compare(commit)
+        self.record(commit, verdict)
+
     def record(self, commit: str, verdict: Verdict) -> None:
         """Keep the evidence and journal the evaluation, unless another engine did so meanwhile."""
         evaluation = verdict.evaluation
@@ -147,7 +159,7 @@ class Judge:
     async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
         """Judge and journal a candidate that nobody else is busy with."""
         if verdict := await self.judge(commit, split, repeat):
-            self.record(commit, verdict)
+            await self.settle(commit, verdict)
 
     async def take_over(self) -> None:
         """Judge what engines that are gone left, what is no longer pruned, and the seed if it is ours."""

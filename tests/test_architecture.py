@@ -48,6 +48,7 @@ LAYERS = (
             "breeding",
             "budget",
             "merging",
+            "panel",
             "population",
             "projections",
             "purse",
@@ -64,6 +65,9 @@ LAYERS = (
 """A part of evogit/ (a file or a folder) imports only from earlier layers; `evogit/__init__.py` re-exports to users."""
 
 SIDEWAYS = {
+    ("panel", "population"),
+    ("panel", "purse"),
+    ("verdicts", "panel"),
     ("knowledge", "strengths"),
     ("strengths", "confidence"),
     ("strengths", "judging"),

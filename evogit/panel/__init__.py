@@ -1,0 +1,161 @@
+"""A panel of models says which of two candidates is better, pair by pair, and the journal keeps what it says."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from evogit.config import Task
+from evogit.core import Compared, EvaluatorError
+from evogit.history import History
+from evogit.judging.pairs import opponent
+from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
+from evogit.panel.answer import Answer, BabbleError, read
+from evogit.panel.question import question
+from evogit.panel.sides import Sides, Views
+from evogit.repository import Journal, Repository
+from evogit.schema import Pairwise
+from evogit.strengths import Strengths
+
+NAME = "panel"
+"""What the account of a run calls those who judge."""
+
+FAULTS = 3
+"""Questions in a row without a usable answer after which a model is asked no more by this engine."""
+
+CALIBRATE_EVERY = 20
+"""Comparisons of a model for each question whose answer is known; the first comes before them."""
+
+LONGEST_REASON = 500
+"""Characters of a reason that are journalled."""
+
+
+class Panel:
+    """Compares the new candidates of one run with others, each time by the next of `models`.
+
+    `account` gives what the calls for a candidate are charged to, by the number of the move that proposed it.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        journal: Journal,
+        history: History,
+        task: Task,
+        pairwise: Pairwise,
+        engine: str,
+        models: Sequence[Model],
+        account: Callable[[int], Account],
+    ) -> None:
+        self._journal, self._history, self._task, self._pairwise = journal, history, task, pairwise
+        self._views = Views(repository, task, history)
+        self._engine, self._models, self._account = engine, models, account
+        self._faults: Counter[str] = Counter()
+        self._last_fault = ""
+
+    async def compare(self, commit: str) -> None:
+        """Compare a valid candidate that is about to be ranked, first with its parent, then where that tells most.
+
+        When a limit is reached, or the run ends, it is ranked by the verdicts that there are.
+
+        Raises:
+            CredentialError, UnknownModelError: a model can never be asked.
+            EvaluatorError: no model of the panel gives usable answers.
+        """
+        move = self._history.pending[commit].move if commit in self._history.pending else 0
+        account = self._account(move)
+        try:
+            for turn in range(self._strengths.met(commit), self._pairwise.comparisons):
+                other = self._opponent(commit, turn)
+                if other is None:
+                    return
+                await self._decide(commit, other, turn, account)
+        except (SpendingLimitError, RunEndsError):
+            return
+
+    @property
+    def _strengths(self) -> Strengths:
+        strengths = self._history.strengths
+        assert strengths  # else this run has no panel
+        return strengths
+
+    # --- with whom ------------------------------------------------------------------------------------------------
+
+    def _opponent(self, commit: str, turn: int) -> str | None:
+        history, strengths = self._history, self._strengths
+        valid = [each for each in strengths.commits() if each not in history.pruned and each != commit]
+        valid = [each for each in valid if history.fitness(each) is not None]
+        met = set(strengths.tally.met.get(commit, ()))
+        parent = next((each for each in history.phylogeny[commit].parents if each in valid and each not in met), None)
+        fresh = [each for each in valid if each not in met] or valid
+        rng = random.Random(f"evogit panel {commit} {turn}")
+        return parent or opponent(strengths.fit, strengths.tally, commit, fresh, rng)
+
+    # --- by whom --------------------------------------------------------------------------------------------------
+
+    async def _decide(self, commit: str, other: str, turn: int, account: Account) -> None:
+        """One verdict, by the first model from its turn on that gives a usable answer; none if all fail."""
+        first = self._history.phylogeny[commit].number * self._pairwise.comparisons + turn
+        for step in range(len(self._models)):
+            model = self._models[(first + step) % len(self._models)]
+            if self._faults[model.name] >= FAULTS:
+                continue
+            await self._calibrate(model, first + 1, account)
+            swapped = (turn + int(commit[0], 16)) % 2 == 1
+            sides = self._views.pair(other, commit) if swapped else self._views.pair(commit, other)
+            verdict = Compared(judge=model.name, by="model", a=commit, b=other, winner="tie", swapped=swapped)
+            if await self._ask(model, sides, verdict, first + 1, account):
+                return
+        if all(self._faults[model.name] >= FAULTS for model in self._models):
+            names = ", ".join(model.name for model in self._models)
+            raise EvaluatorError(
+                f"no model of the panel ({names}) gives usable answers: each failed {FAULTS} times in a row, the last "
+                f"time: {self._last_fault}; name others in [evaluator] panel, then run again"
+            )
+
+    async def _calibrate(self, model: Model, number: int, account: Account) -> None:
+        """Ask a question whose answer is known when it is time for one."""
+        said = [each for each in self._strengths.verdicts if (each.by, each.judge) == ("model", model.name)]
+        known = sum(each.calibration for each in said)
+        if not self._pairwise.calibrate or known > (len(said) - known) // CALIBRATE_EVERY:
+            return
+        swapped = known % 2 == 1
+        seed = self._history.seed or ""
+        verdict = Compared(judge=model.name, by="model", a=seed, winner="tie", swapped=swapped, calibration=True)
+        await self._ask(model, self._views.halved(swapped=swapped), verdict, number, account)
+
+    async def _ask(self, model: Model, sides: Sides, verdict: Compared, number: int, account: Account) -> bool:
+        """Have a model fill in a verdict, and journal it; False where it gave no usable answer, twice."""
+        talk = list(question(self._task, self._pairwise, sides, model.context))
+        try:
+            answer, reply = await self._answer(model, talk, number, account)
+        except (ModelError, BabbleError) as error:
+            self._faults[model.name] += 1
+            self._last_fault = str(error)
+            return False
+        self._faults[model.name] = 0
+        shown = "\n\n".join(message.content for message in talk)
+        evidence = {"prompt.md": shown.encode(errors="replace"), "reply.md": reply.encode(errors="replace")}
+        self._journal.append(filled(verdict, answer, engine=self._engine, evidence=self._journal.keep(evidence)))
+        return True
+
+    async def _answer(self, model: Model, talk: list[Message], number: int, account: Account) -> tuple[Answer, str]:
+        """The answer, after one more try where the first reply is something else."""
+        reply = await model.ask(Question(messages=tuple(talk), move=number), account)
+        try:
+            return read(reply), reply
+        except BabbleError as error:
+            wrong = f"That cannot be used: {error}. Answer with the JSON object alone."
+            again = (*talk, Message("assistant", reply[:2000]), Message("user", wrong))
+        reply = await model.ask(Question(messages=again, move=number, attempt=1), account)
+        return read(reply), reply
+
+
+def filled(verdict: Compared, answer: Answer, *, engine: str, evidence: str) -> Compared:
+    """A verdict with what was answered; `a` was shown second where it is swapped."""
+    sides: dict[str, str] = {"first": "b", "second": "a"} if verdict.swapped else {"first": "a", "second": "b"}
+    winner = "tie" if answer.winner == "tie" else sides[answer.winner]
+    reason = " ".join(answer.reason.split())[:LONGEST_REASON]
+    return replace(verdict, winner=winner, reason=reason, engine=engine, evidence=evidence)  # type: ignore[arg-type]
