@@ -51,9 +51,9 @@ class Nursery:
         started = RunStarted(engine="e", metrics=metrics, split="train", agents=(), editable=(), **known)  # type: ignore[arg-type]
         self.history.apply(Entry(id="1", host="h", seq=1, time=0, event=started))
 
-    def _add(self, files: dict[str, bytes | None], operator: str) -> str:
-        parents = () if operator == "seed" else (self.seed,)
-        tree = self.repository.trees.write(self.graph[self.seed].tree if parents else None, files)
+    def _add(self, files: dict[str, bytes | None], operator: str, parent: str = "") -> str:
+        parents = () if operator == "seed" else (parent or self.seed,)
+        tree = self.repository.trees.write(self.graph[parents[0]].tree if parents else None, files)
         commit = self.repository.commit(tree, parents, author="a1", time=len(self.graph), title="x", trailers={})
         kind = "mutation" if parents else "seed"
         number = len(self.graph)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,8 @@ async def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, ch
     """The merged text, and how many hunks `choose` was asked about. `scratch` is a Git directory without settings."""
     size = marker_size(ours, base, theirs)
     text = await _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}")
-    return _choose_hunks(text, size, choose)
+    ends: dict[Side, bool] = {"ours": ours.endswith(b"\n"), "theirs": theirs.endswith(b"\n")}
+    return _choose_hunks(text, size, choose, ends)
 
 
 async def marked_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, size: int) -> bytes:
@@ -37,12 +38,15 @@ def marker_size(*versions: bytes) -> int:
     return max(7, *runs, 0) + 1
 
 
-def _choose_hunks(text: bytes, size: int, choose: Choose) -> tuple[bytes, int]:
-    """Replace each conflict of a text with markers of `size` by the side that is chosen."""
+def _choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, bool]) -> tuple[bytes, int]:
+    """Replace each conflict of a text with markers of `size` by the side that is chosen.
+
+    `ends` says whose last line has an end, as Git gives one to each that is in conflict.
+    """
     ours, middle, theirs = b"<" * size, b"=" * size, b">" * size
     result: list[bytes] = []
     sides: dict[Side, list[bytes]] = {"ours": [], "theirs": []}
-    into, hunks = result, 0
+    into, hunks, last = result, 0, True
     for line in _lines(text):
         if line.startswith(ours):
             sides = {"ours": [], "theirs": []}
@@ -50,11 +54,14 @@ def _choose_hunks(text: bytes, size: int, choose: Choose) -> tuple[bytes, int]:
         elif line.startswith(middle):
             into = sides["theirs"]
         elif line.startswith(theirs):
-            result += sides[choose()]
-            into, hunks = result, hunks + 1
+            side = choose()
+            result += sides[side]
+            into, hunks, last = result, hunks + 1, ends[side]
         else:
             into.append(line)
-    return b"".join(result), hunks
+            last = last or into is result
+    merged = b"".join(result)
+    return (merged if last else merged.removesuffix(b"\n").removesuffix(b"\r")), hunks
 
 
 def _lines(text: bytes) -> list[bytes]:
