@@ -150,7 +150,7 @@ class Start:
             image=evaluator.image,
             judged=evaluator.judged,
             agents=tuple(names),
-            population=began.population if began else self._population(),
+            population=began.population if began else self.repository.population(self.history.run),
             editable=self.task.editable,
             withheld=self.task.unseen,
             parts=self.task.parts,
@@ -163,11 +163,6 @@ class Start:
         taken = [name for started in self.history.engines.values() for name in started.agents] if joined else []
         first = 1 + max((int(name.removeprefix("a")) for name in taken), default=0)
         return [f"a{number}" for number in range(first, first + agents)]
-
-    def _population(self) -> str:
-        """Plain branches only in a repository of EvoGit's own: a team's would be pushed and start its CI."""
-        run = self.history.run
-        return f"refs/heads/evogit/{run}/" if self.repository.created else f"refs/evogit/{run}/agents/"
 
     def _propose_seed(self, commit: str) -> None:
         self.journal.keep({}, commit)

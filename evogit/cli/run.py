@@ -80,7 +80,7 @@ def run(
     ground = find_ground(task, repo, name, origin)
     found, history = ground.task, ground.history
     settings = replace(settings, selector=selector_before(selector, found, history))
-    crew = hire(asked, settings, history)
+    crew = hire(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not crew.will_end:
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
     settings = engage(terminal, crew, found, ground.repository, history, yes=asked.yes)

@@ -11,7 +11,7 @@ from evogit.cli.place import Place
 from evogit.cli.spending import spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count
-from evogit.cli.view import View, first_line
+from evogit.cli.view import SHORT, View, first_line
 from evogit.core import NotFoundError
 from evogit.history import History
 from evogit.review import SCHEMA, agents, candidate_record, last_start, resolve, status_record
@@ -78,6 +78,8 @@ def _headline(view: View) -> Text:
     better = "higher" if history.metric.direction == "maximize" else "lower"
     parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
     parts += ["judged: inside"] if started.judged == "inside" else []
+    forked = history.forked
+    parts += [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
     selector = last_start(history).get("selector", USUAL_SELECTOR)
     parts += [f"selector {first_line(selector)}"] if selector != USUAL_SELECTOR else []
     return Text.assemble((history.run, "bold"), dot, dot.join(parts))
@@ -104,6 +106,7 @@ def work(history: History) -> list[str]:
     rest = [
         (counts.cached, "cached"),
         (counts.duplicates, "duplicate"),
+        (counts.alike, "of them nearly the same"),
         (counts.failed_proposals, "failed proposal"),
         (len(history.pending), "pending"),
     ]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pygit2
 
-from evogit.core import Entry, NotFoundError, RefusedError, RepositoryError, UsageError
-from evogit.repository import engines, notes, refs
+from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.repository import engines, forks, notes, refs
 from evogit.repository.branches import Branches
 from evogit.repository.changes import Change, Hunk, take_apart
 from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
@@ -154,6 +154,17 @@ class Repository:
     def engines(self, run: str) -> engines.Engines:
         """Who is at work on a run."""
         return engines.Engines(self.common, run, self.host)
+
+    def population(self, run: str) -> str:
+        """The prefix of a run's refs of agents: plain branches in a repository of EvoGit's own alone.
+
+        A team's would be pushed and start its CI.
+        """
+        return f"refs/heads/evogit/{run}/" if self.created else f"refs/evogit/{run}/agents/"
+
+    def fork(self, run: str, tips: Mapping[str, str], event: Forked, seq: int) -> bool:
+        """Begin a run with entries of another one, up to `tips` (host -> id); False where it is there already."""
+        return forks.fork(self._repo, self.common, self.host, run, tips, event, seq)
 
     def clear_locks(self, run: str) -> None:
         """Remove ref locks that a killed engine of this run left; only for who holds the run."""

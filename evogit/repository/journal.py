@@ -146,6 +146,10 @@ class Journal:
         return self._trees.write(None, {})
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
-        who = pygit2.Signature(self._host, f"{self._host}@evogit.invalid", now, 0)
-        write = partial(self._repo.create_commit, None, who, who, message, tree, parents)
-        return str(written("a journal entry", write))
+        return entry_commit(self._repo, self._host, message, tree, parents, now)
+
+
+def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, parents: list[str], now: int) -> str:
+    """Write a commit of a journal of `host` at `now`, in seconds since the epoch; no ref moves."""
+    who = pygit2.Signature(host, f"{host}@evogit.invalid", now, 0)
+    return str(written("a journal entry", partial(repo.create_commit, None, who, who, message, tree, parents)))

@@ -64,6 +64,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "schema": SCHEMA,
         "run": history.run,
         "task": start.task if start else None,
+        "forked": {"run": forked.run, "entry": forked.entry} if (forked := history.forked) else None,
         "repository": str(repository.path),
         "split": history.split,
         "metric": asdict(history.metric),

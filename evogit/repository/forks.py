@@ -1,0 +1,45 @@
+"""A run that begins with the entries of another one: refs of its own on the same chains."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import Forked
+from evogit.repository import records, refs
+from evogit.repository.journal import entry_commit
+from evogit.repository.trees import Trees
+
+
+def fork(
+    repo: pygit2.Repository,
+    common: Path,
+    host: str,
+    run: str,
+    tips: Mapping[str, str],
+    event: Forked,
+    seq: int,
+) -> bool:
+    """Begin `run` after the entries `tips` (host -> id) of another one, with `event` as its first of its own.
+
+    What keeps candidates and evidence reachable comes first, and this host's journal before those of others: a process
+    killed in between leaves no run, or one that says where it comes from. False where there is such a run already.
+    """
+    journal, keep = f"refs/evogit/{run}/journal/", f"refs/evogit/{run}/keep/"
+    if any(name.startswith(journal) for name in repo.references):
+        return False
+    kept = f"refs/evogit/{event.run}/keep/"
+    for name in [name for name in repo.references if name.startswith(kept)]:
+        refs.move(repo, common, keep + name.removeprefix(kept), str(repo.references[name].target))
+    before = [tips[host]] if host in tips else []
+    message, empty = records.encode(event, seq), Trees(repo).write(None, {})
+    first = entry_commit(repo, host, message, empty, before, int(time.time()))
+    if not refs.swap(repo, common, journal + host, first, None):
+        return False
+    for other, tip in tips.items():
+        if other != host:
+            refs.move(repo, common, journal + other, tip)
+    return True

@@ -1,0 +1,113 @@
+"""A run that begins where another one was at some moment: a position in the journals is a whole run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evogit.core import Entry, Evaluated, Forked, NotFoundError, RefusedError, UsageError
+from evogit.history import History
+from evogit.repository import Repository, check_run_name
+from evogit.review.runs import resolve
+
+SHORTEST = 4
+"""Digits of an abbreviated id, at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """The run `run` as it would begin: with the `entries` of `origin`, from which `history` is made."""
+
+    run: str
+    origin: str
+    entries: Sequence[Entry] = field(repr=False)
+    history: History = field(repr=False)
+
+
+def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
+    """The fork of a run at one of its moments; nothing is written.
+
+    Args:
+        repository: where both are.
+        origin: the run to begin from; None where there is only one.
+        at: an entry's id, `@N` (when N candidates were evaluated), or a candidate as anywhere else: the moment after
+            it was evaluated. Ids may be abbreviated.
+        run: the name of the new run.
+
+    Raises:
+        NotFoundError: there is no such run or moment.
+        RefusedError: the new run is there already, or Git has no room for it.
+        UsageError: the origin is not named and there are several, or the name is no run's.
+    """
+    if check_run_name(run) in repository.runs():
+        raise RefusedError(
+            f"the run {run!r} is there already: go on with it without --at, or choose another --name for the new one"
+        )
+    repository.check_room(run)
+    origin = _origin(repository, origin)
+    entries = list[Entry]()
+    repository.journal(origin, entries.append)
+    end = _moment(History(origin), entries, at)
+    shared = [entry for entry in entries if entry.seq <= end.seq]
+    history = History(run)
+    history.extend(shared)
+    return Fork(run=run, origin=origin, entries=shared, history=history)
+
+
+def make(repository: Repository, fork: Fork) -> None:
+    """Let the new run begin; whatever becomes of the origin, it is whole.
+
+    Raises:
+        RefusedError: somebody made a run of that name meanwhile.
+    """
+    tips = {entry.host: entry.id for entry in fork.entries}
+    last = fork.entries[-1]
+    forked = Forked(run=fork.origin, entry=last.id, population=repository.population(fork.run))
+    if not repository.fork(fork.run, tips, forked, last.seq + 1):
+        raise RefusedError(f"somebody began a run {fork.run!r} just now; choose another --name")
+
+
+def _origin(repository: Repository, name: str | None) -> str:
+    runs = repository.runs()
+    if name is None and len(runs) > 1:
+        raise UsageError(
+            f"{repository.path} has several runs; name the one to begin from: --fork-of {' or '.join(runs)}"
+        )
+    if not runs or name not in (None, *runs):
+        raise NotFoundError(f"expected a run to begin from, got {name or 'none'}; there is {', '.join(runs) or 'none'}")
+    return name or runs[0]
+
+
+def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:
+    """The last entry that is taken over."""
+    if at.startswith("@"):
+        return _evaluations(history, entries, at)
+    named = [entry for entry in entries if len(at) >= SHORTEST and entry.id.startswith(at.lower())]
+    history.extend(entries)
+    if not named:
+        return _evaluated(history, entries, resolve(history, at).commit)
+    candidates = history.phylogeny.starting_with(at) if re.fullmatch("[0-9a-fA-F]+", at) else []
+    if len(named) > 1 or candidates:
+        raise NotFoundError(f"{at!r} is the beginning of several ids; give more digits")
+    return named[0]
+
+
+def _evaluations(history: History, entries: Sequence[Entry], at: str) -> Entry:
+    if not re.fullmatch("@[0-9]{1,9}", at) or at == "@0":
+        raise UsageError(f"expected @N with a number of evaluations from 1 on, got {at!r}")
+    for entry in entries:
+        history.apply(entry)
+        if history.counts.evaluated >= int(at[1:]):
+            return entry
+    raise NotFoundError(f"expected a moment of {history.run}, got {at}; it has {history.counts.evaluated} evaluations")
+
+
+def _evaluated(history: History, entries: Sequence[Entry], commit: str) -> Entry:
+    """The entry with the first evaluation of a candidate that counts."""
+    for entry in entries:
+        match entry.event:
+            case Evaluated(candidate=judged, evaluation=found) if judged == commit and found.counts:
+                if (found.split, found.repeat) == (history.split, 0):
+                    return entry
+    raise NotFoundError(f"{commit[:7]} is not evaluated yet, so that there is no moment after it")

@@ -1,0 +1,192 @@
+"""Runs that begin where another one was: what they take over, that they repeat, and that each is whole by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import Task
+from evogit.core import (
+    Adopted,
+    Decision,
+    Evaluated,
+    Evaluation,
+    Event,
+    Metric,
+    NotFoundError,
+    Proposed,
+    RefusedError,
+    RunStarted,
+    UsageError,
+)
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review import open_run
+from evogit.review.forking import make, plan
+from evogit.review.removing import remove
+from evogit.run import Run, Settings
+
+MakeTask = Callable[..., Task]
+
+
+def git(path: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
+
+
+class Hosts:
+    """A run that two clones wrote, as one of them has it after a fetch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = Repository.create(folder)
+        self.ids: list[str] = []
+        self.candidates: list[str] = []
+        metrics = (Metric(name="score", direction="maximize", primary=True),)
+        digests = {"task": "t", "task_digest": "1", "evaluator": "v", "image": "", "provider": "none"}
+        self.tell(
+            "here",
+            RunStarted(
+                engine="e", metrics=metrics, split="train", agents=("a1",), population="p/", editable=("*",), **digests
+            ),
+        )
+        self.born("here", 1.0, ())
+        self.born("there", 2.0, (0,))
+        self.tell("here", Adopted(agent="a1", candidate=self.candidates[1]))
+        self.born("there", 3.0, (1,))
+        self.born("here", 0.5, (2,))
+
+    def tell(self, host: str, event: Event) -> None:
+        (self.repository.common / "evogit" / "host").write_text(host)
+        entry = self.repository.journal("old", lambda entry: None).append(event)
+        assert entry
+        self.ids.append(entry.id)
+
+    def born(self, host: str, value: float, parents: tuple[int, ...]) -> None:
+        (self.repository.common / "evogit" / "host").write_text(host)
+        tree = self.repository.trees.write(None, {"a": str(value).encode()})
+        before = tuple(self.candidates[i] for i in parents)
+        commit = self.repository.commit(tree, before, author="a1", time=1, title="t", trailers={})
+        self.repository.journal("old", lambda entry: None).keep({}, commit)
+        self.candidates.append(commit)
+        proposed = {"engine": "e", "move": len(self.candidates), "agent": "a1", "tree": tree, "parents": before}
+        self.tell(host, Proposed(candidate=commit, operator="mutation" if parents else "seed", **proposed))  # type: ignore[arg-type]
+        evaluation = Evaluation(status="ok", metrics={"score": value}, evaluator="v")
+        self.tell(host, Evaluated(candidate=commit, evaluation=evaluation))
+
+
+def begin(hosts: Hosts, at: str, name: str = "new") -> History:
+    (hosts.repository.common / "evogit" / "host").write_text("here")
+    make(hosts.repository, fork := plan(hosts.repository, None, at, name))
+    history, _ = open_run(hosts.repository, name)
+    assert [each.commit for each in history.phylogeny] == [each.commit for each in fork.history.phylogeny]
+    return history
+
+
+def test_a_moment_is_everything_that_all_hosts_had_written(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path / "r")
+    repository, [seed, second, third, _] = hosts.repository, hosts.candidates
+    history = begin(hosts, hosts.ids[5])  # here adopted what there was bred; there has gone on since
+    assert [each.commit for each in history.phylogeny] == [seed, second]
+    assert (history.heads, history.best) == ({"a1": second}, second)
+    assert history.forked
+    assert (history.forked.run, history.forked.entry) == ("old", hosts.ids[5])
+    assert history.started
+    assert history.started.population == "refs/heads/evogit/new/"
+    for at in (third, third[:9], "@3", hosts.ids[7]):
+        again = plan(repository, "old", at, "other")
+        assert again.entries[-1].id == hosts.ids[7]
+    assert len(plan(repository, "old", "seed", "other").history.phylogeny) == 1
+    own = git(repository.path, "rev-list", "--first-parent", "refs/evogit/new/journal/here").split()
+    assert own[1:] == [hosts.ids[i] for i in (5, 2, 1, 0)]
+
+
+def test_a_fork_and_its_origin_live_without_each_other(tmp_path: Path) -> None:
+    for gone, left in (("old", "new"), ("new", "old")):
+        hosts = Hosts(tmp_path / gone)
+        begin(hosts, "best")
+        remove(hosts.repository, gone)
+        git(hosts.repository.path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+        history, _ = open_run(Repository.open(hosts.repository.path), left)
+        assert len(history.phylogeny) == (3 if left == "new" else 4)
+        for candidate in history.phylogeny:
+            assert hosts.repository.tree_of(candidate.commit) == candidate.tree
+        git(hosts.repository.path, "fsck", "--strict")
+
+
+def test_a_fork_of_a_fork_tells_the_nearer_one_and_what_both_decided(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path / "r")
+    hosts.tell("here", Decision(kind="guide", by="p", reason="be bold"))
+    begin(hosts, hosts.ids[-1], "new")
+    with pytest.raises(UsageError, match="--fork-of"):
+        plan(hosts.repository, None, "best", "newer")
+    make(hosts.repository, plan(hosts.repository, "new", hosts.ids[-1], "newer"))
+    history, _ = open_run(hosts.repository, "newer")
+    assert history.forked
+    assert history.forked.run == "new"
+    assert history.guidance == ["be bold"]
+
+
+@pytest.mark.parametrize(
+    ("at", "error", "says"),
+    [
+        ("@9", NotFoundError, "4 evaluations"),
+        ("@0", UsageError, "from 1 on"),
+        ("@x", UsageError, "from 1 on"),
+        ("zebra", NotFoundError, "expected best, seed"),
+        ("", NotFoundError, "expected best, seed"),
+        ("ffffffff", NotFoundError, "ffffffff"),
+    ],
+)
+def test_what_is_no_moment_is_refused(tmp_path: Path, at: str, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        plan(Hosts(tmp_path / "r").repository, None, at, "new")
+
+
+def test_a_fork_takes_no_name_that_is_taken(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path / "r")
+    with pytest.raises(RefusedError, match="there already"):
+        plan(hosts.repository, None, "best", "old")
+    early = plan(hosts.repository, None, "best", "new")
+    begin(hosts, "@2")
+    with pytest.raises(RefusedError, match="just now"):
+        make(hosts.repository, early)
+
+
+def evogit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("evogit"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_fork_goes_on_in_its_own_way_and_repeats(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    repository = Repository.create(path)
+    settings = Settings(evaluations=14, sandbox="none", deterministic=True, seed=5, jobs=2)
+    asyncio.run(Run(repository, task, "old", settings).evolve())
+    before = git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old")
+    options: list[str | Path] = ["-C", path, "run", task.folder, "--at", "@8", "--fork-of", "old", "--seed", "6"]
+    options += ["--deterministic", "--sandbox", "none", "--evaluations", "12", "--selector", "weighted"]
+    for name in ("one", "two"):
+        done = evogit(*options, "--name", name)
+        assert done.returncode == 0, done.stderr
+    histories = {name: open_run(Repository.open(path), name)[0] for name in ("old", "one", "two")}
+    ids = {name: [each.commit for each in history.phylogeny] for name, history in histories.items()}
+    assert ids["one"] == ids["two"] != ids["old"][:12]
+    assert ids["one"][:8] == ids["old"][:8]
+    assert histories["one"].counts.evaluated == 12
+    assert git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old") == before
+    status = json.loads(evogit("-C", path, "status", "--name", "one", "--json").stdout)
+    assert status["forked"]["run"] == "old"
+    assert "forked from old at" in evogit("-C", path, "status", "--name", "one").stdout
+    for gone in ("old", "two"):
+        assert evogit("-C", path, "rm", gone, "--yes").returncode == 0
+    git(path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+    git(path, "fsck", "--strict")
+    more = evogit("-C", path, "run", task.folder, "--name", "one", "--sandbox", "none", "--evaluations", "14")
+    assert more.returncode == 0, more.stderr
+    assert "14 evaluated" in evogit("-C", path, "status").stdout
