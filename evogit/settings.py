@@ -74,6 +74,8 @@ class Settings:
     deterministic: bool = False
     join: bool = False
     sandbox: str = "auto"
+    panel: tuple[str, ...] = ()
+    """Models that compare candidates, which the task names."""
     agreed: tuple[str, ...] = ()
     """Models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to."""
 

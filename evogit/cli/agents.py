@@ -101,8 +101,8 @@ class Crew:
         return any(getattr(self.settings, name) is not None for name in LIMITS if not (free and name == "dollars"))
 
 
-def hire(asked: Asked, settings: Settings, history: History) -> Crew:
-    """Find the agents and open their models, before anything is written.
+def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str] = ()) -> Crew:
+    """Find the agents and open their models and those of the `panel` that judges, before anything is written.
 
     Raises:
         ConfigError: the user's settings are wrong.
@@ -110,11 +110,12 @@ def hire(asked: Asked, settings: Settings, history: History) -> Crew:
         UsageError: what was asked for makes no sense together.
     """
     user = load_user_settings(os.environ)
-    specs = population(asked, history, user)
+    specs = population(asked, history, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
-    asking = tuple(models.get(name) for name in dict.fromkeys(spec.model for spec in specs if spec.asks))
+    names = [*(spec.model for spec in specs if spec.asks), *panel]
+    asking = tuple(models.get(name) for name in dict.fromkeys(names))
     models.forget_keys()
-    limited = with_ceilings(replace(settings, population=specs), history, asking)
+    limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
     added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
     return Crew(settings=limited, models=models, asking=asking, added=added, durable=user.durability == "fsync")
 
@@ -122,7 +123,7 @@ def hire(asked: Asked, settings: Settings, history: History) -> Crew:
 # --- who works ----------------------------------------------------------------------------------------------------
 
 
-def population(asked: Asked, history: History, user: UserSettings) -> tuple[AgentSpec, ...]:
+def population(asked: Asked, history: History, user: UserSettings, panel: Sequence[str] = ()) -> tuple[AgentSpec, ...]:
     """Those that were asked for, else those of the run's last start, else those of the user's settings.
 
     Raises:
@@ -141,7 +142,7 @@ def population(asked: Asked, history: History, user: UserSettings) -> tuple[Agen
             )
         if spec.model and not spec.asks:
             raise UsageError(f"expected no model for a {spec.kind}, which asks none, got {spec}")
-    if (asked.record or asked.replay) and not any(spec.asks for spec in named):
+    if (asked.record or asked.replay) and not (panel or any(spec.asks for spec in named)):
         raise UsageError("--record and --replay are for agents that ask models: --model NAME")
     return named
 

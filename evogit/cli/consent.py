@@ -82,12 +82,18 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A run as it would be paid: `models` with the endpoint of each."""
+    """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate."""
 
     settings: Settings
     history: History
     models: Sequence[tuple[Model, str]]
     reach: Reach
+    comparisons: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls for each candidate, about: an agent's, one that mends it, and those of a panel that judges."""
+        return 2 * any(spec.asks for spec in self.settings.population) + self.comparisons
 
     @property
     def paid(self) -> tuple[str, ...]:
@@ -116,7 +122,8 @@ def engage(
         return crew.settings
     models = [(model, crew.models.endpoint(model.name)) for model in crew.asking]
     sent = reach(task, repository, history, max(model.context for model in crew.asking))
-    offer = Offer(settings=crew.settings, history=history, models=models, reach=sent)
+    comparisons = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
+    offer = Offer(settings=crew.settings, history=history, models=models, reach=sent, comparisons=comparisons)
     if crew.added:
         limits = ", ".join(amount(name, getattr(crew.settings, name)) for name in crew.added)
         why = "as before" if any(last_asking_start(history).get(name) for name in CEILINGS) else "as none was given"
@@ -193,14 +200,17 @@ def _forecast(offer: Offer) -> Iterator[Text]:
     Every proposal may take a second call, to be mended, and need not come to be judged: evaluations bound no money.
     """
     if (evaluations := _left(offer, "evaluations")) is not None:
-        yield _fact("about", _use(offer, 2 * evaluations, f"{amount('evaluations', evaluations)}, two calls for each"))
+        of = f"{amount('evaluations', evaluations)}, {_number(offer.calls)} calls for each"
+        yield _fact("about", _use(offer, offer.calls * evaluations, of))
     limits = {name: left for name in CEILINGS if (left := _left(offer, name)) is not None}
     calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
     nearest = min(calls, key=lambda name: calls[name])
-    flying = count(sum(spec.count for spec in offer.settings.population if spec.asks), "call")
+    asking = (spec.count for spec in offer.settings.population if spec.asks or offer.comparisons)
+    flying = count(sum(asking), "call")
     over = f"; {flying} in flight may exceed that"
     if nearest == "proposals":
-        yield _fact("at most", _use(offer, calls[nearest], f"{amount(nearest, limits[nearest])}, two calls each"))
+        of = f"{amount(nearest, limits[nearest])}, {_number(_most(offer))} calls each"
+        yield _fact("at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}{over}")
 
@@ -208,9 +218,18 @@ def _forecast(offer: Offer) -> Iterator[Text]:
 def _calls(offer: Offer, limit: str, left: float) -> float | None:
     """How many calls a limit leaves, about; None where nobody knows."""
     if limit == "proposals":
-        return 2 * left
+        return _most(offer) * left
     each = offer.reach.brief + REPLY if limit == "tokens" else dearest(offer)
     return left / each if each else None
+
+
+def _most(offer: Offer) -> int:
+    """Calls for each candidate at most, but for the few questions whose answer is known: any may be asked twice."""
+    return offer.calls + offer.comparisons
+
+
+def _number(calls: int) -> str:
+    return "two" if calls == 2 else str(calls)
 
 
 def _use(offer: Offer, calls: float, of: str) -> str:

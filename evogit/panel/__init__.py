@@ -96,35 +96,36 @@ class Panel:
     # --- by whom --------------------------------------------------------------------------------------------------
 
     async def _decide(self, commit: str, other: str, turn: int, account: Account) -> None:
-        """One verdict, by the first model from its turn on that gives a usable answer; none if all fail."""
-        first = self._history.phylogeny[commit].number * self._pairwise.comparisons + turn
-        for step in range(len(self._models)):
-            model = self._models[(first + step) % len(self._models)]
-            if self._faults[model.name] >= FAULTS:
-                continue
-            await self._calibrate(model, first + 1, account)
-            swapped = (turn + int(commit[0], 16)) % 2 == 1
-            sides = self._views.pair(other, commit) if swapped else self._views.pair(commit, other)
-            verdict = Compared(judge=model.name, by="model", a=commit, b=other, winner="tie", swapped=swapped)
-            if await self._ask(model, sides, verdict, first + 1, account):
-                return
-        if all(self._faults[model.name] >= FAULTS for model in self._models):
+        """One verdict, by the model whose turn it is; none where it gives no usable answer."""
+        number = 1 + self._history.phylogeny[commit].number * self._pairwise.comparisons + turn
+        model = self._next(number)
+        if not await self._calibrated(model, number, account):
+            return
+        swapped = (turn + int(commit[0], 16)) % 2 == 1
+        sides = self._views.pair(other, commit) if swapped else self._views.pair(commit, other)
+        verdict = Compared(judge=model.name, by="model", a=commit, b=other, winner="tie", swapped=swapped)
+        await self._ask(model, sides, verdict, number, account)
+
+    def _next(self, number: int) -> Model:
+        usable = [model for model in self._models if self._faults[model.name] < FAULTS]
+        if not usable:
             names = ", ".join(model.name for model in self._models)
             raise EvaluatorError(
                 f"no model of the panel ({names}) gives usable answers: each failed {FAULTS} times in a row, the last "
                 f"time: {self._last_fault}; name others in [evaluator] panel, then run again"
             )
+        return usable[number % len(usable)]
 
-    async def _calibrate(self, model: Model, number: int, account: Account) -> None:
-        """Ask a question whose answer is known when it is time for one."""
+    async def _calibrated(self, model: Model, number: int, account: Account) -> bool:
+        """Ask a question whose answer is known when it is time for one; False where no usable answer came."""
         said = [each for each in self._strengths.verdicts if (each.by, each.judge) == ("model", model.name)]
         known = sum(each.calibration for each in said)
         if not self._pairwise.calibrate or known > (len(said) - known) // CALIBRATE_EVERY:
-            return
+            return True
         swapped = known % 2 == 1
         seed = self._history.seed or ""
         verdict = Compared(judge=model.name, by="model", a=seed, winner="tie", swapped=swapped, calibration=True)
-        await self._ask(model, self._views.halved(swapped=swapped), verdict, number, account)
+        return await self._ask(model, self._views.halved(swapped=swapped), verdict, number, account)
 
     async def _ask(self, model: Model, sides: Sides, verdict: Compared, number: int, account: Account) -> bool:
         """Have a model fill in a verdict, and journal it; False where it gave no usable answer, twice."""

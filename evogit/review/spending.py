@@ -35,9 +35,13 @@ def last_start(history: History) -> Mapping[str, Any]:
 
 
 def last_asking_start(history: History) -> Mapping[str, Any]:
-    """The settings of the last start whose agents ask models; empty where there was none."""
+    """The settings of the last start whose agents or judges ask models; empty where there was none."""
     settings = (started.settings for started in reversed(history.engines.values()))
-    return next((each for each in settings if any(spec["model"] for spec in each.get("population", ()))), {})
+    return next((each for each in settings if _asks(each)), {})
+
+
+def _asks(settings: Mapping[str, Any]) -> bool:
+    return bool(settings.get("panel")) or any(spec["model"] for spec in settings.get("population", ()))
 
 
 def used(history: History, limit: Limit) -> float:
