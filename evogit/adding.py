@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evogit.core import Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
+from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Journal, Repository, UnfitChangeError, check_path, clean, clean_title
 from evogit.schema import matches
 from evogit.seeds import LFS_POINTER
-
-HUMAN = "human"
-"""The agent that people's candidates are said to be of; it has no branch that EvoGit moves."""
 
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""

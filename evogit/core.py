@@ -30,6 +30,9 @@ Operator = Literal["seed", "mutation", "merge", "graft", "human"]
 """How a candidate came to be: one parent is a `mutation`, two are a `merge`, or a `graft` of what the second
 parent changed against its own first parent onto the first parent."""
 
+HUMAN = "human"
+"""The agent of what people bring; it has no branch that EvoGit moves, and makes no attempts."""
+
 MINIMIZE = "minimize"
 """The agent and the strategy of candidates that are trials of `evogit minimize`: they count as no agent's attempts."""
 
@@ -257,7 +260,8 @@ class RunStarted:
 class Proposed:
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
 
-    One that a person added has the agent and operator `human` and no engine: whoever is at work judges it.
+    What a person brings has the agent `human` and no engine: whoever is at work judges it. A commit of their own has
+    the operator `human`, too.
     """
 
     event: Literal["proposed"] = "proposed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evogit.core import MINIMIZE, Duplicate, Evaluation, FailedProposal, Proposed, Spent
+from evogit.core import HUMAN, MINIMIZE, Duplicate, Evaluation, FailedProposal, Proposed, Spent
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Counts:
         """Count what an agent tried; what people bring, and trials of `evogit minimize`, are no attempts."""
         match event:
             case Proposed():
-                self.proposed += event.operator not in ("seed", "human") and event.agent != MINIMIZE
+                self.proposed += event.operator != "seed" and event.agent not in (HUMAN, MINIMIZE)
             case Duplicate():
                 self.duplicates += 1
                 self.alike += event.likeness == "fingerprint"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import singledispatchmethod
 
 from evogit.core import (
+    HUMAN,
     MINIMIZE,
     Adopted,
     Candidate,
@@ -93,7 +94,7 @@ class History(Knowledge):
         self._unjudged[event.candidate] = event
         if event.operator == "seed":
             self.seed = self.seed or event.candidate
-        elif event.operator == "human":
+        elif event.agent == HUMAN:
             self.human.append(event.candidate)
         self._moved(event)
         if any(parent in self.pruned for parent in event.parents):

@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 from evogit.config import Task
-from evogit.core import Entry, Evaluated, Evaluation, EvaluatorError, Evidence, Judged, RefusedError, RepositoryError
+from evogit.core import (
+    HUMAN,
+    Entry,
+    Evaluated,
+    Evaluation,
+    EvaluatorError,
+    Evidence,
+    Judged,
+    RefusedError,
+    RepositoryError,
+)
 from evogit.history import History
 from evogit.panel import Panel
 from evogit.repository import Journal, Repository
@@ -179,7 +189,7 @@ class Judge:
         return [commit for commit in left if commit not in added] + added[: self._room(len(added))]
 
     def _is_new_of_people(self, commit: str) -> bool:
-        return self._history.phylogeny[commit].operator == "human" and self._history.former(commit) is None
+        return self._history.phylogeny[commit].agent == HUMAN and self._history.former(commit) is None
 
     def _room(self, waiting: int) -> int:
         """How many of those that wait the run may still judge, beside what is being judged."""

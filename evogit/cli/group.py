@@ -47,6 +47,8 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "guide": Listed("decide", "tell all agents something", "evogit guide 'keep it in one file'"),
         "stop": Listed("stop", "stop the engine at work", "evogit stop --wait"),
         "add": Listed("add", "your commits as candidates", "evogit add my-branch"),
+        "merge": Listed("merge", "merge two candidates", "evogit merge 9f2c1ab 41d07e2"),
+        "graft": Listed("merge", "one step onto another", "evogit graft 9f2c1ab best --dry-run"),
         "land": Listed("land", "bring it onto your branch", "evogit land best --squash"),
         "undo": Listed("decide", "take a decision back", "evogit undo"),
         "decisions": Listed("decide", "what was decided", "evogit decisions"),

@@ -1,0 +1,106 @@
+"""A person's merges and grafts: tried first, then a candidate that whoever is at work judges."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+
+from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
+from evogit.history import History
+from evogit.merging import Crossing, Crossings, title
+from evogit.repository import Journal, Merged, Repository, UnfitChangeError, clean
+from evogit.schema import matches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossed:
+    """What a merge or a graft of two candidates makes, before any commit of it exists.
+
+    `known` is the candidate that has this tree already, None if there is none.
+    """
+
+    how: Crossing
+    parents: tuple[Candidate, Candidate]
+    strategy: str
+    merged: Merged
+    title: str
+    known: str | None
+    fitter: Candidate
+    """The parent that wins where the fitter one does."""
+
+
+async def cross(
+    repository: Repository,
+    history: History,
+    how: Crossing,
+    parents: tuple[Candidate, Candidate],
+    strategy: str,
+    seed: int,
+) -> Crossed:
+    """Merge two candidates, or put the second one's step on the first; nothing but objects is written.
+
+    Args:
+        repository: where they are.
+        history: of their run.
+        how: `merge` or `graft`.
+        parents: the two; of a graft the one that gets the step, then the one that made it.
+        strategy: by which conflicts are settled.
+        seed: of the coin, where the strategy is `random`.
+
+    Raises:
+        RefusedError: they are one, one of them is pruned, or nothing that could be a candidate comes of it.
+        UsageError: there is no such strategy.
+    """
+    started, (first, second) = history.started, parents
+    assert started is not None  # there are candidates
+    if how == "merge" and first.commit == second.commit:
+        raise RefusedError(f"expected two candidates, but both are {first.commit[:7]}")
+    if pruned := [each.commit for each in parents if each.commit in history.pruned]:
+        raise RefusedError(f"{pruned[0][:7]} is pruned; undo that first, see `evogit decisions`")
+    ids = (first.commit, second.commit)
+    crossings = Crossings(
+        repository,
+        history,
+        lambda path: matches(path, started.editable) and not matches(path, started.withheld),
+    )
+    try:
+        merged = await crossings.cross(how, ids, strategy, random.Random(seed))
+    except UnfitChangeError as error:
+        raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {error}") from error
+    return Crossed(
+        how=how,
+        parents=parents,
+        strategy=strategy,
+        merged=merged,
+        title=title(history, how, ids, merged, strategy),
+        known=history.trees.get(merged.tree),
+        fitter=first if crossings.fitter(ids) == "ours" else second,
+    )
+
+
+def propose(repository: Repository, journal: Journal, history: History, crossed: Crossed, reason: str) -> Entry | None:
+    """Journal the result as a candidate that awaits its evaluation; None if its tree came from elsewhere first."""
+    tree, why, parents = crossed.merged.tree, clean(reason), tuple(each.commit for each in crossed.parents)
+    commit = repository.commit(
+        tree,
+        parents,
+        author=HUMAN,
+        time=int(time.time()),
+        title=crossed.title,
+        trailers={"Agent": HUMAN, "Operator": crossed.how, "Strategy": crossed.strategy},
+    )
+    proposed = Proposed(
+        engine="",
+        move=history.moves,
+        candidate=commit,
+        tree=tree,
+        parents=parents,
+        agent=HUMAN,
+        operator=crossed.how,
+        strategy=crossed.strategy,
+        title=crossed.title,
+        conflicts=crossed.merged.conflicts,
+        evidence=journal.keep({"why": why.encode()} if why else {}, commit),
+    )
+    return journal.append(proposed, unless=lambda: tree in history.trees)
