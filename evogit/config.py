@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evogit.content import content
-from evogit.core import ConfigError, Metric, NotFoundError, UsageError
+from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
 from evogit.schema import Command, Gate, Pairwise, Read, is_safe_path, matches, nearest, problem
 from evogit.tables import EvaluatorTable, TaskTable, known_keys
@@ -33,7 +33,7 @@ class Task:
     command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
     candidate; where a `command` judges, it is the file that names it. With `pairwise` the command
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
-    above 0.
+    above 0. With `fingerprints` a candidate that does the same as an earlier one is not judged again.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Task:
     command: Command | None = None
     pairwise: Pairwise | None = None
     repeats: int = 0
+    fingerprints: bool = False
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -58,6 +59,13 @@ class Task:
     def primary(self) -> Metric:
         """The metric that candidates are ranked by."""
         return next(metric for metric in self.metrics if metric.primary)
+
+    @property
+    def judged(self) -> Judged:
+        """Where scores come from."""
+        if self.pairwise:
+            return "pairs"
+        return "inside" if self.command else "outside"
 
     @property
     def evaluator_folder(self) -> Path:
@@ -174,7 +182,7 @@ class Task:
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
         values: dict[str, list[Any]] = {each.name: [getattr(self, each.name)] for each in fields(self)}
-        for place in ("folder", "evaluator", "seed", "repeats"):  # how often is no part of how
+        for place in ("folder", "evaluator", "seed", "repeats", "fingerprints"):  # how often is no part of how
             del values[place]
         if self.seed:
             values["seed"] = list(_files(self.seed))
@@ -293,6 +301,10 @@ def _pairwise(table: EvaluatorTable) -> Pairwise | None:
     )
 
 
+_NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}
+"""What is told apart by default: a command may read the files themselves, and so do those who compare them."""
+
+
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
     only = len(table.metrics) == 1
     metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
@@ -320,6 +332,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         command=_command(table.evaluator),
         pairwise=_pairwise(table.evaluator),
         repeats=table.evaluator.repeats,
+        fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

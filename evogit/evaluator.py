@@ -69,10 +69,8 @@ class Evaluator:
 
     @property
     def judged(self) -> Judged:
-        """Whether scores are computed out of the candidate's reach."""
-        if self.task.pairwise:
-            return "pairs"
-        return "inside" if self.task.command else "outside"
+        """Where scores come from."""
+        return self.task.judged
 
     async def __aenter__(self) -> Self:
         """Start the first judge, which finds what is wrong before any candidate is made.

@@ -44,6 +44,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     "Decide": {
         "promote": Listed("decide", "favour as a parent", "evogit promote 9f2c1ab -m 'simple'"),
         "prune": Listed("decide", "breed from it no more", "evogit prune 41d07e2 -m unsafe"),
+        "judge": Listed("judge", "say which one is better", "evogit judge"),
         "guide": Listed("decide", "tell all agents something", "evogit guide 'keep it in one file'"),
         "stop": Listed("stop", "stop the engine at work", "evogit stop --wait"),
         "add": Listed("add", "your commits as candidates", "evogit add my-branch"),

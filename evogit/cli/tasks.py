@@ -143,7 +143,7 @@ def _table(task: Task, judged: list[Judged]) -> list[Text]:
             [evaluation.split, status, *shown, str(len(evaluation.cases)), f"{cost.wall:.3f} s", f"{cost.cpu:.3f} s"]
         )
     title = Text.assemble((task.name, "bold"), f", judged with the sandbox {judged[0].provider}")
-    title.append("; judged: inside" if task.command else "")
+    title.append(f"; judged: {task.judged}" if task.command else "")
     return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
 
 

@@ -24,7 +24,7 @@ def beginning(repository: Repository, task: Task, run: str) -> History:
         evaluator=task.evaluator_digest,
         provider="",
         image="",
-        judged="inside" if task.command else "outside",
+        judged=task.judged,
         agents=(),
         population=f"refs/evogit/{run}/agents/",
         editable=task.editable,

@@ -45,7 +45,7 @@ def plan(repository: Repository, history: History, task: Task) -> Plan | None:
         left = _waiting(history)
         return Plan((), left, True, _seconds(history, left)) if left else None
     after = copy.copy(history)
-    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(history, task, "outside", by="")))
+    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(history, task, by="")))
     again = _waiting(after)
     return Plan(changed, again, False, _seconds(after, again))
 
@@ -67,7 +67,7 @@ async def rescore(
             judge = Judge(repository, journal, history, task, evaluator, engine, evaluations=judged)
             if _changed(repository, history, task) is not None:
                 verdict = await _judge_seed(judge, history)
-                journal.append(_event(history, task, evaluator.judged, by=repository.user))
+                journal.append(_event(history, task, by=repository.user))
                 _refuse_strays(repository, history, task, judge)
                 judge.record(history.seed or "", verdict)
             await judge.take_over()
@@ -118,14 +118,14 @@ def _tree(repository: Repository, task: Task) -> str:
     return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
 
 
-def _event(history: History, task: Task, judged: str, *, by: str) -> TaskChanged:
+def _event(history: History, task: Task, *, by: str) -> TaskChanged:
     return TaskChanged(
         by=by,
         task_digest=task.digest,
         metrics=task.metrics,
         split=history.split,
         evaluator=task.evaluator_digest,
-        judged="inside" if judged == "inside" else "outside",
+        judged=task.judged,
         editable=task.editable,
         withheld=task.unseen,
         parts=task.parts,

@@ -1,0 +1,98 @@
+"""People compare candidates: which pair next, what they say, and how all stand by then."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from evogit.core import Compared, NotFoundError, RefusedError, UsageError
+from evogit.history import History
+from evogit.judging.pairs import Pair, pairs
+from evogit.repository import Journal
+from evogit.strengths import Strengths
+
+Winner = Literal["a", "b", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A valid candidate, its strength with half of the 95 % interval, and how many verdicts it is known by."""
+
+    commit: str
+    strength: float
+    margin: float
+    verdicts: int
+
+
+def strengths_of(history: History) -> Strengths:
+    """The verdicts of a run.
+
+    Raises:
+        NotFoundError: the run has not started.
+        RefusedError: it is ranked by what is measured.
+    """
+    if history.strengths is None:
+        raise RefusedError(
+            f"candidates of the run {history.run} are ranked by {history.metric.name}, which is measured; pairs are "
+            'compared where the task says kind = "judge"'
+        )
+    return history.strengths
+
+
+def next_pair(history: History, rng: random.Random, skipped: Collection[frozenset[str]] = ()) -> Pair:
+    """The pair whose comparison tells most, of those that can be the best by what is known; no pair that is `skipped`.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    strengths = strengths_of(history)
+    valid = [each.commit for each in standings(history, margins=False)]
+    if len(valid) < 2:
+        raise NotFoundError("expected two valid candidates to compare; `evogit run` makes more")
+    last = strengths.verdicts[-1] if strengths.verdicts else None
+    avoid = (last.a, last.b) if last and len(valid) > 2 else None
+    for among in (_contenders(strengths, valid), valid):
+        for pair in pairs(strengths.fit, strengths.tally, among, rng, avoid):
+            if frozenset(pair) not in skipped:
+                return pair
+    raise NotFoundError("no pair is left that was not skipped")
+
+
+def _contenders(strengths: Strengths, valid: list[str]) -> list[str]:
+    """Those whose strength may be that of the strongest: the rest is not worth a person's time."""
+    known = strengths.fit
+    top = max(known.strength(each) for each in valid)
+    return [each for each in valid if known.strength(each) + 2 * math.sqrt(known.variance(each)) >= top]
+
+
+def say(history: History, journal: Journal, verdict: Compared) -> None:
+    """Journal what a person said.
+
+    Raises:
+        RefusedError: a candidate cannot be compared: it is not valid, or pruned.
+        UsageError: both are the same.
+    """
+    strengths_of(history)
+    if verdict.a == verdict.b:
+        raise UsageError(f"expected two candidates, got {verdict.a[:7]} twice")
+    for commit in (verdict.a, verdict.b):
+        if history.fitness(commit) is None or commit in history.pruned:
+            raise RefusedError(f"{commit[:7]} is not valid, not judged yet, or pruned, so that it is not compared")
+    journal.append(verdict)
+
+
+def standings(history: History, *, margins: bool = True) -> list[Standing]:
+    """All valid candidates that are not pruned, the strongest first; margins take a moment where there are many."""
+    strengths = strengths_of(history)
+    return sorted(_standings(history, strengths, margins), key=lambda each: -each.strength)
+
+
+def _standings(history: History, strengths: Strengths, margins: bool) -> Iterator[Standing]:
+    for commit in strengths.commits():
+        strength = history.fitness(commit)
+        if strength is not None and commit not in history.pruned:
+            margin = (strengths.margin(commit) or 0.0) if margins else 0.0
+            yield Standing(commit, strength, margin, strengths.met(commit))
