@@ -96,8 +96,7 @@ class Standing:
     direction: Direction
     split: str
     evaluations: int
-    first_seed: int
-    seeds: int
+    seeds: tuple[int, ...]
     seed_value: float
     top: float
     top_known: bool
@@ -113,11 +112,14 @@ class Standing:
         return next(found, None)
 
 
-def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing:
-    """Sum up a bench whose runs are all done."""
+def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing | None:
+    """Sum up the seeds for which the runs of all methods are done; None while there is no such seed."""
     course = bench.course
+    seeds = tuple(seed for seed in bench.seeds if all((method, seed) in done for method in bench.methods))
+    if not seeds:
+        return None
     metric = course.task.primary
-    runs = {each.name: [done[each, seed].shown for seed in bench.seeds] for each in bench.methods}
+    runs = {each.name: [done[each, seed].shown for seed in seeds] for each in bench.methods}
     shown = [curve for curves in runs.values() for curve in curves]
     seed_value = fmean(curve[0] for curve in shown)
     pick = max if metric.direction == "maximize" else min
@@ -137,14 +139,13 @@ def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing:
         direction=metric.direction,
         split=course.truth or course.split,
         evaluations=course.evaluations,
-        first_seed=bench.seeds.start,
-        seeds=len(bench.seeds),
+        seeds=seeds,
         seed_value=seed_value,
         top=top,
         top_known=metric.best_known is not None,
         best_control=max(controls, key=lambda name: fmean(areas[name]), default=""),
         results=tuple(
-            _result(bench, each, [done[each, seed] for seed in bench.seeds], areas[each.name], finals[each.name])
+            _result(bench, each, [done[each, seed] for seed in seeds], areas[each.name], finals[each.name])
             for each in bench.methods
         ),
         comparisons=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,14 @@ class Bench:
             if outcome.depends == self.course.depends(method)
         }
 
+    def missing(self, done: Collection[Order]) -> list[Order]:
+        """The runs that are not done, in their order."""
+        return [order for order in self.orders if order not in done]
+
+    def asks(self, method: Method) -> bool:
+        """Whether runs of this method ask models."""
+        return any(spec.asks for spec in method.population(self.course.agents))
+
     def stale(self) -> int:
         """How many files are there of runs that would come out otherwise today."""
         return sum(self.file(*order).exists() for order in self.orders) - len(self.done())
@@ -60,8 +68,7 @@ class Bench:
         Raises:
             EvoGitError: when the world fails; what is done stays.
         """
-        done = self.done()
-        missing = [order for order in self.orders if order not in done]
+        missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
         with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:
             for outcome in outcomes(self.course, missing, scratch, jobs=jobs, keep=keep):

@@ -35,7 +35,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What all runs on one task have in common; `truth` names a split that record holders are judged on as well."""
+    """What all runs on one task have in common.
+
+    `truth` names a split that record holders are judged on as well, uncounted; `count_repeats` says that what a noisy
+    task judges again uses up `evaluations`.
+    """
 
     task: Task
     evaluations: int
@@ -43,6 +47,7 @@ class Course:
     truth: str = ""
     agents: tuple[AgentSpec, ...] = Settings().population
     sandbox: str = "auto"
+    count_repeats: bool = True
 
     def settings(self, method: Method, seed: int) -> Settings:
         """Of the run of a method with this seed."""
@@ -54,6 +59,7 @@ class Course:
             seed=seed,
             deterministic=True,
             sandbox=self.sandbox,
+            count_repeats=self.count_repeats,
             jobs=1,
         )
 
@@ -72,6 +78,7 @@ class Course:
             "evaluations": self.evaluations,
             "split": self.split,
             "truth": self.truth,
+            "repeats": self.task.repeats and [self.task.repeats, self.count_repeats],
             "sandbox": self.sandbox,
         }
 
@@ -171,7 +178,7 @@ class Lane:
 
     async def _outcome(self, repository: Repository, stopped: Stopped) -> Outcome:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
-        story = Story()
+        story = Story(count_repeats=self._course.count_repeats)
         journal = repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
         truth: tuple[float, ...] = ()
@@ -216,7 +223,8 @@ class Lane:
 class Story:
     """Follows a run's journal from its beginning; `best` is who was believed to be the best after each evaluation."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, count_repeats: bool) -> None:
+        self._count_repeats = count_repeats
         self.history = History(NAME)
         self.best: list[tuple[str, float]] = []
 
@@ -227,7 +235,8 @@ class Story:
         value = self.history.fitness(best) if best else None
         if best is None or value is None:
             return
-        fresh = self.history.counts.evaluated + self.history.counts.repeated - len(self.best)
+        counts = self.history.counts
+        fresh = counts.evaluated + counts.repeated * self._count_repeats - len(self.best)
         if fresh > 0:
             self.best += [(best, value)] * fresh
         else:

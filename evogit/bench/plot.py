@@ -107,11 +107,10 @@ def _frame(axes: Axes, standing: Standing) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(length=3)
     axes.set_xlabel("evaluations")
-    top = "best known" if standing.top_known else "best seen"
-    axes.set_ylabel(f"best so far: share of the way from the seed to the {top}")
+    axes.set_ylabel(f"best so far (seed 0, {'best known' if standing.top_known else 'best seen'} 1)")
     axes.set_title(f"{standing.task}", loc="left", fontweight="bold")
     axes.set_title(
-        f"{standing.metric} on {standing.split}; mean of {standing.seeds} runs, 95 % interval",
+        f"{standing.metric} on {standing.split}; mean of {len(standing.seeds)} runs, 95 % interval",
         loc="right",
         fontsize=8.5,
     )

@@ -101,7 +101,7 @@ def _values(standing: Standing) -> Table:
     top = f"{'best known' if standing.top_known else 'best seen'} {standing.top:.6g}"
     title = (
         f"{standing.task}: {standing.metric} ({standing.direction}) on {standing.split}, {standing.evaluations} "
-        f"evaluations, seeds {standing.first_seed}-{standing.first_seed + standing.seeds - 1}; "
+        f"evaluations, {len(standing.seeds)} seeds from {standing.seeds[0]}; "
         f"seed {standing.seed_value:.6g}, {top}"
     )
     return Table(title=title, align="l" + "r" * (len(at) + 2), rows=[head, *rows])

@@ -7,7 +7,9 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
@@ -15,19 +17,25 @@ from rich.text import Text
 from evogit.bench.comparison import Standing, standing, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.lane import Course
-from evogit.bench.methods import CONTROLS, DEFAULT, methods
+from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
 from evogit.bench.outcome import save
+from evogit.bench.paid import Paid, Purse
+from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
-from evogit.cli.agents import Asked, hire, with_agents
+from evogit.cli.agents import CEILINGS, Asked, Crew, hire, population, with_agents
+from evogit.cli.consent import engage
 from evogit.cli.options import TASK, sandbox_option, with_terminal
+from evogit.cli.racing import race, race_paid
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count
-from evogit.config import find_task
-from evogit.core import UsageError
+from evogit.cli.text import count, escape
+from evogit.config import Task, find_task
+from evogit.core import NotFoundError, UsageError
 from evogit.history import History
-from evogit.settings import Settings
+from evogit.settings import AgentSpec, Settings
+from evogit.user_settings import load_user_settings
 
 ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
@@ -39,18 +47,14 @@ ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])
 @click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs of a method.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="And so on.")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
-@click.option("--curve-of", default="", metavar="SPLIT", help="Compare what runs believe by its value on this split.")
+@click.option("--curve-of", "truth", default="", metavar="SPLIT", help="Compare what runs believe by this split.")
+@click.option("--count-repeats/--extra-repeats", default=True, help="Whether repeats use up N; default: they do.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("evogit-bench"),
-    show_default=True,
-    metavar="DIR",
-    help="Where the runs' records and the report go.",
+    "-o", "--out", type=FOLDER, default=Path("evogit-bench"), show_default=True, metavar="DIR", help="Results."
 )
 @click.option("--keep", is_flag=True, help="Keep the repositories of new runs, in DIR/runs/TASK/repositories.")
+@click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
 @sandbox_option
 @with_terminal
@@ -60,74 +64,135 @@ def bench(
     names: str,
     selectors: tuple[str, ...],
     own: tuple[str, ...],
-    evaluations: int,
-    seeds: int,
-    first_seed: int,
-    split: str,
-    curve_of: str,
     jobs: int | None,
     out: Path,
     keep: bool,
     asked: Asked,
-    sandbox: str,
-    dollars: float | None,
-    tokens: int | None,
+    **chosen: Any,
 ) -> None:
     """Compare methods on each TASK with equal numbers of evaluations, seed by seed.
 
-    What is done is kept in DIR: the same command again does only what is missing or has changed.
+    What is done is kept in DIR: the same command again does only what is missing or has changed. Where agents ask
+    models, limits are those of all runs together, and runs that are cut off go on.
     """
-    chosen = methods(filter(None, names.split(",")), selectors, own)
-    crew = hire(asked, Settings(dollars=dollars, tokens=tokens), History(""))
+    compared = methods(filter(None, names.split(",")), selectors, own)
+    tasks = [_comparable(find_task(name), chosen["split"], chosen["truth"]) for name in task]
+    if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
+        raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
+    usual, compared = _populations(asked, compared)
+    crew = _crew(asked, [each.population(usual) for each in compared], chosen)
+    benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
+    jobs = jobs or os.cpu_count() or 1
     if crew.asking:
-        raise UsageError("agents that ask models cannot be compared yet")
-    benches = []
-    for name in task:
-        found = find_task(name)
-        found.check_split(split)
-        course = Course(
-            task=found,
-            evaluations=evaluations,
-            split=split,
-            truth=curve_of,
-            agents=crew.settings.population,
-            sandbox=sandbox,
-        )
-        numbers = range(first_seed, first_seed + seeds)
-        benches.append(Bench(course=course, methods=chosen, seeds=numbers, folder=out / "runs" / found.name))
-    standings = [_race(terminal, each, jobs or os.cpu_count() or 1, keep) for each in benches]
-    _report(terminal, standings, out)
+        found = [_paid(terminal, _only(benches), crew, jobs, keep=keep, yes=asked.yes)]
+    else:
+        found = [standing(each, race(terminal, each, jobs, keep=keep)) for each in benches]
+    _report(terminal, [each for each in found if each], out)
 
 
-def _race(terminal: Terminal, bench: Bench, jobs: int, keep: bool) -> Standing:
-    done, stale = bench.done(), bench.stale()
-    name, total = bench.course.task.name, len(bench.orders)
-    if done:
-        terminal.note(f"{name}: {count(len(done), 'run')} of {total} done before")
-    if stale:
-        terminal.note(f"{name}: {count(stale, 'run')} of another EvoGit, task or settings made again", "yellow")
-    methods = {method.name: method for method in bench.methods}
-    jobs = 1 if bench.course.task.environment.exclusive else jobs
-    for outcome in bench.race(jobs=jobs, keep=keep):
-        done[methods[outcome.method], outcome.seed] = outcome
+def _comparable(task: Task, split: str, truth: str) -> Task:
+    """A task on which methods can be compared.
+
+    Raises:
+        UsageError: it has no such split, or is judged without numbers.
+    """
+    for each in filter(None, (split, truth)):
+        task.check_split(each)
+    if task.pairwise:
+        raise UsageError(f"{task.name} is judged by comparing candidates, so runs of it have no values to compare")
+    return task
+
+
+def _populations(asked: Asked, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:
+    """Who works where a method says nothing else, and the methods with the model of all where theirs name none."""
+    user, nothing = load_user_settings(os.environ), History("")
+    usual = population(replace(asked, record=None, replay=None), nothing, user)
+    told = []
+    for method in compared:
+        nameless = any(spec.asks and not spec.model for spec in method.agents)
+        own = Asked(agent=method.agents, model=asked.model if nameless else "")
+        told.append(replace(method, agents=population(own, nothing, user) if method.agents else ()))
+    return usual, tuple(told)
+
+
+def _crew(asked: Asked, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> Crew:
+    """All who work in any run, with the limits on all runs together."""
+    everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
+    limits = {name: chosen[name] for name in CEILINGS}
+    crew = hire(replace(asked, agent=everyone, agents=None, model=""), Settings(**limits), History(""))
+    if limits["proposals"] is not None and not crew.asking:
+        raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
+    return crew
+
+
+def _bench(
+    task: Task, compared: tuple[Method, ...], usual: tuple[AgentSpec, ...], out: Path, chosen: dict[str, Any]
+) -> Bench:
+    seeds = range(chosen["first_seed"], chosen["first_seed"] + chosen["seeds"])
+    common = {name: chosen[name] for name in ("evaluations", "split", "truth", "count_repeats", "sandbox")}
+    return Bench(
+        course=Course(task=task, agents=usual, **common),
+        methods=compared,
+        seeds=seeds,
+        folder=out / "runs" / task.name,
+    )
+
+
+def _only(benches: Sequence[Bench]) -> Bench:
+    if len(benches) > 1:
+        raise UsageError(f"expected one TASK where agents ask models, since you agree task by task, got {len(benches)}")
+    return benches[0]
+
+
+def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool, yes: bool) -> Standing | None:
+    """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
+    asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
+    limits = {name: getattr(crew.settings, name) for name in CEILINGS}
+    agreed: tuple[str, ...] = ()
+    if asking:
+        whole = replace(crew.settings, evaluations=len(asking) * bench.course.evaluations)
+        agreed = engage(terminal, replace(crew, settings=whole), bench.course.task, None, History(""), yes=yes).agreed
+    purse = Purse(models=crew.models, limits=limits, agreed=agreed)
+    done = race_paid(terminal, bench, Paid(bench, purse, jobs=jobs, keep=keep))
+    if missing := bench.missing(done):
+        terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
     return standing(bench, done)
 
 
+# --- what comes of it ---------------------------------------------------------------------------------------------
+
+
 def _report(terminal: Terminal, standings: Sequence[Standing], out: Path) -> None:
+    if not standings:
+        terminal.note("no seed has the runs of all methods yet, so there is nothing to compare")
+        return
     found = summaries(standings)
     data = record(standings, found)
-    command = shlex.join(["evogit", *sys.argv[1:]])
     save(out / "bench.json", json.dumps(data, allow_nan=False) + "\n")
-    save(out / "bench.md", markdown(standings, found, command, pictures=False))
+    drawn = _draw(terminal, standings, out)
+    command = shlex.join(["evogit", *sys.argv[1:]])
+    save(out / "bench.md", markdown(standings, found, command, pictures=drawn))
     if terminal.json:
         terminal.data(data)
-        return
-    shown = [each for one in standings for each in tables(one)]
-    if len(standings) > 1:
-        shown.append(summary_table(found))
-    terminal.show(line for each in shown for line in _lines(each))
-    terminal.note(f"written to {out}/: bench.md, bench.json", "dim")
+    else:
+        shown = [each for one in standings for each in tables(one)]
+        shown += [summary_table(found)] if len(standings) > 1 else []
+        terminal.show(line for each in shown for line in _lines(each))
+    terminal.note(f"written to {out}/: bench.md, bench.json{', pictures' * drawn}", "dim")
+
+
+def _draw(terminal: Terminal, standings: Sequence[Standing], out: Path) -> bool:
+    """Whether the pictures are there."""
+    try:
+        for each in standings:
+            for kind, picture in pictures(each).items():
+                save(out / f"{each.task}.{kind}", picture)
+    except NotFoundError as error:
+        terminal.note(str(error), "yellow")
+        return False
+    return True
 
 
 def _lines(found: Table) -> list[Text]:
-    return [Text(found.title, "bold"), *table(found.rows, found.align), Text()]
+    rows = [[escape(cell) for cell in row] for row in found.rows]
+    return [Text(escape(found.title), "bold"), *table(rows, found.align), Text()]

@@ -1,0 +1,105 @@
+"""Runs whose agents ask models: one after the other on one purse, and none of them ever begun anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.bench.driver import Bench
+from evogit.bench.lane import NAME, Lane
+from evogit.bench.outcome import Outcome, write
+from evogit.bench.workers import Order
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.llm.opening import OpenModels
+from evogit.repository import Repository
+
+CUT_OFF = ("asked", "dollars", "interrupted", "proposals", "tokens")
+"""Reasons for which a run stops that has more to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purse:
+    """What a bench may use of models in all; `limits` by the names of settings: `dollars`, `tokens`, `proposals`."""
+
+    models: OpenModels
+    limits: Mapping[str, float | None]
+    agreed: tuple[str, ...] = ()
+
+
+class Paid:
+    """Does the runs of a bench that are missing, until the purse is empty or somebody says stop.
+
+    A run that is cut off stays in its repository and goes on there, so that no call is paid twice.
+    """
+
+    def __init__(self, bench: Bench, purse: Purse, *, jobs: int, keep: bool) -> None:
+        self._bench, self._purse, self._jobs, self._keep = bench, purse, jobs, keep
+        self._lane: Lane | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Begin no other run, and let the one at work end cleanly."""
+        self._stopped = True
+        if self._lane:
+            self._lane.stop()
+
+    async def race(self) -> AsyncIterator[Outcome]:
+        """Do the runs, and give each that is done; its file is written by then.
+
+        Raises:
+            EvoGitError: when the world fails; what is done stays.
+        """
+        bench, done = self._bench, self._bench.done()
+        course, models = bench.course, self._purse.models
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(models.close)
+            judging = Evaluator(course.task, provider=course.sandbox, jobs=self._jobs)
+            evaluator = await stack.enter_async_context(judging)
+            self._lane = Lane(course, evaluator, models=models.get, secrets=models.secrets)
+            for method, seed in bench.missing(done):
+                left = self._left((method, seed), done) if bench.asks(method) else {}
+                if self._stopped or any(limit is not None and limit <= 0 for limit in left.values()):
+                    return
+                folder = self.folder((method, seed))
+                agreed = {"agreed": self._purse.agreed} if bench.asks(method) else {}
+                outcome = await self._lane.run(method, seed, folder, **left, **agreed)
+                if outcome.reason in CUT_OFF:
+                    return
+                done[method, seed] = outcome
+                write(bench.file(method, seed), outcome)
+                if not self._keep:
+                    shutil.rmtree(folder)
+                yield outcome
+
+    def folder(self, order: Order) -> Path:
+        """The repository of a run; another one as soon as the run would be another one."""
+        method, seed = order
+        depends = json.dumps(self._bench.course.depends(method), sort_keys=True)
+        digest = hashlib.sha256(depends.encode()).hexdigest()[:8]
+        return self._bench.folder / "repositories" / f"{method.file_name}-{seed}-{digest}.git"
+
+    def _left(self, order: Order, done: Mapping[Order, Outcome]) -> dict[str, float | None]:
+        """What a run may use, what it used before included: all that no other run has used."""
+        used: dict[str, float] = dict.fromkeys(self._purse.limits, 0)
+        for (method, _), outcome in done.items():
+            for name in used if self._bench.asks(method) else ():
+                used[name] += getattr(outcome, name)
+        for other in self._bench.missing(done):
+            if other != order and self._bench.asks(other[0]):
+                for name, value in self._spent(other).items():
+                    used[name] += value
+        return {name: None if limit is None else limit - used[name] for name, limit in self._purse.limits.items()}
+
+    def _spent(self, order: Order) -> dict[str, float]:
+        """What a run that was cut off used so far."""
+        history = History(NAME)
+        if (folder := self.folder(order)).exists():
+            Repository.open(folder).journal(NAME, history.apply)
+        spent, counts = history.spent, history.counts
+        return {"dollars": spent.dollars, "tokens": spent.tokens, "proposals": counts.proposals}
