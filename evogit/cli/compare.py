@@ -5,29 +5,36 @@ from __future__ import annotations
 from rich.text import Text
 
 from evogit.cli.terminal import table
-from evogit.cli.text import change, decimals, number, percent
+from evogit.cli.text import change, count, decimals, number, percent
+from evogit.cli.view import SHORT, View
 from evogit.core import Metric
 from evogit.history import History
+from evogit.leading import tied
 from evogit.review import gap_closed
 
+NAMED = 3
+"""Candidates that are named of those which cannot be told apart from the best."""
 
-def versus(history: History, a: str, b: str, names: tuple[str, str]) -> list[Text]:
+
+def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
     """A table with a line per metric: the value of `a`, of `b`, and the change, for each split they were judged on."""
+    history = view.history
     splits = [split for split in dict.fromkeys((history.split, "holdout")) if _judged(history, split, a, b)]
     if not splits or history.started is None:
         return [Text("neither has a valid evaluation", "dim")]
     metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
     above = [Text("")] + [Text(cell, "dim") for split in splits for cell in ("", split, "")]
     heads = [Text("")] + [Text(cell, "dim") for _ in splits for cell in (*names, "change")]
-    rows = [_row(history, metric, splits, a, b) for metric in metrics]
+    rows = [_row(view, metric, splits, a, b) for metric in metrics]
     return table([above, heads, *rows], "l" + "rrr" * len(splits))
 
 
-def best_against_seed(history: History) -> list[Text]:
-    """The best against the seed, and how much of the way to the best known value it has gone."""
+def best_against_seed(view: View) -> list[Text]:
+    """The best against the seed, who is as good, and how much of the way to the best known value it has gone."""
+    history = view.history
     if history.best is None or history.seed is None:
         return [Text("no valid candidate yet", "dim")]
-    lines = versus(history, history.seed, history.best, ("seed", "best"))
+    lines = [*versus(view, history.seed, history.best, ("seed", "best")), *_ties(history)]
     share = gap_closed(history, history.best)
     if share is not None:
         known = f"{history.metric.best_known:.10g}"
@@ -35,16 +42,27 @@ def best_against_seed(history: History) -> list[Text]:
     return lines
 
 
+def _ties(history: History) -> list[Text]:
+    """Who is not worse than the best beyond noise."""
+    near = tied(history)
+    if not near:
+        return []
+    more = f" and {count(len(near) - NAMED, 'other')}" if near[NAMED:] else ""
+    return [Text(f"tied with {', '.join(commit[:SHORT] for commit in near[:NAMED])}{more}: within the noise", "yellow")]
+
+
 def _judged(history: History, split: str, *commits: str) -> bool:
     return any((found := history.evaluation(commit, split)) is not None and found.ok for commit in commits)
 
 
-def _row(history: History, metric: Metric, splits: list[str], a: str, b: str) -> list[Text]:
+def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[Text]:
+    history = view.history
     cells = [Text(metric.name, "bold" if metric.primary else "")]
     for split in splits:
         old, new = _value(history, a, split, metric.name), _value(history, b, split, metric.name)
         places = decimals(old, new)
-        cells += [Text(number(old, places)), Text(number(new, places), "bold" if metric.primary else "")]
+        for commit, value, style in ((a, old, ""), (b, new, "bold" if metric.primary else "")):
+            cells.append(Text(number(value, places) + view.give(commit, places, split, metric.name), style))
         cells.append(_change(metric, old, new, places))
     return cells
 

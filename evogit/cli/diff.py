@@ -36,7 +36,7 @@ def diff(place: Place, terminal: Terminal, a: str | None, b: str | None) -> None
         return
     view = View.of(place.history, terminal)
     names = [view.line(old), view.line(new)]
-    metrics = versus(place.history, old.commit, new.commit, (old.commit[:SHORT], new.commit[:SHORT]))
+    metrics = versus(view, old.commit, new.commit, (old.commit[:SHORT], new.commit[:SHORT]))
     terminal.show([*names, Text(""), *metrics, Text(""), *code(patch)])
 
 

@@ -33,7 +33,8 @@ def event_line(view: View, event: Event) -> Text:
         case Evaluated():
             return _evaluated(view, event)
         case Duplicate():
-            return _line("duplicate", f"{event.first[:SHORT]}  {first_line(event.agent)} proposed it again")
+            again = "proposed it again" if event.likeness == "same" else "proposed nearly the same"
+            return _line("duplicate", f"{event.first[:SHORT]}  {first_line(event.agent)} {again}")
         case FailedProposal():
             return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
         case Spent():
@@ -77,6 +78,11 @@ def _evaluated(view: View, event: Evaluated) -> Text:
         values = ", ".join(f"{name} {value:.6g}" for name, value in evaluation.metrics.items())
         return _line("evaluated", f"{commit[:SHORT]}  {evaluation.split}: {values or evaluation.status}")
     candidate = history.phylogeny[commit]
+    if evaluation.repeat:
+        told = evaluation.metrics.get(history.metric.name)
+        once = evaluation.status if told is None else f"{told:.6g}"
+        known = Text.assemble(view.name(commit), f"  again ({evaluation.repeat}): {once}, so ", view.score(commit))
+        return _line("evaluated", known)
     score, gain = view.score(commit), view.gain(commit, candidate.parents)
     return _line(
         "evaluated", view.finish(Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain), candidate)

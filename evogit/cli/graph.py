@@ -122,12 +122,18 @@ def dot(history: History, shown: Collection[str]) -> Iterator[str]:
     yield '  rankdir=BT; node [shape=box, fontname="monospace"];'
     for row in rows(history, shown):
         commit, value = row.candidate.commit, history.fitness(row.candidate.commit)
-        label = f"{commit[:SHORT]} {'fail' if value is None else format(value, '.6g')}\\n{_quoted(row.candidate.title)}"
+        label = f"{commit[:SHORT]} {'fail' if value is None else _value(history, commit, value)}"
+        label += f"\\n{_quoted(row.candidate.title)}"
         yield f'  "{commit}" [label="{label}"];'
         for index, edge in enumerate(row.edges):
             style = "solid" if edge.direct else "dashed"
             yield f'  "{edge.parent}" -> "{commit}" [style={style}, color={"black" if index == 0 else "gray"}];'
     yield "}"
+
+
+def _value(history: History, commit: str, value: float) -> str:
+    margin = history.scores.margin(commit)
+    return f"{value:.6g} ± {margin:.2g}" if margin else f"{value:.6g}"
 
 
 def _quoted(text: str) -> str:

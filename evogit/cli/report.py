@@ -12,6 +12,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
+from evogit.cli.merge import step_rows, strategy_rows
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.spending import spending_lines
@@ -127,6 +128,7 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     if record["changes"]:
         yield _changes(record["changes"])
     yield from _contributions(view, record["contributions"])
+    yield from _crossings(view, record["crossings"])
     yield from _failures(record)
     yield from _next(place, record["evidence"])
 
@@ -167,6 +169,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:
     failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
     words = [*work(view.history), f"judging took {clock(record['spent']['judging'])} in all"]
+    words += [f"of that repeats {clock(record['repeated_seconds'])}"] if record["repeated"] else []
     lines = [Text(f" {view.glyphs.dot} ".join(words))]
     return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
 
@@ -175,7 +178,7 @@ def _best(view: View, record: dict[str, Any]) -> Section:
     history = view.history
     if history.best is None:
         return Section(title="best", lines=[Text("no valid candidate yet")])
-    lines, drawn = [view.line(history.phylogeny[history.best])], best_against_seed(history)
+    lines, drawn = [view.line(history.phylogeny[history.best])], best_against_seed(view)
     return Section(
         title="best", lines=lines, drawn=drawn, after=[Text(escape(remark), "yellow") for remark in record["remarks"]]
     )
@@ -189,7 +192,8 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     for step in steps:
         if step in told:
             gained = change(step["gain"], view.places)
-            cells = [number(step["value"], view.places), first_line(step["agent"]), step["commit"][:SHORT]]
+            value = number(step["value"], view.places) + view.give(step["commit"], view.places)
+            cells = [value, first_line(step["agent"]), step["commit"][:SHORT]]
             rows.append([gained, *cells, first_line(step["title"]) or step["operator"]])
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
@@ -242,6 +246,23 @@ def _spec(view: View, spec: str) -> str:
 
 def _gain(view: View, gain: float | None) -> str:
     return "-" if gain is None else change(gain, view.places)
+
+
+def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
+    for title, rows, after in (
+        (
+            "what merges brought",
+            strategy_rows(view, record["strategies"]),
+            "better: than both parents; gain: over the better one",
+        ),
+        (
+            "steps that were grafted",
+            step_rows(view, record["steps"][:ROWS]),
+            "gain: over who got it, mean and interval",
+        ),
+    ):
+        if rows:
+            yield Section(title=title, rows=rows, align="l" + "r" * (len(rows[0]) - 1), after=[Text(after, "dim")])
 
 
 def _failures(record: dict[str, Any]) -> Iterator[Section]:

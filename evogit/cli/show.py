@@ -60,7 +60,9 @@ def _facts(view: View, candidate: Candidate, files: list[str]) -> list[Text]:
     facts.append(
         (
             "status",
-            Text("not judged since the task changed", "dim") if former and not evaluation else _status(evaluation),
+            Text("not judged since the task changed", "dim")
+            if former and not evaluation
+            else _status(evaluation, 1 + history.scores.repeated(candidate.commit)),
         )
     )
     if former:
@@ -75,11 +77,12 @@ def _decided(history: History, commit: str) -> Iterator[Text]:
             yield Text(f"{decision.kind} by {first_line(decision.by)}: {first_line(decision.reason)}")
 
 
-def _status(evaluation: Evaluation | None) -> Text:
+def _status(evaluation: Evaluation | None, times: int) -> Text:
     if evaluation is None:
         return Text("not evaluated yet", "dim")
     cost = evaluation.cost
     words = [f"{evaluation.status} on {evaluation.split}", f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s CPU"]
+    words[:1] += [f"judged {times} times"] if times > 1 else []
     words += [f"{cost.memory / 1e6:.0f} MB"] if cost.memory else []
     words += ["judged: inside"] if evaluation.judged == "inside" else []
     words += ["known from an equal candidate"] if evaluation.cached else []
@@ -121,7 +124,9 @@ def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> 
     start = _value(history, history.seed, metric)
     holdout = _value(history, commit, metric, "holdout")
     beside = "" if holdout is None else f"holdout {number(holdout, decimals(holdout))}"
-    cells = [f"  {metric.name}", number(value, decimals(value)), beside, "", ""]
+    beside += view.give(commit, decimals(holdout), "holdout", metric.name)
+    shown = number(value, decimals(value)) + view.give(commit, decimals(value), metric=metric.name)
+    cells = [f"  {metric.name}", shown, beside, "", ""]
     if start is not None and goal is not None and start != goal:
         share = (value - start) / (goal - start)
         drawn = bar(share, 20, view.glyphs.full, view.glyphs.empty)

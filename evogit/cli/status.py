@@ -30,7 +30,7 @@ def status(place: Place, terminal: Terminal) -> None:
         terminal.data(status_record(place.repository, place.history))
         return
     view = View.of(place.history, terminal)
-    lines = [_headline(view), _state(place), _work(view), Text(""), *best_against_seed(place.history), Text("")]
+    lines = [_headline(view), _state(place), _work(view), Text(""), *best_against_seed(view), Text("")]
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
@@ -46,11 +46,11 @@ def best(place: Place, terminal: Terminal) -> None:
     found = resolve(history, "best")
     if terminal.json:
         known = status_record(place.repository, history)
-        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed")}
+        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed", "tied")}
         terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
         return
     view = View.of(history, terminal)
-    terminal.show([view.line(found), Text(""), *best_against_seed(history)])
+    terminal.show([view.line(found), Text(""), *best_against_seed(view)])
 
 
 def next_steps(place: Place, *commands: str) -> list[Text]:
@@ -104,6 +104,7 @@ def work(history: History) -> list[str]:
     """What was done so far, in a few words each."""
     counts = history.counts
     rest = [
+        (counts.repeated, "repeat"),
         (counts.cached, "cached"),
         (counts.duplicates, "duplicate"),
         (counts.alike, "of them nearly the same"),
@@ -111,7 +112,7 @@ def work(history: History) -> list[str]:
         (len(history.pending), "pending"),
     ]
     words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
-    words += [count(amount, noun) if noun[0] in "df" else f"{amount:,} {noun}" for amount, noun in rest if amount]
+    words += [count(amount, noun) if noun[0] in "dfr" else f"{amount:,} {noun}" for amount, noun in rest if amount]
     return words
 
 

@@ -43,7 +43,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     ]
     if place.history.best:
         lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
-    return [*lines, *best_against_seed(place.history)]
+    return [*lines, *best_against_seed(view)]
 
 
 def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:

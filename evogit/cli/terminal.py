@@ -31,6 +31,7 @@ class Glyphs:
     folded: str
     mark: str
     dot: str
+    give: str
     more: str
     full: str
     empty: str
@@ -59,6 +60,7 @@ PRETTY = Glyphs(
     folded="▸",
     mark="←",
     dot="·",
+    give="±",
     more="…",
     full="█",
     empty="░",
@@ -77,6 +79,7 @@ PLAIN = Glyphs(
     folded=">",
     mark="<-",
     dot="-",
+    give="+-",
     more="~",
     full="#",
     empty=".",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -63,10 +64,19 @@ class View:
         """The primary metric, or in a word why there is none; `old`: judged before the task changed, and not since."""
         value, evaluation = self.history.fitness(commit), self.history.evaluation(commit)
         if value is not None:
-            return Text(number(value, self.places))
+            return Text(number(value, self.places) + self.give(commit, self.places))
         if evaluation is None and self.history.former(commit):
             return Text("old", "dim")
+        if evaluation and evaluation.status == "flaky":
+            return Text("flaky", "red")
         return Text("fail", "red") if evaluation and evaluation.counts else Text("...", "dim")
+
+    def give(self, commit: str, places: int, split: str | None = None, metric: str | None = None) -> str:
+        """` ± x`, half of the 95 % interval of a value; empty where scores are exact, ` ± ?` while nobody can tell."""
+        margin = self.history.scores.margin(commit, split, metric)
+        if not margin:
+            return ""
+        return f" {self.glyphs.give} {number(margin, places) if math.isfinite(margin) else '?'}"
 
     def gain(self, commit: str, over: tuple[str, ...]) -> Text:
         """The change against the fittest of `over`, green when better."""

@@ -233,7 +233,8 @@ class Dashboard:
         history, view = self._view.history, self._view
         if history.started is None or history.best is None:
             return _fact("best", Text("judging the seed", "dim"))
-        value = Text(number(history.fitness(history.best), view.places), "bold")
+        shown = number(history.fitness(history.best), view.places) + view.give(history.best, view.places)
+        value = Text(shown, "bold")
         falling = history.metric.direction == "minimize"
         spark = sparkline(self._bests, max(min(width - 64, 40), 12), view.glyphs.levels, falling=falling)
         seed = view.gain(history.best, (history.seed,) if history.seed else ())

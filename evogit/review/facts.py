@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 from evogit.core import Candidate
 from evogit.history import History
+from evogit.leading import tied
 from evogit.repository import RESERVED, Repository
 from evogit.review.runs import agents
 from evogit.review.spending import last_start, spending_record
@@ -22,6 +24,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     """Everything about one candidate; `status` is None and `metrics` empty until it is evaluated."""
     commit, evaluation = candidate.commit, history.evaluation(candidate.commit)
     judged: Record = {"status": None, "metrics": {}, "split": history.split, "reason": "", "judged": None, "cost": None}
+    judged |= {"interval": interval(history, commit), "repeats": history.scores.repeated(commit)}
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
         judged |= {"metrics": dict(evaluation.metrics), "cost": asdict(evaluation.cost)}
@@ -36,6 +39,12 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "pruned": commit in history.pruned,
         "promoted": commit in history.promoted,
     }
+
+
+def interval(history: History, commit: str, split: str | None = None) -> list[float] | None:
+    """The 95 % interval of the primary metric; None where there is no value, or nobody knows yet how noisy it is."""
+    found = history.interval(commit, split)
+    return list(found) if found and all(map(math.isfinite, found)) else None
 
 
 def graph_record(history: History, shown: Iterable[str]) -> Record:
@@ -72,9 +81,12 @@ def status_record(repository: Repository, history: History) -> Record:
         "candidates": len(history.phylogeny),
         **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},
         "proposals": counts.proposals,
+        "repeated": counts.repeated,
+        "repeated_seconds": counts.repeated_seconds,
         "pending": len(history.pending),
         "best": _point(history, history.best),
         "seed": _point(history, history.seed),
+        "tied": tied(history),
         "gap_closed": gap_closed(history, history.best),
         "agents": [_agent(history, name) for name in agents(history)],
         "spending": spending_record(history),
@@ -105,7 +117,9 @@ def _point(history: History, commit: str | None) -> Record | None:
     return {
         "commit": commit,
         "metrics": dict(evaluation.metrics) if evaluation else {},
+        "interval": interval(history, commit),
         "holdout": dict(holdout.metrics) if holdout and holdout.ok else None,
+        "holdout_interval": interval(history, commit, "holdout"),
     }
 
 

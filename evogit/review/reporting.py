@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from evogit.core import Candidate, Evaluation, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review.facts import SCHEMA, Record, status_record
+from evogit.review.crossing import merge_statistics
+from evogit.review.facts import SCHEMA, Record, interval, status_record
 from evogit.review.runs import agents
 
 Grouping = Callable[[Candidate], str | None]
@@ -46,6 +47,7 @@ def report_record(repository: Repository, history: History) -> Record:
             "operators": contributions(history, _operator),
             "models": contributions(history, _models(repository, history)),
         },
+        "crossings": merge_statistics(history),
         "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
         "evidence": _evidence(history),
         "changes": _changes(repository, history),
@@ -120,7 +122,7 @@ def steps(history: History, commit: str | None) -> list[Record]:
             step = history.metric.gain(value, last)
         last = last if value is None else value
         about = {"commit": each.commit, "title": each.title, "agent": each.agent, "operator": _operator(each)}
-        told.append({**about, "value": value, "gain": step})
+        told.append({**about, "value": value, "interval": interval(history, each.commit), "gain": step})
     return told
 
 
@@ -245,6 +247,8 @@ def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
     old, new = [each.metrics.get(metric.name) if each and each.ok else None for each in both]
     if both[1] is not None and not both[1].ok:
         return [f"the best fails on the holdout ({both[1].status}: {both[1].reason}): do not trust it"]
-    if old is None or new is None or metric.better(new, old):
+    if old is None or new is None or history.scores.surely_better(best, seed, "holdout"):
         return []
+    if metric.better(new, old):
+        return ["its gain over the seed on the holdout is within the noise: not shown to be there"]
     return [f"no better than the seed on the holdout: perhaps fitted to the cases of {history.split}"]

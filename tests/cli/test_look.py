@@ -108,8 +108,11 @@ def test_status_is_one_object_of_the_fixed_shape(cli: Cli, small: Small) -> None
     found = cli("-C", "repo", "status", "--json").json
     assert (found["schema"], found["run"], found["task"]) == (1, "toy", "toy")
     assert (found["evaluated"], found["failed"]) == (7, 1)
-    assert found["best"] == {"commit": small.merge, "metrics": {"score": 2.0}, "holdout": {"score": 1.9}}
-    assert found["seed"] == {"commit": small.seed, "metrics": {"score": 1.0}, "holdout": {"score": 1.1}}
+    best = {"commit": small.merge, "metrics": {"score": 2.0}, "holdout": {"score": 1.9}}
+    seed = {"commit": small.seed, "metrics": {"score": 1.0}, "holdout": {"score": 1.1}}
+    assert found["best"] == {**best, "interval": [2.0, 2.0], "holdout_interval": [1.9, 1.9]}
+    assert found["seed"] == {**seed, "interval": [1.0, 1.0], "holdout_interval": [1.1, 1.1]}
+    assert (found["repeated"], found["tied"]) == (0, [])
     assert found["agents"] == [
         {"name": "a1", "ref": "refs/heads/evogit/toy/a1", "commit": small.merge},
         {"name": "a2", "ref": "refs/heads/evogit/toy/a2", "commit": small.right},
