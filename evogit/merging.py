@@ -23,13 +23,8 @@ from evogit.repository import (
     Side,
     UnfitChangeError,
 )
+from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import merge_definitions
-
-FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
-
-SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
-"""Strategies that need nobody: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""
-
 
 Crossing = Literal["merge", "graft"]
 """A merge takes what two candidates became, a graft one step to the second one, put on the first."""
@@ -112,7 +107,7 @@ def settler(merger: Merger, strategy: str, fitter: Side, rng: random.Random) -> 
         FUNCTION: partial(_by_definition, merger, fitter),
     }
     if strategy not in rules:
-        raise UsageError(f"expected a strategy of {', '.join((*SETTLED_HERE, MODEL))}, got {strategy!r}")
+        raise UsageError(f"expected a strategy of {', '.join(STRATEGIES)}, got {strategy!r}")
     return rules[strategy]
 
 

@@ -1,16 +1,21 @@
-"""A person's merges and grafts: tried first, then a candidate that whoever is at work judges."""
+"""A person's merges and grafts, tried first and then made candidates; and what all merges and grafts brought."""
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
 from evogit.history import History
 from evogit.merging import Crossing, Crossings, title
 from evogit.repository import Journal, Merged, Repository, UnfitChangeError, clean
+from evogit.review.facts import Record
 from evogit.schema import matches
+from evogit.selection.strategies import Crossings as Outcomes
+from evogit.selection.strategies import Edge, edges, tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +70,7 @@ async def cross(
         lambda path: matches(path, started.editable) and not matches(path, started.withheld),
     )
     try:
-        merged = await crossings.cross(how, ids, strategy, random.Random(seed))
+        merged = await crossings.cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
     except UnfitChangeError as error:
         raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {error}") from error
     return Crossed(
@@ -104,3 +109,39 @@ def propose(repository: Repository, journal: Journal, history: History, crossed:
         evidence=journal.keep({"why": why.encode()} if why else {}, commit),
     )
     return journal.append(proposed, unless=lambda: tree in history.trees)
+
+
+def merge_statistics(history: History) -> Record:
+    """What merges and grafts brought: by strategy, and of each step that was grafted, those on most backgrounds first.
+
+    `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
+    both in the primary metric's unit, None where nobody can tell. A step's `interval` is of Student's t at 95 %, None
+    with one background; where the whole of it is above zero, the step is `causal`.
+    """
+    outcomes = list(Outcomes().of(history).values())
+    strategies = [
+        {"operator": operator, "strategy": strategy, **asdict(tally)}
+        for (operator, strategy), tally in tallies(outcomes).items()
+    ]
+    return {"strategies": strategies, "steps": _steps(history, edges(outcomes))}
+
+
+def _steps(history: History, found: Sequence[Edge]) -> list[Record]:
+    return [
+        {
+            "commit": each.commit,
+            "title": history.phylogeny[each.commit].title,
+            "backgrounds": each.backgrounds,
+            "helped": each.helped,
+            "gain": each.gain,
+            "interval": _interval(each),
+            "causal": each.causal,
+        }
+        for each in found
+    ]
+
+
+def _interval(edge: Edge) -> list[float] | None:
+    if edge.gain is None or edge.margin is None or math.isinf(edge.margin):
+        return None
+    return [edge.gain - edge.margin, edge.gain + edge.margin]

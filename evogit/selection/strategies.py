@@ -1,0 +1,182 @@
+"""The strategies by which conflicts of merges and grafts are settled: which an agent may use, and what each earned."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from evogit.confidence import LEVEL, Estimate, student
+from evogit.history import History
+from evogit.scores import Scores
+
+FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
+
+SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
+"""Those that need nobody: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""
+
+STRATEGIES = (*SETTLED_HERE, MODEL)
+
+ASK_MODELS = frozenset({"editor"})
+"""Kinds of agents that can settle conflicts by a model."""
+
+Key = tuple[str, str]
+"""An operator, `merge` or `graft`, and a strategy."""
+
+
+def available(history: History, agent: str) -> tuple[str, ...]:
+    """The strategies that a move of `agent` may name: `model` only where the agent asks one, by its last start."""
+    for started in reversed(history.engines.values()):
+        if agent in started.agents:
+            specs = started.settings.get("population", ())
+            kinds = [spec.get("kind") for spec in specs for _ in range(spec.get("count", 1))]
+            kind = dict(zip(started.agents, kinds, strict=False)).get(agent)
+            return STRATEGIES if kind in ASK_MODELS else SETTLED_HERE
+    return SETTLED_HERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a judged merge or graft. `clean`: nothing was in conflict.
+
+    `gain` is over the better parent, `step` over the first one, in the primary metric's unit and positive when better;
+    None where either is not valid.
+    """
+
+    key: Key
+    edge: str
+    onto: str
+    clean: bool
+    valid: bool
+    gain: float | None
+    step: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many merges or grafts were judged, and of these without a conflict, valid, better than both parents.
+
+    `gain` is the mean over the better one, None while there is none.
+    """
+
+    made: int
+    clean: int
+    valid: int
+    better: int
+    gain: float | None
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Tally:
+        """Count them."""
+        known = list(outcomes)
+        gains = [each.gain for each in known if each.gain is not None]
+        return cls(
+            made=len(known),
+            clean=sum(each.clean for each in known),
+            valid=sum(each.valid for each in known),
+            better=sum(gain > 0 for gain in gains),
+            gain=fmean(gains) if gains else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """What one step, that to the candidate `commit`, did on other candidates: `helped` on so many of `backgrounds`.
+
+    `gain` is the mean over the candidate that got it, `margin` half its interval (Student's t, 1908), infinite for one;
+    both are None where no graft was valid. A step that helps on many backgrounds is a cause, not a companion.
+    """
+
+    commit: str
+    backgrounds: int
+    helped: int
+    gain: float | None
+    margin: float | None
+
+    @property
+    def causal(self) -> bool:
+        """Whether it helps, wrongly said of one in forty that do not: the whole interval is above zero."""
+        return self.gain is not None and self.margin is not None and self.gain > self.margin
+
+    @classmethod
+    def of(cls, commit: str, grafts: Iterable[Outcome]) -> Edge:
+        """Sum up the grafts of one step; several onto one candidate, by other strategies, count with their mean."""
+        known = list(grafts)
+        steps = defaultdict[str, list[float]](list)
+        for each in known:
+            if each.step is not None:
+                steps[each.onto].append(each.step)
+        means = [fmean(values) for values in steps.values()]
+        gain, margin = (Estimate.of(means), math.inf) if means else (None, None)
+        if gain and gain.times > 1:
+            margin = student(LEVEL, gain.times - 1) * math.sqrt(gain.squares / (gain.times - 1) / gain.times)
+        return cls(
+            commit=commit,
+            backgrounds=len({each.onto for each in known}),
+            helped=sum(mean > 0 for mean in means),
+            gain=gain.mean if gain else None,
+            margin=margin,
+        )
+
+
+def outcome(history: History, commit: str) -> Outcome | None:
+    """What became of a candidate; None unless it was merged or grafted by a strategy and is judged."""
+    candidate = history.phylogeny[commit]
+    if candidate.operator not in ("merge", "graft") or candidate.strategy not in STRATEGIES:
+        return None
+    if not history.judged(commit):
+        return None
+    value, metric, parents = history.fitness(commit), history.metric, candidate.parents
+    known = [history.fitness(parent) for parent in parents]
+    gains = [metric.gain(value, each) if value is not None and each is not None else None for each in known]
+    valid = [gain for gain in gains if gain is not None]
+    return Outcome(
+        key=(candidate.operator, candidate.strategy),
+        edge=parents[1] if candidate.operator == "graft" else "",
+        onto=parents[0],
+        clean=not candidate.conflicts,
+        valid=value is not None,
+        gain=min(valid) if valid else None,
+        step=gains[0],
+    )
+
+
+class Crossings:
+    """The outcomes of a history, kept up to date by looking at each evaluation once; equal to a look at all of them."""
+
+    def __init__(self) -> None:
+        self._scores: Scores | None = None
+        self._position = 0
+        self._found: dict[str, Outcome] = {}
+
+    def of(self, history: History) -> Mapping[str, Outcome]:
+        """Id -> outcome, for this history; valid until the next question."""
+        if history.scores is not self._scores:
+            self._scores, self._position, self._found = history.scores, 0, {}
+        log, graph = history.scores.log, history.phylogeny
+        for commit in dict.fromkeys(log[self._position :]):
+            for each in (commit, *graph.children(commit)):  # whose gains are over it
+                if found := outcome(history, each):
+                    self._found[each] = found
+        self._position = len(log)
+        return self._found
+
+
+def tallies(outcomes: Iterable[Outcome]) -> dict[Key, Tally]:
+    """Operator and strategy -> what is known of them, in the order of their names."""
+    groups = defaultdict[Key, list[Outcome]](list)
+    for each in outcomes:
+        groups[each.key].append(each)
+    return {key: Tally.of(groups[key]) for key in sorted(groups)}
+
+
+def edges(outcomes: Iterable[Outcome]) -> list[Edge]:
+    """The steps that were grafted, those tried on most backgrounds first."""
+    groups = defaultdict[str, list[Outcome]](list)
+    for each in outcomes:
+        if each.edge:
+            groups[each.edge].append(each)
+    found = [Edge.of(commit, grafts) for commit, grafts in groups.items()]
+    return sorted(found, key=lambda edge: (-edge.backgrounds, -(edge.gain or 0.0), edge.commit))

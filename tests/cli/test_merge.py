@@ -1,0 +1,118 @@
+"""`evogit merge` and `evogit graft`: what a person is told, and what the journal keeps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evogit.review import open_run
+
+from .conftest import Cli, Story
+
+MAIN = b"".join(b"line %d\n" % number for number in range(20))
+
+
+def changed(*lines: int, text: str) -> dict[str, bytes]:
+    main = MAIN
+    for line in lines:
+        main = main.replace(b"line %d\n" % line, f"{text} {line}\n".encode())
+    return {"main.py": main}
+
+
+class Pair(Story):
+    """Two lines from a seed: `a` is the better one, and in conflict with `b` in one line of two."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.seed = self.add(1.0, files={"main.py": MAIN})
+        self.a = self.add(3.0, self.seed, files=changed(2, 15, text="a"), adopt=True)
+        self.b = self.add(2.0, self.seed, files=changed(2, 9, text="b"), agent="a2", adopt=True)
+
+    def main(self, commit: str) -> bytes:
+        tree = self.repository.tree_of(commit)
+        return self.repository.trees.files(tree, lambda path: path == "main.py")["main.py"]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(tmp_path / "repo")
+
+
+BOTH = changed(2, 15, text="a")["main.py"].replace(b"line 9\n", b"b 9\n")
+
+
+def test_a_merge_is_a_candidate_and_says_how_conflicts_were_settled(cli: Cli, pair: Pair) -> None:
+    done = cli("-C", "repo", "merge", pair.b[:8], "a1", "-m", "both\x1b[2J are good")
+    assert done.code == 0
+    assert "1 conflict settled:" in done.err
+    assert f"main.py  1  lines  fitter, {pair.a[:7]}" in done.err
+    history, _ = open_run(pair.repository)
+    (made,) = history.pending.values()
+    assert pair.main(made.candidate) == BOTH
+    assert (made.agent, made.operator, made.strategy, made.conflicts) == ("human", "merge", "fitter", 1)
+    assert made.parents == (pair.b, pair.a)
+    assert history.counts.proposals == pair.history.counts.proposals, "a person's merge is no attempt of the agents"
+    assert history.human == [made.candidate]
+    evidence = pair.repository.trees.files(made.evidence, lambda path: True)
+    assert evidence == {"why": b"both [2J are good"}
+    shown = cli("-C", "repo", "show", made.candidate[:8])
+    assert "human, merge (fitter)" in shown.out
+    again = cli("-C", "repo", "merge", pair.b[:8], "a1", "--json").json
+    assert (again["added"], again["known"]) == (None, made.candidate)
+
+
+def test_a_graft_puts_one_step_on_another_candidate(cli: Cli, pair: Pair) -> None:
+    top = pair.add(3.5, pair.a, files={"main.py": pair.main(pair.a).replace(b"line 19", b"top 19")})
+    done = cli("-C", "repo", "graft", top[:8], "a2", "--json").json
+    assert done["settled"] == []
+    assert done["parents"] == [pair.b, top]
+    assert pair.main(done["added"]) == pair.main(pair.b).replace(b"line 19", b"top 19")
+    assert done["title"] == f"graft {pair.a[:7]}→{top[:7]} onto {pair.b[:7]}"
+    assert f"graft {pair.a[:7]}" in cli("-C", "repo", "log").out
+    assert cli("-C", "repo", "graph").code == 0
+
+
+def test_a_dry_run_makes_nothing(cli: Cli, pair: Pair) -> None:
+    before = pair.history.seq
+    done = cli("-C", "repo", "graft", "a2", "best", "--dry-run", "--strategy", "function")
+    assert "1 conflict settled" in done.err
+    assert "no candidate was made" in done.err
+    assert open_run(pair.repository)[0].seq == before
+
+
+@pytest.mark.slow
+def test_the_coin_falls_as_its_seed_says(cli: Cli, pair: Pair) -> None:
+    trees = {
+        seed: cli(
+            "-C", "repo", "merge", "a1", "a2", "--dry-run", "--strategy", "random", "--seed", seed, "--json"
+        ).json["tree"]
+        for seed in "1234"
+    }
+    assert len(set(trees.values())) == 2
+
+
+@pytest.mark.slow
+def test_what_cannot_be_merged_is_refused_with_a_reason(cli: Cli, pair: Pair) -> None:
+    outside = pair.add(4.0, pair.seed, files={"README": b"all good\n"})
+    for words, code, sentence in (
+        (["merge", "a1", "a1"], 4, "both are"),
+        (["graft", "seed", "best"], 4, "has none"),
+        (["merge", "a1", outside[:8]], 4, "editable files only, got README"),
+        (["merge", "a1", "nobody"], 3, "nobody"),
+        (["merge", "a1", "a2", "--strategy", "wish"], 2, "wish"),
+    ):
+        done = cli("-C", "repo", *words)
+        assert (done.code, sentence in done.err) == (code, True), done.err
+    assert cli("-C", "repo", "prune", pair.b[:8], "-y", "-m", "unsafe").code == 0
+    assert "undo that first" in cli("-C", "repo", "merge", "a1", pair.b[:8]).err
+
+
+def test_the_report_tells_what_merges_brought(cli: Cli, pair: Pair) -> None:
+    made = cli("-C", "repo", "merge", "a1", "a2", "--json").json["added"]
+    pair.journal.refresh()
+    pair.judge(made, 3.5)
+    out = cli("-C", "repo", "report").out
+    assert re.search(r"merge \(fitter\) +1 +0 +1 +1 +\+0\.5", out)
+    assert "steps that were grafted" not in out

@@ -1,0 +1,131 @@
+"""What merges and grafts brought, counted from histories, and which strategies an agent may use."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, TaskChanged
+from evogit.history import History
+from evogit.review.crossing import merge_statistics
+from evogit.selection.strategies import SETTLED_HERE, STRATEGIES, Crossings, available, edges, tallies
+
+START: dict[str, Any] = {
+    "task": "",
+    "task_digest": "",
+    "evaluator": "v",
+    "provider": "",
+    "image": "",
+    "population": "",
+    "editable": (),
+    "metrics": (Metric(name="m", direction="maximize", primary=True),),
+    "split": "train",
+}
+
+
+class Run:
+    def __init__(self, **settings: Any) -> None:
+        self.history, self.seq = History("r"), 0
+        self.apply(RunStarted(engine="e", agents=("a1", "a2", "a3"), settings=settings, **START))
+        self.seed = self.add("mutation", "", (), 1.0)
+
+    def apply(self, event: Event) -> None:
+        self.seq += 1
+        self.history.apply(Entry(id=f"{self.seq:x}", host="h", seq=self.seq, time=0, event=event))
+
+    def propose(self, operator: Any, strategy: str, parents: tuple[str, ...], conflicts: int = 0) -> str:
+        commit = f"{len(self.history.phylogeny):040x}"
+        kind = operator if parents else "seed"
+        born: dict[str, Any] = {"candidate": commit, "tree": commit, "parents": parents, "conflicts": conflicts}
+        self.apply(Proposed(engine="e", move=self.seq, agent="a1", operator=kind, strategy=strategy, **born))
+        return commit
+
+    def judge(self, commit: str, value: float | None) -> None:
+        ok = Evaluation(status="ok", metrics={"m": value}, evaluator="v") if value is not None else None
+        self.apply(Evaluated(candidate=commit, evaluation=ok or Evaluation(status="crashed", evaluator="v")))
+
+    def add(
+        self, operator: str, strategy: str, parents: tuple[str, ...], value: float | None, conflicts: int = 0
+    ) -> str:
+        commit = self.propose(operator, strategy, parents, conflicts)
+        self.judge(commit, value)
+        return commit
+
+
+def test_merges_are_counted_by_strategy() -> None:
+    run = Run()
+    a, b = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
+    run.add("merge", "fitter", (b, a), 4.0)
+    run.add("merge", "fitter", (b, a), 2.5, conflicts=3)
+    run.add("merge", "random", (b, a), None, conflicts=1)
+    run.add("merge", "exchange", (b, a), 9.0)
+    run.propose("merge", "fitter", (b, a))
+    fitter, chance = merge_statistics(run.history)["strategies"]
+    assert fitter == {
+        "operator": "merge", "strategy": "fitter", "made": 2, "clean": 1, "valid": 2, "better": 1, "gain": 0.25
+    }  # fmt: skip
+    assert (chance["made"], chance["clean"], chance["valid"], chance["gain"]) == (1, 0, 0, None)
+
+
+def test_a_step_that_helps_on_many_backgrounds_is_a_cause() -> None:
+    run = Run()
+    edge, luck = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
+    for number in range(4):
+        background = run.add("mutation", "", (run.seed,), float(number))
+        run.add("graft", "fitter", (background, edge), number + 1.0 + number / 10)
+        run.add("graft", "fitter", (background, luck), number + (-1.0) ** number)
+    run.add("graft", "random", (background, luck), None)
+    causal, not_causal = sorted(merge_statistics(run.history)["steps"], key=lambda step: not step["causal"])
+    assert (causal["commit"], causal["backgrounds"], causal["helped"], causal["causal"]) == (edge, 4, 4, True)
+    assert causal["gain"] == pytest.approx(1.15)
+    assert causal["interval"] == pytest.approx([0.945, 1.355], abs=0.01), "t(3) = 3.182 times 0.1291 / 2"
+    assert (not_causal["commit"], not_causal["helped"], not_causal["causal"]) == (luck, 2, False)
+
+
+def test_one_background_is_no_proof() -> None:
+    run = Run()
+    edge, background = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
+    run.add("graft", "fitter", (background, edge), 4.0)
+    run.add("graft", "random", (background, edge), 4.5)
+    (step,) = merge_statistics(run.history)["steps"]
+    assert (step["backgrounds"], step["helped"], step["gain"]) == (1, 1, 1.25)
+    assert (step["interval"], step["causal"]) == (None, False)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_index_equals_a_look_at_everything(seed: int) -> None:
+    rng, run, index = random.Random(seed), Run(), Crossings()
+    known, waiting = [run.seed], []
+    for _ in range(80):
+        parents = (rng.choice(known), rng.choice(known))
+        operator = rng.choice(("merge", "graft", "mutation"))
+        waiting.append(run.propose(operator, rng.choice(STRATEGIES), parents, rng.randrange(2)))
+        if rng.random() < 0.8:
+            known.append(waiting.pop(rng.randrange(len(waiting))))
+            run.judge(known[-1], rng.choice([None, rng.random()]))
+        if rng.random() < 0.02:
+            changed = {name: START[name] for name in ("task_digest", "metrics", "split", "evaluator", "editable")}
+            run.apply(TaskChanged(by="x", **changed))
+        if rng.random() < 0.3:
+            found = index.of(run.history)
+            assert found == Crossings().of(run.history)
+            assert sum(tally.made for tally in tallies(found.values()).values()) == len(found)
+            assert {edge.commit for edge in edges(found.values())} == {each.edge for each in found.values()} - {""}
+
+
+def test_only_who_asks_a_model_may_let_one_decide() -> None:
+    population = [{"kind": "mutator", "count": 2}, {"kind": "editor", "model": "m", "count": 1}]
+    run = Run(population=population)
+    assert [available(run.history, agent) for agent in ("a1", "a2", "a3", "human")] == [
+        SETTLED_HERE,
+        SETTLED_HERE,
+        STRATEGIES,
+        SETTLED_HERE,
+    ]
+    started = run.history.started
+    assert started
+    run.apply(replace(started, engine="f", agents=("a3",), settings={}))
+    assert available(run.history, "a3") == SETTLED_HERE, "the last start counts"
