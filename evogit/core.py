@@ -276,6 +276,8 @@ class Proposed:
     title: str = ""
     conflicts: int = 0
     """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
+    fingerprint: str = ""
+    """What the tree does, as far as syntax tells; empty where nobody looked."""
     evidence: str = ""
     """Id of the evidence tree; empty where there is none."""
 

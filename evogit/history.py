@@ -91,6 +91,8 @@ class History(Knowledge):
             )
         )
         self.trees.setdefault(event.tree, event.candidate)
+        if event.fingerprint:
+            self.fingerprints.setdefault(event.fingerprint, event.candidate)
         self._unjudged[event.candidate] = event
         if event.operator == "seed":
             self.seed = self.seed or event.candidate

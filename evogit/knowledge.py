@@ -40,6 +40,7 @@ class Knowledge:
         barren: agent -> how many of its proposals made no candidate.
         judgements: ids in the order in which they were first judged on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
+        trees, fingerprints: tree, or what it does -> the first candidate that had it.
         forked: where this run was forked from another one, None where it was not.
         attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, in seconds since the epoch.
@@ -69,6 +70,7 @@ class Knowledge:
         self.spent = Spending()
         self.spent_by: dict[tuple[str, str], Spending] = {}
         self.trees: dict[str, str] = {}
+        self.fingerprints: dict[str, str] = {}
         self.forked: Forked | None = None
         self.seed: str | None = None
         self._best: str | None = None

@@ -16,7 +16,8 @@ from evogit.repository import Journal, Repository, clean_title
 class Proposals:
     """The proposals of one engine. `full` says whether a limit is used up, the last time as a candidate is journalled.
 
-    In a deterministic run the times of commits are made up.
+    In a deterministic run the times of commits are made up. `fingerprint` gives what a tree does, so that candidates
+    which do the same as an earlier one are refused; without it only the same tree is.
     """
 
     repository: Repository
@@ -25,30 +26,36 @@ class Proposals:
     engine: str
     deterministic: bool
     full: Callable[[], bool]
+    fingerprint: Callable[[str], str] | None = None
 
     def propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
         """Make a new tree a candidate and journal it; anything else is journalled as what it is, and gives None."""
         if isinstance(bred, FailedProposal):
             self.journal.append(bred)
             return None
-        known = self.history.trees
-        if bred.tree not in known and not self._pruned(bred) and self._commit(number, name, bred):
+        does = self.fingerprint(bred.tree) if self.fingerprint else ""
+        if not self._first(bred, does) and not self._pruned(bred) and self._commit(number, name, bred, does):
             return self.history.trees[bred.tree]
         if gone := self._pruned(bred):
             self.journal.append(self._too_late(number, name, bred, gone))
-        elif bred.tree in known:
+        elif first := self._first(bred, does):
             self.journal.append(
                 Duplicate(
                     engine=self.engine,
                     move=number,
                     agent=name,
-                    first=known[bred.tree],
+                    first=first,
                     parents=bred.parents,
                     operator=bred.operator,
                     strategy=bred.strategy,
+                    likeness="same" if bred.tree in self.history.trees else "fingerprint",
                 )
             )
         return None
+
+    def _first(self, bred: Bred, does: str) -> str | None:
+        """The candidate that has this tree, or one that does the same."""
+        return self.history.trees.get(bred.tree) or self.history.fingerprints.get(does)
 
     def _pruned(self, bred: Bred) -> list[str]:
         return [parent for parent in bred.parents if parent in self.history.pruned]
@@ -65,7 +72,7 @@ class Proposals:
             evidence=self.journal.keep(bred.evidence) if bred.evidence else "",
         )
 
-    def _commit(self, number: int, name: str, bred: Bred) -> bool:
+    def _commit(self, number: int, name: str, bred: Bred, does: str) -> bool:
         """Commit a candidate and journal it, unless others were faster, used up the budget or pruned a parent."""
         commit = self.repository.commit(
             bred.tree,
@@ -93,14 +100,15 @@ class Proposals:
             strategy=bred.strategy,
             title=clean_title(bred.title),
             conflicts=bred.conflicts,
+            fingerprint=does,
             evidence=evidence,
         )
-        taken = self.journal.append(proposed, unless=lambda: self._settled(bred))
+        taken = self.journal.append(proposed, unless=lambda: self._settled(bred, does))
         return taken is not None
 
-    def _settled(self, bred: Bred) -> bool:
+    def _settled(self, bred: Bred, does: str) -> bool:
         """Whether nothing can come of it any more, by what others did up to this moment."""
-        return bred.tree in self.history.trees or bool(self._pruned(bred)) or self.full()
+        return self._first(bred, does) is not None or bool(self._pruned(bred)) or self.full()
 
     def _time(self, number: int) -> int:
         """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""

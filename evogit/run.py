@@ -29,6 +29,7 @@ from evogit.core import (
 from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
+from evogit.novelty import Novelty
 from evogit.panel.opening import open_panel
 from evogit.population import Models, no_models, populate
 from evogit.projections import Projections
@@ -220,6 +221,7 @@ class Run:
             engine=self._engine,
             deterministic=settings.deterministic,
             full=self._budget.full,
+            fingerprint=Novelty(self.repository, self.history).fingerprint if self.task.fingerprints else None,
         )
         attention = Attention(self.journal, self._projections, self._judge, self._people, self._stopping)
         alarm = asyncio.get_running_loop().call_later((settings.minutes or 0) * 60, self.stop, "minutes")

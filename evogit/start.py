@@ -13,6 +13,7 @@ from typing import Any
 from evogit.config import Task
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
 from evogit.history import History
+from evogit.novelty import UNCHANGED
 from evogit.repository import Journal, Repository
 from evogit.seeds import check_tree
 from evogit.verdicts import Executor
@@ -176,6 +177,7 @@ class Start:
                 agent="seed",
                 operator="seed",
                 title=f"seed of {self.task.name}",
+                fingerprint=UNCHANGED,
             ),
             unless=lambda: self.history.seed is not None,
         )

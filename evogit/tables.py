@@ -76,6 +76,9 @@ class EvaluatorTable(_Table):
     """The sets of cases in order; those before "train" are stages that run first."""
     gate: dict[str, str] = {}
     """Stage -> "METRIC OP NUMBER" that must hold before the next split is judged."""
+    novelty: Literal["", "fingerprint", "tree"] = ""
+    """What is not judged again: files that do the same ("fingerprint": but for comments, layout and names of locals in
+    Python; the default for kind = "python"), or only files that are the same ("tree"; the default for others)."""
     repeats: int = Field(default=0, ge=0, le=1000)
     """Noisy scores: how often a would-be best is judged again before it is believed; 0: scores are exact."""
 

@@ -57,6 +57,7 @@ best_known = 0
 kind = "python"
 file = "evaluator/evaluate.py"
 splits = ["smoke", "train", "holdout"]
+novelty = "tree"
 gate.smoke = "score > -1e9"
 [sandbox]
 timeout = "5s"

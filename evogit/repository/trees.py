@@ -149,6 +149,12 @@ class Trees:
                 removed.append(old.path)
         return self._archive(changed), tuple(removed)
 
+    def differences(self, base: str, tree: str) -> list[tuple[TreeEntry | None, TreeEntry | None]]:
+        """What differs between two trees, before and after, None where there is nothing; equal folders are not read."""
+        deltas = self._tree(base).diff_to_tree(self._tree(tree)).deltas
+        pairs = [(_side(delta.old_file), _side(delta.new_file)) for delta in deltas]
+        return [(old if old.mode else None, new if new.mode else None) for old, new in pairs]
+
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:

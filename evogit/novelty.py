@@ -1,0 +1,177 @@
+"""Tells candidates that differ only in what cannot matter, so that none is judged that was judged already in effect."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from evogit.history import History
+from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
+
+LARGEST = 64 * 1024
+"""Bytes of a Python file that is looked into: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
+
+REFLECTIVE = re.compile(
+    rb"__doc__|__file__|__annotations__|__code__|co_\w+|f_locals|\b(?:locals|vars|dir|globals|eval|exec|compile|open|"
+    rb"read_text|read_bytes|help|inspect|dis|ast|linecache|traceback|tokenize|doctest|_getframe|lineno|getsource)\b"
+)
+"""Words in a file that may look at its own text, names or lines; of such a one every byte matters."""
+
+UNCHANGED = hashlib.sha256(b"").hexdigest()[:16]
+"""The fingerprint of the seed."""
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+NAMING = (
+    *(*FUNCTIONS, ast.ClassDef, ast.arg, ast.alias, ast.Global, ast.Nonlocal, ast.ExceptHandler),
+    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """Fingerprints of trees as changes to the seed of a run: equal ones mean that the trees do the same."""
+
+    repository: Repository
+    history: History
+    _known: dict[str, str] = field(default_factory=dict)
+    """Id of a blob -> what it is in effect."""
+
+    def fingerprint(self, tree: str) -> str:
+        """16 hex digits; the same for trees that differ from the seed in the same way, as far as it matters."""
+        seed = self.history.phylogeny[self.history.seed or ""].tree
+        return hashlib.sha256("\n".join(sorted(self._changes(seed, tree))).encode()).hexdigest()[:16]
+
+    def _changes(self, seed: str, tree: str) -> Iterator[str]:
+        """One line for each file that differs in effect."""
+        for old, new in self.repository.trees.differences(seed, tree):
+            after = self._effect(new) if new else "gone"
+            if old is None or self._effect(old) != after:
+                yield f"{after} {(new or old or TreeEntry('', 0, '')).path!r}"
+
+    def _effect(self, entry: TreeEntry) -> str:
+        """The mode, and what the content comes down to."""
+        if not entry.path.endswith(".py") or entry.mode not in (FILE, EXECUTABLE):
+            return f"{entry.mode:o} {entry.blob}"
+        if entry.blob not in self._known:
+            trees = self.repository.trees
+            content = trees.blob(entry.blob) if trees.size(entry.blob) <= LARGEST else b""
+            self._known[entry.blob] = essence(content) or entry.blob
+        return f"{entry.mode:o} {self._known[entry.blob]}"
+
+
+def essence(content: bytes) -> str:
+    """A digest of what a Python module does, empty where that cannot be told from its syntax.
+
+    Layout, comments, docstrings, statements that are mere constants, `pass`, how a literal is written, and the names of
+    functions' locals do not matter. The values of literals do, and all names that others may use.
+    """
+    if REFLECTIVE.search(content):
+        return ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes and the like
+            module = ast.parse(content)
+        writer = _Writer()
+        writer.write(module)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    return hashlib.sha256("\n".join(writer.words).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes a syntax tree down, field by field, so that different trees give different words."""
+
+    words: list[str] = field(default_factory=list)
+    _locals: dict[str, str] | None = None
+    """Name -> what stands for it, in the outermost function that is being written; None outside."""
+
+    def write(self, node: ast.AST) -> None:
+        if isinstance(node, FUNCTIONS) and self._locals is None:
+            self._locals = dict.fromkeys(renamable(node), "")
+            self._fields(node)
+            self._locals = None
+        elif isinstance(node, ast.Name) and self._locals and node.id in self._locals:
+            self._locals[node.id] = self._locals[node.id] or f"local {sum(map(bool, self._locals.values()))}"
+            self.words.append(self._locals[node.id])
+        else:
+            self._fields(node)
+
+    def _fields(self, node: ast.AST) -> None:
+        words = self.words
+        words.append(type(node).__name__)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                words.append("[")
+                for item in value:
+                    if not isinstance(item, ast.AST):
+                        words.append(repr(item))
+                    elif not _idle(item):
+                        self.write(item)
+                words.append("]")
+            elif not isinstance(value, ast.AST):
+                if name != "kind":  # of a literal: u"" is ""
+                    words.append(repr(value))
+            elif not isinstance(value, ast.expr_context):
+                self.write(value)
+
+
+def _idle(node: ast.AST) -> bool:
+    """Whether a statement does nothing: docstrings, `...` and `pass`."""
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def renamable(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Names of a function's locals that nobody outside can see or mean, so that they could be any other.
+
+    Only names that are bound by plain assignments, loops and the like in the function itself, and are nothing else
+    anywhere in it: no parameter (also of functions inside), import, exception, definition, or attribute of a class.
+    """
+    bound, fixed = set[str](), set[str]()
+    _bindings(function.body, bound, fixed)
+    for around in (function.args, *function.decorator_list, *filter(None, [function.returns])):
+        for node in ast.walk(around):  # what is said here is meant outside
+            fixed.update([node.id] if isinstance(node, ast.Name) else [node.arg] if isinstance(node, ast.arg) else [])
+    return {name for name in bound - fixed if not name.startswith("__")}
+
+
+def _bindings(nodes: list[ast.stmt], bound: set[str], fixed: set[str]) -> None:
+    """Sort names into those that a function's own statements bind, and those that are something else in it too."""
+    todo: list[tuple[ast.AST, bool, bool]] = [(node, True, False) for node in nodes]
+    while todo:
+        node, own, in_class = todo.pop()
+        if type(node) is ast.Name:
+            if type(node.ctx) is not ast.Load and (own or in_class):
+                (bound if own else fixed).add(node.id)
+            continue
+        if isinstance(node, NAMING):
+            fixed.update(_named(node))
+        if isinstance(node, SCOPES):
+            own, in_class = False, isinstance(node, ast.ClassDef)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                todo += [(item, own, in_class) for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                todo.append((value, own, in_class))
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    """The names that a node binds or declares, other than by assignment."""
+    match node:
+        case ast.arg(arg=name):
+            yield name
+        case ast.alias(name=name, asname=alias):
+            yield alias or name.split(".")[0]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case object(name=str(name)):
+            yield name
