@@ -23,8 +23,8 @@ class Index(ABC, Generic[Value]):
     """Follows a history: candidates that are valid and not pruned are in, and what they are worth may change.
 
     What it holds is a function of the history as it stands, whatever it was asked before: after any sequence of
-    prunes, undoings and changed tasks it equals an index that sees the same history for the first time. Evaluations,
-    pruned ids and scores are replaced, never changed, which is how it sees that there is something new.
+    prunes, undoings and changed tasks it equals an index that sees the same history for the first time. It looks at
+    what is new in the log of the scores, and at all where one verdict moves all of them.
     """
 
     def __init__(self) -> None:
@@ -39,6 +39,8 @@ class Index(ABC, Generic[Value]):
         if scores is not self._scores:
             self._scores, self._position, self._held = scores, 0, {}
             self._clear()
+        if scores.shifting and len(scores.log) > self._position:
+            self._position = 0
         changed = scores.log[self._position :]
         self._position = len(scores.log)
         if pruned is not self._pruned:

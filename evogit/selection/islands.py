@@ -8,6 +8,7 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
+from evogit.confidence import Estimate
 from evogit.core import Evaluation
 from evogit.history import History
 from evogit.scores import Scores
@@ -67,6 +68,8 @@ class _Sea:
         known = (self._scores, self._pruned, self._engines)
         if not all(map(_same, known, (history.scores, history.pruned, len(history.engines)))):
             return False
+        if history.scores.shifting and len(history.scores.log) > self._position > 0:
+            return False
         new, self._position = self._scores.log[self._position :], len(self._scores.log)
         return all([self._look(history, commit) for commit in new])
 
@@ -123,37 +126,60 @@ class _Island:
     def view(self, history: History) -> History:
         """The history as this island knows it: a shallow copy whose scores, heads and best are those from here."""
         view = copy.copy(history)
-        self.scores.share(history.scores)
+        self.scores.share()
         view._scores, view.judgements = self.scores, self.judgements
         view._record_at = len(self.judgements) - history.stagnant
         view.heads = {agent: history.heads[agent] for agent in self.agents if agent in history.heads}
+        view._shifted = False
         view.best = self.ranked[0][2] if self.ranked else None
         view.records = [commit for commit in history.records if commit in self.scores.members]
         return view
 
 
 class _Known(Scores):
-    """The scores of a run, with the evaluations of `members` alone; it has a log of its own."""
+    """The scores of a run, with those of `members` alone; it has a log of its own."""
 
-    __slots__ = ("members",)
+    __slots__ = ("members", "whole")
 
     def __init__(self, scores: Scores) -> None:
         super().__init__(scores.metric, scores.split)
+        self.whole = scores
         self.members: set[str] = set()
 
-    def share(self, scores: Scores) -> None:
-        """Know what `scores` know of the members."""
+    def share(self) -> None:
+        """Know what the run knows by now."""
         for each in fields(Scores):
             if each.name != "log":
-                setattr(self, each.name, getattr(scores, each.name))
+                setattr(self, each.name, getattr(self.whole, each.name))
+
+    @property
+    def shifting(self) -> bool:
+        """Whether a verdict on two moves all."""
+        return self.whole.shifting
 
     def __contains__(self, commit: object) -> bool:
-        return commit in self.members and super().__contains__(commit)
+        return commit in self.members and commit in self.whole
 
     def commits(self) -> list[str]:
         """Ids of all members that have an evaluation."""
-        return [commit for commit in super().commits() if commit in self.members]
+        return [commit for commit in self.whole.commits() if commit in self.members]
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
         """What is known of a member; None of others."""
-        return super().evaluation(commit, split, repeat) if commit in self.members else None
+        return self.whole.evaluation(commit, split, repeat) if commit in self.members else None
+
+    def fitness(self, commit: str) -> float | None:
+        """What a member is worth; None for others."""
+        return self.whole.fitness(commit) if commit in self.members else None
+
+    def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
+        """The mean for a member; None for others."""
+        return self.whole.estimate(commit, split, metric) if commit in self.members else None
+
+    def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
+        """Half of the 95 % interval for a member; None for others."""
+        return self.whole.margin(commit, split, metric) if commit in self.members else None
+
+    def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
+        """Whether `a` is better beyond noise, strangers left out."""
+        return a in self.members and (b not in self.members or self.whole.surely_better(a, b, split))
