@@ -1,6 +1,8 @@
 import random
 from collections import Counter
 
+import pytest
+
 from benchmarks.judging import kendall, trial
 from evogit.judging.bradley_terry import Tally, fit
 from evogit.judging.pairs import gain, opponent, pairs
@@ -44,10 +46,12 @@ def test_a_round_names_everybody_once_and_either_side_first() -> None:
     assert min(sides[True], sides[False]) > 3
 
 
-def test_the_planner_orders_fifty_in_fewer_verdicts_than_chance() -> None:
-    planned, _ = trial(1, planned=True, judges=5, liars=1, verdicts=500)
-    drawn, _ = trial(1, planned=False, judges=5, liars=1, verdicts=500)
-    assert planned > drawn + 0.05
+@pytest.mark.slow
+def test_the_planner_orders_fifty_better_than_chance() -> None:
+    planned, _ = trial(1, planned=True, judges=5, liars=1, verdicts=1000)
+    drawn, _ = trial(1, planned=False, judges=5, liars=1, verdicts=1000)
+    assert planned > 0.85
+    assert planned > drawn
 
 
 def test_tau_counts_pairs_in_order() -> None:
