@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
@@ -16,6 +16,7 @@ from evogit.llm import Account
 from evogit.merging import Crossing, Crossings, title
 from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
+from evogit.selection.strategies import MODEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class Breeder:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
         """
         try:
+            if move.operator != "mutation" and move.strategy == MODEL:
+                return await self._settled_by(agent, move.operator, move, rng, number, account)
             if move.operator != "mutation":
                 return await self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
@@ -93,6 +96,39 @@ class Breeder:
             conflicts=merged.conflicts,
         )
 
+    async def _settled_by(
+        self,
+        agent: Agent,
+        how: Crossing,
+        move: Move,
+        rng: random.Random,
+        number: int,
+        account: Account | None,
+    ) -> Bred:
+        """Have the agent settle the conflicts of a merge or a graft; it is asked only if there are any."""
+        opened = await self._crossings.open(how, move.parents)
+        first, second = (self._history.phylogeny[parent] for parent in move.parents)
+        bred = Bred(
+            tree=opened.merged.tree,
+            parents=move.parents,
+            operator=how,
+            strategy=MODEL,
+            title=title(self._history, how, move.parents, opened.merged, MODEL),
+            conflicts=opened.merged.conflicts,
+        )
+        if not opened.markers:
+            return bred
+        brief = self.brief(
+            replace(first, tree=bred.tree), second, number=number, account=account, conflicts=opened.markers
+        )
+        proposal = await agent.propose(brief, rng)
+        try:
+            tree = self._apply(bred.tree, proposal)
+            self._crossings.close(first.commit, opened, tree)
+        except UnfitChangeError as error:
+            raise NoUsableChangeError(str(error), proposal.evidence) from error
+        return replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]
         donor = self._history.phylogeny[move.donor] if move.donor else None
@@ -106,8 +142,9 @@ class Breeder:
         number: int = 0,
         account: Account | None = None,
         boldness: float = 1.0,
+        conflicts: Mapping[str, int] | None = None,
     ) -> Brief:
-        """What an agent is told before it changes `parent`."""
+        """What an agent is told before it changes `parent`, or settles `conflicts` in its files."""
         return Brief(
             goal=self._task.goal,
             parent=parent,
@@ -118,6 +155,7 @@ class Breeder:
             move=number,
             account=account,
             boldness=boldness,
+            conflicts=conflicts or {},
         )
 
     def _bred(self, brief: Brief, proposal: Proposal) -> Bred:

@@ -22,12 +22,24 @@ from evogit.repository import (
     Settler,
     Side,
     UnfitChangeError,
+    count_markers,
 )
-from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
+from evogit.selection.strategies import FITTER, FUNCTION, MODEL, RANDOM, STRATEGIES
 from evogit.source import merge_definitions
 
 Crossing = Literal["merge", "graft"]
 """A merge takes what two candidates became, a graft one step to the second one, put on the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A merge whose conflicts in texts are left to somebody: they stand in `merged` between markers.
+
+    `markers` are the paths that have such, and of how many characters each of their markers is.
+    """
+
+    merged: Merged
+    markers: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,30 @@ class Crossings:
         merged = await self.repository.merger.merge(await self.draft(how, parents), settle)
         self.check(parents[0], merged.tree)
         return merged
+
+    async def open(self, how: Crossing, parents: tuple[str, ...]) -> Opened:
+        """The same with markers where both sides changed a text; whatever else is in conflict the fitter wins.
+
+        Raises:
+            UnfitChangeError: there is no such tree that could be a candidate.
+        """
+        markers: dict[str, int] = {}
+        settle = partial(_marked, self.repository.merger, self.fitter(parents), markers)
+        merged = await self.repository.merger.merge(await self.draft(how, parents), settle)
+        self.check(parents[0], merged.tree)
+        return Opened(merged, markers)
+
+    def close(self, first: str, opened: Opened, tree: str) -> None:
+        """Refuse a tree in which one of the conflicts is still open, or that could be no candidate.
+
+        Raises:
+            UnfitChangeError: saying why.
+        """
+        files = self.repository.trees.lazily(tree, opened.markers.__contains__)
+        for path, size in opened.markers.items():
+            if path in files and count_markers(files[path], size):
+                raise UnfitChangeError(f"expected every conflict to be settled, but {path} still has markers")
+        self.check(first, tree)
 
     def fitter(self, parents: tuple[str, ...]) -> Side:
         """The better parent, the first one of equals; asked before anything is awaited, as evaluations come in."""
@@ -109,6 +145,17 @@ def settler(merger: Merger, strategy: str, fitter: Side, rng: random.Random) -> 
     if strategy not in rules:
         raise UsageError(f"expected a strategy of {', '.join(STRATEGIES)}, got {strategy!r}")
     return rules[strategy]
+
+
+async def _marked(merger: Merger, fitter: Side, markers: dict[str, int], conflict: Conflict) -> Settlement:
+    """Leave the conflicts of a text between markers and remember their length; anything else goes to the fitter."""
+    texts = merger.texts(conflict)
+    if texts is None:
+        return await merger.settle(conflict, lambda: fitter, FITTER)
+    content, size = await merger.marked(texts)
+    if count := count_markers(content, size) // 4:
+        markers[conflict.path] = size
+    return merger.settled(conflict, content, count, lambda: fitter, MODEL)
 
 
 async def _by_definition(merger: Merger, fitter: Side, conflict: Conflict) -> Settlement:

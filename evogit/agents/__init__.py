@@ -108,6 +108,8 @@ class Brief:
     move: int = 0
     account: Account | None = None
     boldness: float = 1.0
+    conflicts: Mapping[str, int] = field(default_factory=dict)
+    """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

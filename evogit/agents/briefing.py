@@ -95,6 +95,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
     return {
         "task": background.task,
         "goal": brief.goal,
+        "conflicts": digest.conflicts(brief.conflicts),
         "guidance": "\n".join(f"- {line}" for line in background.guidance),
         "instructions": digest.fence(digest.cut(instructions.decode(errors="replace"), room["instructions"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),

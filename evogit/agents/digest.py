@@ -114,6 +114,16 @@ def listed(lines: Iterable[str], tokens: int) -> str:
     return fence(cut("\n".join(f"- {one_line(line, 300)}" for line in lines), tokens))
 
 
+def conflicts(markers: Mapping[str, int]) -> str:
+    """Files with conflicts, and what the markers of each are, given their length."""
+    lines = [
+        f"- {one_line(path, 300)}: `{'<' * size} ours`, ours, `{'|' * size} base`, what both came from, "
+        f"`{'=' * size}`, theirs, `{'>' * size} theirs`"
+        for path, size in markers.items()
+    ]
+    return "\n".join(lines)
+
+
 def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
     candidate = relative.candidate
     rejected = f"; rejected by a person: {one_line(relative.rejected, 300)}" if relative.rejected else ""

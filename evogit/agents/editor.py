@@ -9,8 +9,9 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, brie
 from evogit.agents.blocks import EditError, Reply, parse
 from evogit.agents.digest import cut
 from evogit.agents.draft import Draft
+from evogit.agents.edits import one_line
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
-from evogit.repository import EXECUTABLE, FILE
+from evogit.repository import EXECUTABLE, FILE, count_markers
 
 KEPT = 50_000
 """Tokens of a reply that are kept as evidence."""
@@ -90,6 +91,7 @@ class _Talk:
         read: Reply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)
+        self._refuse_open_conflicts(draft)
         return Proposal(
             changes=draft.changes,
             title=read.title,
@@ -99,6 +101,13 @@ class _Talk:
             model=self._model.name,
             evidence=self.evidence,
         )
+
+    def _refuse_open_conflicts(self, draft: Draft) -> None:
+        files = {**{path: self._brief.files[path] for path in self._brief.conflicts}, **draft.changes}
+        for path, size in self._brief.conflicts.items():
+            if count_markers(files[path] or b"", size):
+                hint = "Settle every conflict of the file; SEARCH it with all its markers, or WRITE the whole file."
+                raise EditError(f"markers of conflicts are left in {one_line(path, 300)!r}", hint)
 
     def _modes(self, draft: Draft) -> dict[str, int]:
         """Renamed files keep their mode; new ones that begin like a program are one."""

@@ -91,6 +91,7 @@ def _text(content: bytes) -> str | None:
 def _spoken(brief: Brief, background: Background) -> Iterable[str]:
     """All texts of the brief that may name files."""
     yield brief.goal
+    yield from brief.conflicts
     yield from background.guidance
     yield from background.feedback.values()
     yield from (background.log, background.output, *background.failures)

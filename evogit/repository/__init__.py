@@ -19,6 +19,7 @@ from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, 
 from evogit.repository.faults import written
 from evogit.repository.folders import tracked_below
 from evogit.repository.git import git
+from evogit.repository.hunks import count_markers
 from evogit.repository.journal import Journal
 from evogit.repository.merge import Draft, Merged, Merger
 from evogit.repository.messages import candidate_message, clean, clean_title
@@ -51,6 +52,7 @@ __all__ = [
     "check_run_name",
     "clean",
     "clean_title",
+    "count_markers",
     "tracked_below",
 ]
 

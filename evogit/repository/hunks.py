@@ -38,6 +38,12 @@ def marker_size(*versions: bytes) -> int:
     return max(7, *runs, 0) + 1
 
 
+def count_markers(content: bytes, size: int) -> int:
+    """Lines that begin with as many marker characters: four for each conflict that `marked_hunks` leaves."""
+    starts = tuple(character * size for character in (b"<", b"|", b"=", b">"))
+    return sum(line.startswith(starts) for line in content.split(b"\n"))
+
+
 def _choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, bool]) -> tuple[bytes, int]:
     """Replace each conflict of a text with markers of `size` by the side that is chosen.
 

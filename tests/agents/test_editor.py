@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 
 from evogit.agents import NoUsableChangeError
 from evogit.agents.editor import Editor
+from evogit.breeding import Bred
 from evogit.config import Task
 from evogit.llm import Account, CredentialError, ModelError, Question, SpendingLimitError
 from evogit.repository import EXECUTABLE, Repository
 from evogit.run import Run
+from evogit.selection import Move
 from evogit.settings import AgentSpec, Settings
 
 from .conftest import Lab, Parrot
@@ -163,3 +166,68 @@ async def test_editors_of_a_deterministic_run_are_asked_the_same_again(
     both = asked[0].keys() & asked[1].keys()
     assert len(both) > 9
     assert [key for key in sorted(both) if asked[0][key] != asked[1][key]] == []
+
+
+# --- conflicts ----------------------------------------------------------------------------------------------------
+
+THREE = b"a = 1\nb = 1\nc = 1\n"
+
+SETTLED = """TITLE: take the sum
+
+<<<<<<< SEARCH main.py
+<<<<<<<< ours
+b = 2
+|||||||| base
+b = 1
+========
+b = 3
+>>>>>>>> theirs
+=======
+b = 5
+>>>>>>> REPLACE
+"""
+
+
+async def settle(lab: Lab, model: Parrot, operator: Any = "merge") -> Bred:
+    seed = lab.add({"main.py": THREE, "data.md": b"\0"}, evaluation=1.0)
+    ours = lab.add({"main.py": THREE.replace(b"b = 1", b"b = 2"), "data.md": b"\0ours"}, seed, evaluation=3.0)
+    theirs = lab.add({"main.py": THREE.replace(b"b = 1", b"b = 3"), "data.md": b"\0theirs"}, seed, evaluation=2.0)
+    move = Move(operator=operator, parents=(ours, theirs), strategy="model")
+    return await lab.breeder.breed(Editor(model), move, random.Random(1), number=7, account=lab.wallet)
+
+
+@pytest.mark.parametrize("operator", ["merge", "graft"])
+async def test_a_model_settles_what_is_in_conflict(lab: Lab, operator: str) -> None:
+    model = Parrot(SETTLED)
+    bred = await settle(lab, model, operator)
+    assert lab.files(bred.tree) == {"main.py": THREE.replace(b"b = 1", b"b = 5"), "data.md": b"\0ours"}
+    assert (bred.operator, bred.strategy, bred.model, bred.conflicts) == (operator, "model", "parrot", 2)
+    assert len(bred.parents) == 2
+    asked = model.asked[0].messages[1].content
+    assert "## Conflicts to settle" in asked
+    assert "- main.py: `<<<<<<<< ours`" in asked
+    assert "|||||||| base\nb = 1\n" in asked
+    assert set(bred.evidence) == {"prompt.md", "reply.md"}
+
+
+async def test_a_conflict_left_open_gets_one_try_and_then_nothing(lab: Lab) -> None:
+    lazy = "TITLE: x\n\n<<<<<<< SEARCH main.py\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n"
+    model = Parrot(lazy, SETTLED)
+    assert lab.files((await settle(lab, model)).tree)["main.py"] == THREE.replace(b"b = 1", b"b = 5")
+    assert "markers of conflicts are left in 'main.py'" in model.asked[1].messages[3].content
+
+
+async def test_markers_that_stay_make_no_candidate(lab: Lab) -> None:
+    lazy = "TITLE: x\n\n<<<<<<< SEARCH main.py\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n"
+    with pytest.raises(NoUsableChangeError, match="markers of conflicts are left") as caught:
+        await settle(lab, Parrot(lazy, lazy))
+    assert "reply-2.md" in caught.value.evidence
+
+
+async def test_without_conflicts_no_model_is_asked(lab: Lab) -> None:
+    seed = lab.add({"main.py": THREE, "data.md": b"\0"}, evaluation=1.0)
+    ours, theirs = (lab.add({"main.py": THREE.replace(old, b"x = 2")}, seed) for old in (b"a = 1", b"c = 1"))
+    move = Move(operator="merge", parents=(ours, theirs), strategy="model")
+    bred = await lab.breeder.breed(Editor(Parrot()), move, random.Random(1), number=7, account=lab.wallet)
+    assert lab.files(bred.tree)["main.py"] == b"x = 2\nb = 1\nx = 2\n"
+    assert lab.wallet.paid == 0

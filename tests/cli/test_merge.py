@@ -88,7 +88,7 @@ def test_the_coin_falls_as_its_seed_says(cli: Cli, pair: Pair) -> None:
         seed: cli(
             "-C", "repo", "merge", "a1", "a2", "--dry-run", "--strategy", "random", "--seed", seed, "--json"
         ).json["tree"]
-        for seed in "1234"
+        for seed in "01"
     }
     assert len(set(trees.values())) == 2
 
