@@ -31,6 +31,9 @@ STEPS = 12
 ROWS = 12
 """Lines of a table."""
 
+GRAFTED = 6
+"""Steps that were put on other candidates, of which a report tells."""
+
 HEADS = {"improved": "better", "records": "best", "proposals": "tried"}
 """What columns are called where that is not their key."""
 
@@ -257,7 +260,7 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
         ),
         (
             "steps that were grafted",
-            step_rows(view, record["steps"][:ROWS]),
+            step_rows(view, record["steps"][:GRAFTED]),
             "gain: over who got it, mean and interval",
         ),
     ):
@@ -289,5 +292,5 @@ def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
         f"{name} {escape(evidence[key].removeprefix('sha256:')[:10])}" for name, key in names.items() if evidence[key]
     ]
     task = "" if not place.repository.created or history.started.task in gallery() else " --task FOLDER"
-    commands = [place.hint("export best DIR"), place.hint(f"eval DIR{task}")]
+    commands = [place.hint(f"verify best{task}"), place.hint("export best DIR"), place.hint(f"eval DIR{task}")]
     yield Section(title="verify it", lines=[Text(", ".join(facts), "dim")], commands=commands)

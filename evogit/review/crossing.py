@@ -112,7 +112,7 @@ def propose(repository: Repository, journal: Journal, history: History, crossed:
 
 
 def merge_statistics(history: History) -> Record:
-    """What merges and grafts brought: by strategy, and of each step that was grafted, those on most backgrounds first.
+    """What merges and grafts brought: by strategy, and of each step that was grafted, causes first.
 
     `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
     both in the primary metric's unit, None where nobody can tell. A step's `interval` is of Student's t at 95 %, None

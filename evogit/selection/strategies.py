@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evogit.confidence import LEVEL, Estimate, student
+from evogit.core import Metric
 from evogit.history import History
 from evogit.scores import Scores
 
@@ -21,6 +22,9 @@ STRATEGIES = (*SETTLED_HERE, MODEL)
 
 ASK_MODELS = frozenset({"editor"})
 """Kinds of agents that can settle conflicts by a model."""
+
+ROUNDING = 1e-12
+"""Relative difference of values up to which they are the same."""
 
 Key = tuple[str, str]
 """An operator, `merge` or `graft`, and a strategy."""
@@ -130,7 +134,7 @@ def outcome(history: History, commit: str) -> Outcome | None:
         return None
     value, metric, parents = history.fitness(commit), history.metric, candidate.parents
     known = [history.fitness(parent) for parent in parents]
-    gains = [metric.gain(value, each) if value is not None and each is not None else None for each in known]
+    gains = [_gain(metric, value, each) for each in known]
     valid = [gain for gain in gains if gain is not None]
     return Outcome(
         key=(candidate.operator, candidate.strategy),
@@ -141,6 +145,13 @@ def outcome(history: History, commit: str) -> Outcome | None:
         gain=min(valid) if valid else None,
         step=gains[0],
     )
+
+
+def _gain(metric: Metric, value: float | None, over: float | None) -> float | None:
+    """How much better one value is; rounding is no gain, as a part that does nothing may change the last digits."""
+    if value is None or over is None:
+        return None
+    return 0.0 if math.isclose(value, over, rel_tol=ROUNDING) else metric.gain(value, over)
 
 
 class Crossings:
@@ -173,10 +184,10 @@ def tallies(outcomes: Iterable[Outcome]) -> dict[Key, Tally]:
 
 
 def edges(outcomes: Iterable[Outcome]) -> list[Edge]:
-    """The steps that were grafted, those tried on most backgrounds first."""
+    """The steps that were grafted: causes first, of these and of the others those tried on most backgrounds."""
     groups = defaultdict[str, list[Outcome]](list)
     for each in outcomes:
         if each.edge:
             groups[each.edge].append(each)
     found = [Edge.of(commit, grafts) for commit, grafts in groups.items()]
-    return sorted(found, key=lambda edge: (-edge.backgrounds, -(edge.gain or 0.0), edge.commit))
+    return sorted(found, key=lambda edge: (not edge.causal, -edge.backgrounds, -(edge.gain or 0.0), edge.commit))
