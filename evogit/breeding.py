@@ -11,6 +11,7 @@ from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
 from evogit.background import Backgrounds
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
+from evogit.experience import experience
 from evogit.history import History
 from evogit.llm import Account
 from evogit.merging import Crossing, Crossings, title

@@ -26,6 +26,14 @@ class NoUsableChangeError(EvoGitError):
         self.evidence = dict(evidence or {})
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often a way of changing code was tried of late, and how often the child was better than its first parent."""
+
+    tries: int
+    gains: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relative:
     """Another candidate as a brief tells of it: what it changed, and what came of it (None: not judged yet)."""
@@ -96,7 +104,8 @@ class Brief:
     `files` are the editable files of the parent. `donor` and `donor_files` are another good candidate, from which
     code may be taken; both are empty when there is none. `background` gathers the rest, which costs a few
     milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to;
-    `boldness` multiplies the usual size of a change.
+    `boldness` multiplies the usual size of a change. `experience` tells how ways of changing code did in this
+    run, by their names in `Proposal.strategy`.
     """
 
     goal: str
@@ -108,6 +117,7 @@ class Brief:
     move: int = 0
     account: Account | None = None
     boldness: float = 1.0
+    experience: Mapping[str, Tally] = field(default_factory=dict)
     conflicts: Mapping[str, int] = field(default_factory=dict)
     """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
 
@@ -118,7 +128,8 @@ class Proposal:
 
     `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
     that code of the donor went in, which makes it the second parent of the child; `shown_donor` that the agent saw it.
-    `model` names the model that wrote the change; `evidence` are files that show how it came about.
+    `strategy` names how the change was made; several ways are joined by `+`. `model` names the model that wrote the
+    change; `evidence` are files that show how it came about.
     """
 
     changes: Mapping[str, bytes | None]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from evogit.agents.mix import Mix
+from evogit.agents.numbers import nudged
 
 TITLE_LENGTH = 72
 _NUMBER = re.compile(rb"(?<![\w.])-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?(?![\w.])")
@@ -14,12 +16,13 @@ _NUMBER = re.compile(rb"(?<![\w.])-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Bytes `start` to `end` become `new`; `title` says so in one line."""
+    """Bytes `start` to `end` become `new`; `title` says so in one line, `way` names the kind of edit."""
 
     start: int
     end: int
     new: bytes
     title: str
+    way: str = ""
 
     def overlaps(self, other: Edit) -> bool:
         """Whether both touch the same text, so that only one of them can be made."""
@@ -62,86 +65,46 @@ def line_end(lines: bytes) -> bytes:
     return found.group() if found else b""
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------
-
-
-def nudged(text: str, rng: random.Random) -> str | None:
-    """A number near the one that is written in `text`, an integer for an integer; None where there is none."""
-    if len(text) > 30:
-        return None
-    bare = re.sub(r"[\s\\]", "", text)
-    try:
-        value: float = int(bare, 0)
-    except ValueError:  # also leading zeros, in languages that allow them
-        value = float(bare)
-    new = _nudged_int(value, rng) if isinstance(value, int) else _nudged_float(value, rng)
-    return repr(new) if new != value and math.isfinite(new) else None
-
-
-def _nudged_float(value: float, rng: random.Random) -> float:
-    """Steps of every size from 0.1 % on, log-uniformly, because no one knows the scale of a stranger's constant."""
-    way = rng.random()
-    if way < 0.6 and value:
-        scale = 10 ** rng.uniform(-3, 0)
-        return _rounded(value * math.exp(rng.gauss(0, scale)), scale * abs(value))
-    if way < 0.93:
-        scale = 10 ** rng.uniform(-3, 0)
-        return _rounded(value + rng.gauss(0, scale), scale)
-    if way < 0.97 and value:
-        return float(f"{value:.{rng.randint(1, 3)}g}")
-    return -value
-
-
-def _rounded(value: float, scale: float) -> float:
-    """Rounded to a hundredth of the step's scale, so that evolved constants stay readable."""
-    if not 0 < scale < math.inf:
-        return value
-    return round(value, 2 - math.floor(math.log10(scale)))
-
-
-def _nudged_int(value: int, rng: random.Random) -> int:
-    way = rng.random()
-    if way < 0.5:
-        return value + rng.choice((-1, 1))
-    if way < 0.75:
-        return value + rng.choice((-1, 1)) * rng.randint(2, 5)
-    if way < 0.9 and abs(value) > 10:
-        return round(value * math.exp(rng.gauss(0, 0.3)))
-    return rng.choice((value * 2, value // 2, value * 2, value // 2, -value))
-
-
 # --- other languages --------------------------------------------------------------------------------------------
 
 
-def edit_text(content: bytes, rng: random.Random) -> Edit | None:
+TEXT = {"perturb_number": 0.8, "delete_line": 0.0667, "duplicate_line": 0.0667, "swap_lines": 0.0666}
+"""The ways to edit a text whose language is unknown, and their usual chances."""
+
+
+def edit_text(content: bytes, rng: random.Random, mix: Mix) -> Edit | None:
     """Edit a text whose language is unknown: mostly a number, else delete, duplicate or swap lines."""
+    way = mix.draw(TEXT, rng)
     numbers = list(_NUMBER.finditer(content))
-    if not numbers or rng.random() > 0.8:
-        return _edit_lines(content, rng)
-    found = rng.choice(numbers)
-    old = found.group().decode()
-    new = nudged(old, rng)
-    return None if new is None else Edit(*found.span(), new.encode(), titled(f"perturb {old} -> {new}"))
-
-
-def _edit_lines(content: bytes, rng: random.Random) -> Edit | None:
+    if way == "perturb_number" and numbers:
+        return _edit_number(rng.choice(numbers), rng, mix)
     lines = content.splitlines(keepends=True)
     filled = [index for index, line in enumerate(lines) if line.strip()]
     if not filled:
         return None
-    index = rng.choice(filled)
-    line = lines[index]
+    way = way if way != "perturb_number" else rng.choice(list(TEXT)[1:])
+    return _edit_lines(lines, rng.choice(filled), way)
+
+
+def _edit_number(found: re.Match[bytes], rng: random.Random, mix: Mix) -> Edit | None:
+    old = found.group().decode()
+    if (changed := nudged(old, rng, mix)) is None:
+        return None
+    new, way = changed
+    return Edit(*found.span(), new.encode(), titled(f"perturb {old} -> {new}"), way)
+
+
+def _edit_lines(lines: list[bytes], index: int, way: str) -> Edit | None:
+    line, following = lines[index], b"".join(lines[index + 1 : index + 2])
     start = sum(map(len, lines[:index]))
-    way = rng.choice(("delete", "duplicate", "swap"))
-    title = titled(f"{way} line {index + 1}: {line.decode()}")
-    if way == "delete":
-        return Edit(start, start + len(line), b"", title)
-    if way == "duplicate":
-        return Edit(start, start + len(line), complete_line(line) + line, title)
-    following = b"".join(lines[index + 1 : index + 2])
+    title = titled(f"{way.partition('_')[0]} line {index + 1}: {line.decode()}")
+    if way == "delete_line":
+        return Edit(start, start + len(line), b"", title, way)
+    if way == "duplicate_line":
+        return Edit(start, start + len(line), complete_line(line) + line, title, way)
     if not following:
         return None
-    return Edit(start, start + len(line + following), complete_line(following) + line, title)
+    return Edit(start, start + len(line + following), complete_line(following) + line, title, way)
 
 
 # --- helpers ----------------------------------------------------------------------------------------------------

@@ -11,37 +11,52 @@ import random
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents import operators as typed
 from evogit.agents.edits import TITLE_LENGTH, Edit, apply, edit_text, one_line
-from evogit.source import compiles, parse
+from evogit.agents.mix import USUAL, Mix, step_of
+from evogit.source import Source, compiles, parse
 from evogit.workers import end_with_parent, signals_held_back
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-OPERATORS: tuple[tuple[typed.Operator, float], ...] = (
-    (typed.perturb_number, 0.55),
-    (typed.insert_term, 0.12),
-    (typed.swap_operator, 0.06),
-    (typed.swap_name, 0.05),
-    (typed.drop_operand, 0.05),
-    (typed.swap_call, 0.02),
-    (typed.swap_literal, 0.03),
-    (typed.change_condition, 0.03),
-    (typed.duplicate_statement, 0.04),
-    (typed.move_statement, 0.03),
-    (typed.delete_statement, 0.02),
-)
-"""The ways to edit a Python module and their chances, as measured in docs/design/mutator.md."""
+EDITS: dict[str, float] = {
+    "perturb_number": 0.55,
+    "insert_term": 0.12,
+    "swap_operator": 0.06,
+    "swap_name": 0.05,
+    "drop_operand": 0.05,
+    "swap_call": 0.02,
+    "swap_literal": 0.03,
+    "change_condition": 0.03,
+    "duplicate_statement": 0.04,
+    "move_statement": 0.03,
+    "delete_statement": 0.02,
+}
+"""The ways to edit a Python module and their usual chances, as measured in docs/design/mutator.md."""
 
 EXCHANGE = 0.15
-"""Chance to take definitions of the donor, where there is one that differs in more than one of them."""
+"""Usual chance to take definitions of the donor, where there is one that differs in more than one of them."""
 
-ONE_MORE = 0.35
-"""Chance of a further edit after each edit."""
+ELSEWHERE = 0.3
+"""Chance that a further edit is of any file instead of the same one."""
+
+MOST_WAYS = 3
+"""Ways of editing that a strategy names."""
+
+_OPERATORS: dict[str, typed.Operator] = {
+    each.__name__: each
+    for each in (
+        *(typed.insert_term, typed.swap_operator, typed.swap_name, typed.drop_operand, typed.swap_call),
+        *(typed.swap_literal, typed.change_condition),
+        *(typed.duplicate_statement, typed.move_statement, typed.delete_statement),
+    )
+}
+_FIRST = {"exchange": EXCHANGE, **{way: (1 - EXCHANGE) * chance for way, chance in EDITS.items()}}
 
 _ATTEMPTS = 30
 _TRIES = 200
@@ -58,7 +73,7 @@ class Mutator:
         self._pool = pool
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Propose a few typed edits of one file, or definitions of the donor.
+        """Propose a few typed edits, mostly of one file, or definitions of the donor.
 
         Raises:
             NoUsableChangeError: when nothing can be edited, or the worker died twice.
@@ -66,21 +81,23 @@ class Mutator:
         names = _drawn(brief.files, rng)
         files = {name: brief.files[name] for name in names}
         donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
-        seed = rng.getrandbits(64)
+        step = step_of(brief.parent.strategy)
+        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness, inherited=step)
+        thought = files, donor_files, rng.getrandbits(64), mix
         try:
-            return await self._think(files, donor_files, seed)
+            return await self._think(*thought)
         except BrokenExecutor:  # a worker was killed, perhaps by another file than ours
             pass
         try:
-            return await self._think(files, donor_files, seed)
+            return await self._think(*thought)
         except BrokenExecutor as error:
             raise NoUsableChangeError(
                 f"the mutator's worker process died twice ({error}); a script of yours that starts runs must do so "
                 'under `if __name__ == "__main__":`'
             ) from error
 
-    async def _think(self, files: Files, donor_files: Files, seed: int) -> Proposal:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, mutate, files, donor_files, seed)
+    async def _think(self, files: Files, donor_files: Files, seed: int, mix: Mix) -> Proposal:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, mutate, files, donor_files, seed, mix)
 
 
 def _drawn(files: Files, rng: random.Random) -> list[str]:
@@ -94,27 +111,22 @@ def _drawn(files: Files, rng: random.Random) -> list[str]:
 # --- the thinking -----------------------------------------------------------------------------------------------
 
 
-def mutate(files: Files, donor_files: Files, seed: int) -> Proposal:
-    """Edit one of the files, or take over definitions of the donor's; equal arguments give equal proposals.
+def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Proposal:
+    """Edit some of the files, or take over definitions of the donor's; equal arguments give equal proposals.
 
     Raises:
         NoUsableChangeError: when there is nothing that can be edited.
     """
     rng = random.Random(seed)
-    if rng.random() < EXCHANGE and (proposal := _exchange(files, donor_files, rng)):
+    if rng.random() < mix.weights(_FIRST)[0] and (proposal := _exchange(files, donor_files, rng)):
         return proposal
-    weights = {name: weight for name, content in files.items() if (weight := _weight(name, content))}
+    weights = {name: weight for name in sorted(files) if (weight := _weight(name, files[name]))}
     for _ in range(_ATTEMPTS):
-        if not weights:
-            break
-        names = sorted(weights)
-        name = rng.choices(names, [weights[each] for each in names])[0]
-        edits = _edits(name, files[name], rng)
-        new = apply(files[name], edits)
-        if not edits:  # it does not parse, or there is nothing in it to edit
-            del weights[name]
-        elif new != files[name] and (not _is_python(name) or compiles(new)):
-            return Proposal(changes={name: new}, title=_title(edits))
+        edits = _edits(files, weights, mix, rng)
+        changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
+        if changes and all(not _is_python(name) or compiles(new) for name, new in changes.items()):
+            made = [edit for found in edits.values() for edit in found]
+            return Proposal(changes=changes, title=_title(made), strategy=_strategy(made))
     raise NoUsableChangeError(
         f"expected an editable text or a Python module that parses, found none to edit in {len(files)} files"
     )
@@ -135,27 +147,49 @@ def _weight(name: str, content: bytes) -> float:
     return len(content) * (1.0 if _is_python(name) else 0.1)
 
 
-def _edits(name: str, content: bytes, rng: random.Random) -> list[Edit]:
-    """One edit and, ever less likely, more of them, that do not overlap."""
-    edits: list[Edit] = []
-    while not edits or rng.random() < ONE_MORE:
-        edit = _edit(name, content, rng)
+def _edits(files: Files, weights: dict[str, float], mix: Mix, rng: random.Random) -> dict[str, list[Edit]]:
+    """One edit and, ever less likely, more of them, that do not overlap; mostly of one file.
+
+    Files in which there is nothing to edit are taken out of `weights`.
+    """
+    edits: dict[str, list[Edit]] = {}
+    name = ""
+    while weights and (not edits or rng.random() < mix.one_more):
+        if name not in weights or rng.random() < ELSEWHERE:
+            name = rng.choices(list(weights), list(weights.values()))[0]
+        edit = _edit(name, files[name], mix, rng)
         if edit is None:
-            break
-        if not any(edit.overlaps(other) for other in edits):
-            edits.append(edit)
+            del weights[name]
+        elif not any(edit.overlaps(other) for other in edits.get(name, ())):
+            edits.setdefault(name, []).append(edit)
     return edits
 
 
-def _edit(name: str, content: bytes, rng: random.Random) -> Edit | None:
+def _edit(name: str, content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
     if not _is_python(name):
-        tries = (edit_text(content, rng) for _ in range(_TRIES))
+        tries = (edit_text(content, rng, mix) for _ in range(_TRIES))
     elif source := parse(content):
-        operators, chances = zip(*OPERATORS, strict=True)
-        tries = (rng.choices(operators, chances)[0](source, rng) for _ in range(_TRIES))
+        chances = mix.weights(EDITS)
+        ways = (rng.choices(list(EDITS), chances)[0] for _ in range(_TRIES))
+        tries = (_try(way, source, mix, rng) for way in ways)
     else:
         return None
     return next((edit for edit in tries if edit), None)
+
+
+def _try(way: str, source: Source, mix: Mix, rng: random.Random) -> Edit | None:
+    if way == "perturb_number":
+        return typed.perturb_number(source, rng, mix)
+    edit = _OPERATORS[way](source, rng)
+    return replace(edit, way=way) if edit else None
+
+
+def _strategy(edits: list[Edit]) -> str:
+    """The ways in which a proposal was made, each once: history learns from it what pays."""
+    ways: dict[str, str] = {}
+    for edit in edits:
+        ways.setdefault(edit.way.partition("@")[0], edit.way)
+    return "+".join(list(ways.values())[:MOST_WAYS])
 
 
 def _title(edits: list[Edit]) -> str:

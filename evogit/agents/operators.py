@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 
-from evogit.agents.edits import Edit, complete_line, line_end, nudged, titled
-from evogit.source import Block, Definition, Kind, Site, Source
+from evogit.agents.edits import Edit, complete_line, line_end, titled
+from evogit.agents.mix import Mix
+from evogit.agents.numbers import nudged
+from evogit.source import Block, Definition, Kind, Site, Source, fits, is_number
 
 _ALTERNATIVES = (
     ("+", "-", "*", "/"),
@@ -30,14 +34,17 @@ Operator = Callable[[Source, random.Random], Edit | None]
 """One way to edit a module; None where it does not apply this time."""
 
 
-def perturb_number(source: Source, rng: random.Random) -> Edit | None:
+def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
     """Change a number; one that has a name is three times as likely."""
     sites = source.sites.get("number", ())
     if not sites:
         return None
     site = rng.choices(sites, [3 if each.label else 1 for each in sites])[0]
-    new = nudged(site.text, rng)
-    return _replace(site, new, f"perturb {site.label} {site.text} -> {new}")
+    if (found := nudged(site.text, rng, mix)) is None:
+        return None
+    new, way = found
+    title = titled(f"perturb {site.label} {site.text} -> {new}", site.where)
+    return Edit(site.start, site.end, new.encode(), title, way)
 
 
 # --- operators, literals, names, calls --------------------------------------------------------------------------
@@ -75,7 +82,8 @@ def swap_name(source: Source, rng: random.Random) -> Edit | None:
     site = _any_site(source, "name", rng)
     if site is None:
         return None
-    new = _any_of(_visible_names(source, site) - {site.text}, rng)
+    names = _visible_names(source, site) - {site.text}
+    new = _any_of({name for name in names if fits(source.content, site.where, site.text, name)}, rng)
     return _replace(site, new, f"use {new} for {site.text}")
 
 
@@ -87,13 +95,19 @@ def _visible_names(source: Source, site: Site) -> set[str]:
 
 
 def swap_call(source: Source, rng: random.Random) -> Edit | None:
-    """Call the function's twin (min, max), or another function that is called with as many arguments."""
+    """Call the function's twin (min, max), or another function that is called with as many arguments.
+
+    None calls itself instead of another, and a twin without a module must be there already.
+    """
     site = _any_site(source, "call", rng)
     if site is None:
         return None
     module, dot, name = site.text.rpartition(".")
+    called = {each.text for each in source.sites["call"]}
     twins = {module + dot + b if name == a else module + dot + a for a, b in _TWINS if name in (a, b)}
-    others = {each.text for each in source.sites["call"] if each.label and each.label == site.label} - {site.text}
+    twins = {twin for twin in twins if dot or twin in called or hasattr(builtins, twin)}
+    others = {each.text for each in source.sites["call"] if each.label and each.label == site.label}
+    others -= {site.text, site.where.rpartition(".")[2]}
     new = _any_of(twins, rng) if twins and (not others or rng.random() < 0.5) else _any_of(others, rng)
     return _replace(site, new, f"call {new} for {site.text}")
 
@@ -110,9 +124,13 @@ def insert_term(source: Source, rng: random.Random) -> Edit | None:
         factor = f"{math.exp(rng.gauss(0, 10 ** rng.uniform(-2, 0))):.3g}"
         new, title = f"{site.parts[0]} * {factor}", f"multiply {site.text} by {factor}"
     else:
-        term, sign = _term(_visible_names(source, site), rng), rng.choice("+-")
+        term, sign = _term(_numbers(source, site), rng), rng.choice("+-")
         new, title = f"{site.text} {sign} {term}", f"let {sign}{term} join {site.text}"
     return _replace(site, f"({new})" if site.label else new, title)
+
+
+def _numbers(source: Source, site: Site) -> set[str]:
+    return {name for name in _visible_names(source, site) if is_number(source.content, site.where, name)}
 
 
 def _term(names: set[str], rng: random.Random) -> str:
@@ -147,12 +165,15 @@ def change_condition(source: Source, rng: random.Random) -> Edit | None:
 
 
 def delete_statement(source: Source, rng: random.Random) -> Edit | None:
-    """Take a statement away; the only one of its block becomes `pass`."""
+    """Take a statement away, unless later ones need what it binds; the only one of its block becomes `pass`."""
     block = _any_block(source, rng)
     if block is None:
         return None
     statement = rng.choice(block.statements)
-    if statement.role in ("docstring", "pass"):
+    if statement.role in ("docstring", "pass") or (statement.role == "jump" and len(block.statements) > 1):
+        return None
+    after = source.content[statement.end : block.statements[-1].end]
+    if _first_bound(source, block, statement.start, statement.end) & _words(after):
         return None
     lines = source.content[statement.start : statement.end]
     keep = lines[: len(lines) - len(lines.lstrip())] + b"pass" + line_end(lines)
@@ -173,7 +194,7 @@ def duplicate_statement(source: Source, rng: random.Random) -> Edit | None:
 
 
 def move_statement(source: Source, rng: random.Random) -> Edit | None:
-    """Put a statement elsewhere in its block."""
+    """Put a statement elsewhere in its block, but nothing before what binds its names."""
     block = _any_block(source, rng)
     if block is None or len(block.statements) < 2:
         return None
@@ -183,9 +204,24 @@ def move_statement(source: Source, rng: random.Random) -> Edit | None:
         return None
     early, late = source.content[a.start : a.end], complete_line(source.content[b.start : b.end])
     between = source.content[a.end : b.start]
-    if rng.random() < 0.5:
+    down = rng.random() < 0.5
+    passed, bound = (between + late, (a.start, a.end)) if down else (late, (a.start, b.start))
+    if _first_bound(source, block, *bound) & _words(passed):
+        return None
+    if down:
         return Edit(a.start, b.end, between + late + early, titled(f"move down {a.text}", block.where))
     return Edit(a.start, b.end, late + early + between, titled(f"move up {b.text}", block.where))
+
+
+def _first_bound(source: Source, block: Block, start: int, end: int) -> set[str]:
+    """Names of the function that nothing binds before these bytes."""
+    bindings = source.bindings.get(block.where, ())
+    before = {name for name, offset in bindings if offset <= start}
+    return {name for name, offset in bindings if start < offset <= end} - before
+
+
+def _words(text: bytes) -> set[str]:
+    return set(re.findall(r"[^\W\d]\w*", text.decode()))
 
 
 def _any_block(source: Source, rng: random.Random) -> Block | None:

@@ -13,9 +13,22 @@ import libcst as cst
 from evogit.source.collector import collect
 from evogit.source.compiling import compiles
 from evogit.source.definitions import merge_definitions
+from evogit.source.kinds import fits, is_number
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
 
-__all__ = ["Block", "Definition", "Kind", "Site", "Source", "Statement", "compiles", "merge_definitions", "parse"]
+__all__ = [
+    "Block",
+    "Definition",
+    "Kind",
+    "Site",
+    "Source",
+    "Statement",
+    "compiles",
+    "fits",
+    "is_number",
+    "merge_definitions",
+    "parse",
+]
 
 
 @functools.lru_cache(maxsize=64)

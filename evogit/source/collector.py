@@ -40,6 +40,7 @@ class _Collector:
         self._operands: set[cst.CSTNode] = set()
         self._where = ""
         self._depth = 0  # of functions
+        self._in_index = False
         self._label = ""
 
     def source(self) -> Source:
@@ -278,6 +279,11 @@ class _Collector:
             return isinstance(func.value, cst.Name) and func.value.value in self._modules
         return isinstance(func, cst.Name)
 
+    def _see_SubscriptElement(self, node: cst.SubscriptElement) -> None:
+        outer, self._in_index = self._in_index, True
+        self.walk(node.slice)
+        self._in_index = outer
+
     def _see_BooleanOperation(self, node: cst.BooleanOperation) -> None:
         self._site("operator", node.operator)
         self._site("binary", node, parts=(self._operand(node.left), self._operand(node.right)))
@@ -303,7 +309,7 @@ class _Collector:
 
     def _term(self, node: cst.BaseExpression, *, tight: bool = False) -> None:
         self._operands.add(node)
-        if isinstance(node, (*_ATOMS, cst.BinaryOperation)):
+        if not self._in_index and isinstance(node, (*_ATOMS, cst.BinaryOperation)):
             compound = isinstance(node, cst.BinaryOperation)
             parts = (f"({self._text(node)})" if compound else self._text(node),)
             self._site("term", node, label="tight" if tight else "", parts=parts)
