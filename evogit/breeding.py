@@ -156,6 +156,7 @@ class Breeder:
             move=number,
             account=account,
             boldness=boldness,
+            experience=experience(self._history),
             conflicts=conflicts or {},
         )
 
