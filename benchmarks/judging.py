@@ -67,11 +67,11 @@ def trial(seed: int, *, planned: bool, judges: int, liars: int, verdicts: int = 
 
 
 def _planned(tally: Tally, items: Sequence[str], rng: random.Random, ask: Ask, verdicts: int) -> None:
-    now, asked, last = fit(tally), 0, None
+    now, asked, last = fit(tally), 0, frozenset[str]()
     while asked < verdicts:
-        for pair in list(pairs(now, tally, items, rng, last))[: min(ROUND, verdicts - asked)]:
+        for pair in list(pairs(now, tally, items, rng, {last}))[: min(ROUND, verdicts - asked)]:
             ask(pair)
-            asked, last = asked + 1, pair
+            asked, last = asked + 1, frozenset(pair)
         now = fit(tally, now, STEPS)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from evogit.judging.bradley_terry import Fit, Tally
 
@@ -21,13 +21,13 @@ def gain(fit: Fit, a: str, b: str) -> float:
 
 
 def opponent(
-    fit: Fit, tally: Tally, one: str, others: Sequence[str], rng: random.Random, avoid: Pair | None = None
+    fit: Fit, tally: Tally, one: str, others: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]] = ()
 ) -> str | None:
     """Whom `one` should meet: someone of another connected part first, then where most is to be learned.
 
-    Equals are drawn. `avoid` is the pair that met last, which is not met twice in a row; None where nobody is left.
+    Equals are drawn. `avoid` are pairs that shall not meet, such as the one that met last; None where nobody is left.
     """
-    fit_ones = [each for each in others if each != one and {one, each} != set(avoid or ())]
+    fit_ones = [each for each in others if each != one and frozenset((one, each)) not in avoid]
     if not fit_ones:
         return None
     linked = _reached(tally, one)
@@ -35,7 +35,7 @@ def opponent(
 
 
 def pairs(
-    fit: Fit, tally: Tally, items: Sequence[str], rng: random.Random, avoid: Pair | None = None
+    fit: Fit, tally: Tally, items: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]] = ()
 ) -> Iterator[Pair]:
     """Pairs worth comparing now, best known to least; no item comes twice, so that all may be compared at once."""
     free = set(items)

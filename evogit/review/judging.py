@@ -53,11 +53,10 @@ def next_pair(history: History, rng: random.Random, skipped: Collection[frozense
     if len(valid) < 2:
         raise NotFoundError("expected two valid candidates to compare; `evogit run` makes more")
     last = strengths.verdicts[-1] if strengths.verdicts else None
-    avoid = (last.a, last.b) if last and len(valid) > 2 else None
+    avoid = {*skipped, *([frozenset((last.a, last.b))] if last and len(valid) > 2 else [])}
     for among in (_contenders(strengths, valid), valid):
         for pair in pairs(strengths.fit, strengths.tally, among, rng, avoid):
-            if frozenset(pair) not in skipped:
-                return pair
+            return pair
     raise NotFoundError("no pair is left that was not skipped")
 
 
