@@ -12,6 +12,7 @@ from evogit.config import Task
 from evogit.core import Candidate, Decision
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
+from evogit.readded import Readded
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 
 CLOSE = 3
@@ -38,6 +39,7 @@ class Backgrounds:
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
         self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
+        self._readded = Readded(repository, history, self._visible)
 
     def of(self, parent: Candidate, donor: Candidate | None = None, known: int | None = None) -> Background:
         """What is known about `parent`, and what `donor` did that it does not have.
@@ -88,6 +90,7 @@ class Backgrounds:
                 evaluation=self._history.evaluation(each.commit),
                 diff=self._diff(each) if each.commit in shown else "",
                 rejected=rejected.get(each.commit, ""),
+                readded=self._readded.by(each) if each.commit in shown else {},
             )
             for each in told
         )

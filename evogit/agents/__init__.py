@@ -44,6 +44,8 @@ class Relative:
     """Against its first parent, as a patch; only of those close to the brief's parent."""
     rejected: str = ""
     """Why a person pruned it; empty while nobody did."""
+    readded: Mapping[str, int] = field(default_factory=dict)
+    """Ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

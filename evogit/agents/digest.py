@@ -128,7 +128,9 @@ def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
     candidate = relative.candidate
     rejected = f"; rejected by a person: {one_line(relative.rejected, 300)}" if relative.rejected else ""
     title = one_line(candidate.title) or candidate.operator
-    return f"- {candidate.commit[:7]} {title}: {_outcome(relative.evaluation, over, metric)}{rejected}"
+    back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
+    again = f"; re-adds {' and '.join(back)}" if back else ""
+    return f"- {candidate.commit[:7]} {title}: {_outcome(relative.evaluation, over, metric)}{again}{rejected}"
 
 
 def _outcome(evaluation: Evaluation | None, over: Evaluation | None, metric: Metric) -> str:

@@ -12,9 +12,10 @@ from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import bar, count, decimals, escape, number, percent
-from evogit.cli.view import View, first_line
+from evogit.cli.view import SHORT, View, first_line
 from evogit.core import Candidate, Decision, Evaluation, Metric, RepositoryError
 from evogit.history import History
+from evogit.readded import Readded
 from evogit.review import candidate_record, resolve
 
 EXCERPT = 12
@@ -32,19 +33,22 @@ def show(place: Place, terminal: Terminal, rev: str) -> None:
     """
     candidate = resolve(place.history, rev)
     evidence, files = _evidence(place, candidate.commit), _files(place, candidate)
+    readded = Readded(place.repository, place.history).by(candidate)
     if terminal.json:
         texts = {name: content.decode(errors="backslashreplace") for name, content in evidence.items()}
         children = list(place.history.phylogeny.children(candidate.commit))
         record = candidate_record(place.history, candidate)
-        terminal.data({**record, "children": children, "files": files, "evidence": texts})
+        terminal.data({**record, "children": children, "files": files, "readded": readded, "evidence": texts})
         return
     view = View.of(place.history, terminal)
     name = Text.assemble(view.glyph(candidate.commit), " ", (candidate.commit, "cyan"), view.marks(candidate.commit))
     title = Text(f"  {first_line(candidate.title)}")
-    terminal.show([name, title, Text(""), *_facts(view, candidate, files), *_judged(view, candidate), *_said(evidence)])
+    terminal.show(
+        [name, title, Text(""), *_facts(view, candidate, files, readded), *_judged(view, candidate), *_said(evidence)]
+    )
 
 
-def _facts(view: View, candidate: Candidate, files: list[str]) -> list[Text]:
+def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[str, int]) -> list[Text]:
     history = view.history
     strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
     by = f"{first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate).plain} ago"
@@ -54,6 +58,8 @@ def _facts(view: View, candidate: Candidate, files: list[str]) -> list[Text]:
     if files:
         more = f" and {count(len(files) - 6, 'more file')}" if files[6:] else ""
         facts.append(("changed", Text(", ".join(escape(path) for path in files[:6]) + more)))
+    for ancestor, lines in readded.items():
+        facts.append(("re-adds", Text(f"{count(lines, 'line')} that {ancestor[:SHORT]} removed", "yellow")))
     facts.append(("children", Text(f"{len(history.phylogeny.children(candidate.commit)):,}")))
     facts += [("decided", line) for line in _decided(history, candidate.commit)]
     evaluation, former = history.evaluation(candidate.commit), history.former(candidate.commit)

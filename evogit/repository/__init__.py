@@ -14,7 +14,7 @@ import pygit2
 from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, forks, notes, refs
 from evogit.repository.branches import Branches
-from evogit.repository.changes import Change, Hunk, take_apart
+from evogit.repository.changes import Change, Hunk, Lines, lines, take_apart
 from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
 from evogit.repository.faults import written
 from evogit.repository.folders import tracked_below
@@ -38,6 +38,7 @@ __all__ = [
     "Draft",
     "Hunk",
     "Journal",
+    "Lines",
     "MergeImpossibleError",
     "Merged",
     "Merger",
@@ -245,6 +246,10 @@ class Repository:
     def change(self, old: str, new: str) -> Change:
         """The change from one tree to another, taken apart into hunks; raises UnfitChangeError where that is none."""
         return take_apart(self._repo, self.trees, old, new)
+
+    def lines(self, old: str, new: str, wanted: Callable[[str], bool]) -> Lines:
+        """The lines that one tree has and the other has not, in wanted files."""
+        return lines(self._repo, old, new, wanted)
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""

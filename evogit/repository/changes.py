@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -127,3 +128,35 @@ def _hunks(trees: Trees, path: str, file: _File, patch: pygit2.Patch) -> Iterato
 
 def _lines(trees: Trees, entry: TreeEntry | None) -> list[bytes]:
     return LINE.findall(trees.blob(entry.blob)) if entry else []
+
+
+# --- lines that come and go -----------------------------------------------------------------------------------------
+
+SHORTEST_LINE = 9
+"""Characters of a line that says something of its own: more than `continue`."""
+
+LARGEST = 1_000_000
+"""Bytes of a file whose lines are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines (path, text without spaces around it) that a change takes out or brings; what it moves is in neither."""
+
+    removed: Counter[tuple[str, bytes]]
+    added: Counter[tuple[str, bytes]]
+
+
+def lines(repo: pygit2.Repository, old: str, new: str, wanted: Callable[[str], bool]) -> Lines:
+    """The lines in which two trees differ, in wanted files that are texts."""
+    diff = repo[old].peel(pygit2.Tree).diff_to_tree(repo[new].peel(pygit2.Tree), context_lines=0, interhunk_lines=0)
+    removed, added = Counter[tuple[str, bytes]](), Counter[tuple[str, bytes]]()
+    for patch in filter(None, diff):
+        path = os.fsdecode(patch.delta.new_file.raw_path)
+        if not wanted(path) or max(patch.delta.old_file.size, patch.delta.new_file.size) > LARGEST:
+            continue
+        for line in (line for hunk in patch.hunks for line in hunk.lines):
+            text = line.raw_content.strip()
+            if len(text) >= SHORTEST_LINE and line.origin in "+-":
+                (added if line.origin == "+" else removed)[path, text] += 1
+    return Lines(removed - added, added - removed)
