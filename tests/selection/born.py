@@ -1,0 +1,93 @@
+"""Histories of a few candidates, told event by event."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evogit.core import (
+    Adopted,
+    Decision,
+    Entry,
+    Evaluated,
+    Evaluation,
+    Event,
+    Metric,
+    Proposed,
+    RunStarted,
+    TaskChanged,
+)
+from evogit.history import History
+from evogit.selection import Move, Selector
+
+METRICS = (Metric(name="m", direction="maximize", primary=True), Metric(name="n", direction="minimize"))
+
+
+class Born:
+    """A history; candidates are named by their numbers, the seed is 0."""
+
+    def __init__(self, agents: Sequence[str] = ("a1",), metrics: Sequence[Metric] = METRICS) -> None:
+        self.history, self.ids, self.metrics = History("r"), list[str](), tuple(metrics)
+        self.evaluator = "v1"
+        known: dict[str, Any] = {"task": "", "task_digest": "", "provider": "", "image": ""}
+        names = {"agents": tuple(agents), "population": "", "editable": ()}
+        self.add(RunStarted(engine="e", metrics=self.metrics, split="train", evaluator="v1", **known, **names))
+
+    def add(self, event: Event) -> str:
+        entry = Entry(id=f"{self.history.seq:x}", host="h", seq=self.history.seq + 1, time=0, event=event)
+        self.history.apply(entry)
+        return entry.id
+
+    def candidate(self, *parents: int, agent: str = "a1") -> int:
+        """One that waits for its evaluation."""
+        number = len(self.ids)
+        self.ids.append(f"{random.Random(number).getrandbits(160):040x}")
+        operator: Any = ("seed", "mutation", "merge")[len(parents)]
+        named = {"parents": tuple(self.ids[each] for each in parents), "agent": agent, "operator": operator}
+        self.add(Proposed(engine="e", move=number, candidate=self.ids[-1], tree=self.ids[-1], **named))
+        return number
+
+    def judge(
+        self,
+        number: int,
+        value: float | None,
+        other: float = 0.0,
+        cases: Mapping[str, float] | None = None,
+        **more: Any,
+    ) -> None:
+        """Judge one; None failed."""
+        told = {name: {"m": each} for name, each in (cases or {}).items()}
+        ok = {"status": "ok", "metrics": {"m": value, "n": other}, "cases": told}
+        failed = {"status": "crashed"}
+        known = {"evaluator": self.evaluator, **(ok if value is not None else failed), **more}
+        self.add(Evaluated(candidate=self.ids[number], evaluation=Evaluation(**known)))
+
+    def born(self, value: float | None, *parents: int, agent: str = "a1", **known: Any) -> int:
+        """One that was judged."""
+        number = self.candidate(*parents, agent=agent)
+        self.judge(number, value, **known)
+        return number
+
+    def decide(self, kind: Any, *numbers: int, **known: Any) -> str:
+        return self.add(Decision(kind=kind, by="Ada", candidates=tuple(self.ids[each] for each in numbers), **known))
+
+    def adopt(self, agent: str, number: int) -> None:
+        self.add(Adopted(agent=agent, candidate=self.ids[number]))
+
+    def change_task(self) -> None:
+        """Evaluations until now rank nobody any more."""
+        self.evaluator += "'"
+        known: dict[str, Any] = {"task_digest": "", "split": "train", "editable": ()}
+        self.add(TaskChanged(by="Ada", metrics=self.metrics, evaluator=self.evaluator, **known))
+
+    def moves(self, selector: Selector, agent: str = "a1", times: int = 1000) -> list[Move]:
+        rng = random.Random(1)
+        return [selector.next_move(self.history, agent, rng) for _ in range(times)]
+
+    def shares(self, selector: Selector, agent: str = "a1", times: int = 1000) -> dict[int, float]:
+        """How often each candidate is the first parent of a mutation."""
+        moves = [move for move in self.moves(selector, agent, times) if move.operator == "mutation"]
+        chosen = Counter(self.ids.index(move.parents[0]) for move in moves)
+        return {number: times / chosen.total() for number, times in sorted(chosen.items())}

@@ -1,0 +1,80 @@
+"""What a person can type after --selector, and what is said when that is wrong; a short run with each."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import Task
+from evogit.core import UsageError
+from evogit.repository import Repository
+from evogit.run import Run
+from evogit.selection.opening import SELECTORS, open_selector
+from evogit.selection.traits import traits_of
+from evogit.settings import Settings
+
+RUNS = [
+    *("weighted:archive=10", "tournament:size=3,latest=20", "pareto", "pareto:over=metrics"),
+    *("map-elites:size=0..500/10,changed=0..20/5", "islands:of=tournament:size=2,count=2,every=5"),
+    "islands:of=map-elites:score=-20..0/9+size=0..500/5,count=2,every=5,migrants=2",
+]
+
+WRONG = [
+    ("wieghted", "no selector 'wieghted'; did you mean \"weighted\"?\n"),
+    ("foo", "no selector 'foo'; these come along:\n  elitist"),
+    ("", "no selector ''; these come along:"),
+    ("weighted:archve=3", "weighted:archive=N,pressure=N: no option 'archve'; did you mean \"archive\"?"),
+    ("weighted:archive=0", "a whole number from 1 to a million, got archive=0"),
+    ("tournament:size=1e3", "a whole number from 1 to a million, got size=1e3"),
+    ("tournament:size", "expected KEY=VALUE,..., got 'size'"),
+    ("tournament:size=1,size=2", "expected each option once"),
+    ("pareto:over=all", "expected over=metrics or over=cases, got over=all"),
+    ("sequential:n=1", "sequential: no option 'n'; it has none"),
+    ("map-elites", "expected what makes a kind: METRIC=LOW..HIGH/PARTS"),
+    ("map-elites:size=9..1/3", "expected size=LOW..HIGH/PARTS"),
+    ("map-elites:size=0..1/0", "expected size=LOW..HIGH/PARTS"),
+    ("map-elites:size=0..nan/3", "expected size=LOW..HIGH/PARTS"),
+    ("map-elites:scroe=0..1/3", "nothing called 'scroe' describes candidates of this task; did you mean \"score\"?"),
+    ("islands:of=islands", "expected of=SELECTOR that is no islands itself"),
+    ("islands:of=map-elites:scroe=0..1/3", 'did you mean "score"?'),
+    ("islands:off=weighted", "no option 'off'"),
+    ("nowhere.py:Mine", "expected FILE.py:Name with a file that is there"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_what_is_wrong_is_said_with_what_is_expected(tiny: Callable[..., Task], text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        open_selector(text, traits_of(tiny()))
+
+
+def test_whoever_is_wrong_about_a_name_sees_all(tiny: Callable[..., Task]) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_selector("x")
+    assert all(f"\n  {name}" in str(caught.value) for name in [*SELECTORS, "FILE.py:Name"])
+
+
+def test_every_usage_names_options_that_there_are(tiny: Callable[..., Task]) -> None:
+    for name, kind in SELECTORS.items():
+        text = kind.usage.replace("SELECTOR", "weighted").replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
+        for option in filter(None, text.split(",")):
+            open_selector(f"{name}:{option.replace('=N', '=2').partition('|')[0]}", traits_of(tiny()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", RUNS)
+def test_a_deterministic_run_with_it_breeds_and_repeats(tmp_path: Path, tiny: Callable[..., Task], text: str) -> None:
+    task, ids = tiny(), []
+    for name in ("one", "two"):
+        run = Run(
+            Repository.create(tmp_path / name), task, "r", Settings(selector=text, evaluations=16, deterministic=True)
+        )
+        stopped = asyncio.run(run.evolve())
+        assert (stopped.reason, run.history.counts.evaluated) == ("evaluations", 16)
+        ids.append([candidate.commit for candidate in run.history.phylogeny])
+    assert ids[0] == ids[1]
+    assert len({candidate.parents for candidate in run.history.phylogeny}) > 3

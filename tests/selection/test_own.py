@@ -1,0 +1,93 @@
+"""A person's own selector: the example of the documentation runs, and what is wrong is said in a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import Task
+from evogit.core import ConfigError, EvoGitError, UsageError
+from evogit.repository import Repository
+from evogit.run import Run
+from evogit.selection.opening import open_selector
+from evogit.selection.own import Own
+from evogit.settings import Settings
+
+from .born import Born
+
+EXAMPLE = textwrap.dedent(inspect.cleandoc(Own.__doc__ or "").partition("no more than this:\n\n")[2])
+
+
+def own(folder: Path, text: str) -> str:
+    (folder / "mine.py").write_text(text)
+    return f"{folder}/mine.py:Climber"
+
+
+def two() -> Born:
+    born = Born()
+    born.born(1.0)
+    born.born(2.0, 0)
+    return born
+
+
+def test_the_example_chooses_and_adopts(tmp_path: Path) -> None:
+    selector, born = open_selector(own(tmp_path, EXAMPLE)), two()
+    assert EXAMPLE.count("\n") < 15
+    assert born.shares(selector, times=50) == {1: 1.0}
+    assert selector.adopts(born.history, "a1", born.ids[1])
+
+
+NEXT = "    def next_move(self, history, agent, rng):\n"
+BROKEN = [
+    ("return 1 / 0", r"mine.py:Climber failed, line 4: ZeroDivisionError: division by zero"),
+    ("return helper()", r"failed, line 8: KeyError: 'none'"),
+    ("return None", r"to return a Move with its parents, got None"),
+    ("return Move(operator='merge', parents=(history.seed,))", "a Move with its parents, got Move"),
+    ("return Move(operator='mutation', parents=('f' * 40,))", "to choose candidates, got 'ffff"),
+    ("return Move(operator='mutation', parents=(history.seed,), donor='x')", "to choose candidates, got 'x'"),
+    ("raise SystemExit(3)", "failed, line 4: SystemExit: 3"),
+    ("return history.phylogeny.find('none')", "failed, line 4: NotFoundError: expected a candidate's id"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), BROKEN)
+def test_what_goes_wrong_names_the_line(tmp_path: Path, body: str, message: str) -> None:
+    text = f"from evogit import Move\nclass Climber:\n{NEXT}        {body}\n    def adopts(self, *_): return 1\n"
+    selector, born = open_selector(own(tmp_path, text + "\ndef helper():\n    raise KeyError('none')\n")), two()
+    with pytest.raises(ConfigError, match=message):
+        born.moves(selector, times=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("class Climber: pass", UsageError, "to be a selector with next_move and adopts"),
+        ("Climber = 3", ConfigError, "failed: TypeError: 'int' object is not callable"),
+        ("class Climber:\n    def __init__(self, a): pass", ConfigError, "failed: TypeError: .*missing 1 required"),
+        ("class Other: pass", ConfigError, "defines no 'Climber'"),
+        ("def", ConfigError, "cannot be run: SyntaxError"),
+    ],
+)
+def test_what_is_no_selector_is_said_at_once(tmp_path: Path, text: str, kind: type[EvoGitError], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        open_selector(own(tmp_path, text))
+
+
+@pytest.mark.slow
+def test_a_run_follows_it_and_ends_with_a_sentence_when_it_fails(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    counting = "count = 0\n" + EXAMPLE.replace(
+        "        valid =", "        global count\n        count += 1\n        if count > 9: 1 / 0\n        valid ="
+    )
+    repository = Repository.create(tmp_path / "repo")
+    run = Run(repository, tiny(), "r", Settings(selector=own(tmp_path, counting), evaluations=40, deterministic=True))
+    with pytest.raises(ConfigError, match=r"mine.py:Climber failed, line \d+: ZeroDivisionError"):
+        asyncio.run(run.evolve())
+    assert 0 < run.history.counts.evaluated < 20
+    assert run.history.stopped
+    assert run.history.stopped.reason == "error"
+    assert run.history.stopped.detail.count("\n") == 0
