@@ -12,7 +12,7 @@ from evogit.selection.index import Ranked, Ranking, ranked
 
 
 class Tournament(Drawing):
-    """The fittest of `size` different candidates, from all valid ones or from the `latest` judged.
+    """The fittest of `size` candidates, each drawn from all valid ones or from the `latest` judged.
 
     Goldberg and Deb (1991), "A comparative analysis of selection schemes used in genetic algorithms". With `latest`
     it is the ageing evolution of Real et al. (2019, arXiv 1802.01548): who is old breeds no more, however fit.
@@ -27,7 +27,8 @@ class Tournament(Drawing):
         pool = _latest(history, self._latest) if self._latest else self._ranking.of(history)
         if not pool:
             return None
-        return pool[min(rng.sample(range(len(pool)), min(self._size, len(pool))))][2]
+        smallest = 1 - rng.random() ** (1 / self._size)  # of `size` numbers from 0 to 1
+        return pool[min(int(smallest * len(pool)), len(pool) - 1)][2]
 
 
 def _latest(history: History, most: int) -> Sequence[Ranked]:
