@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evogit.source import Kind, compiles, parse
+from evogit.source import Kind, compiles, fits, is_number, parse
 
 MODULE = b'''\
 import math
@@ -117,3 +117,32 @@ def test_nesting_that_would_overflow_the_parser_is_refused_not_fatal() -> None:
 def test_doubtful_escapes_compile_without_a_warning() -> None:
     assert compiles(b'x = "\\d"\n')
     assert not compiles(b"x = \n")
+
+
+GUESSED = b"""\
+WIDTH = 0.5
+COUNT = 8
+SIZES = [1, 2]
+
+
+def f(points, n, x):
+    for point in points:
+        y = x * WIDTH
+    return points[:n], [SIZES[i] for i in range(COUNT)], point
+"""
+
+
+def test_a_name_is_guessed_to_be_a_number_a_count_or_something_with_parts() -> None:
+    def fitting(old: str) -> set[str]:
+        names = ("WIDTH", "COUNT", "SIZES", "points", "n", "x", "point")
+        return {new for new in names if new != old and fits(GUESSED, "f", old, new)}
+
+    assert fitting("n") == {"COUNT", "point"}
+    assert fitting("x") == {"WIDTH", "COUNT", "n", "point"}
+    assert fitting("points") == {"SIZES", "point"}
+    assert not is_number(GUESSED, "f", "SIZES")
+    assert is_number(GUESSED, "f", "point")  # nobody knows
+
+
+def test_nesting_that_is_too_deep_to_guess_leaves_names_unknown() -> None:
+    assert fits(b"x = " + b"-" * 900 + b"1\nz = []\n", "", "x", "z") in (True, False)

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Brief, NoUsableChangeError, Proposal, Tally
+from evogit.agents.mix import Mix
 from evogit.agents.mutator import Mutator, MutatorPool, mutate, mutator_pool
 from evogit.core import Candidate
 from evogit.source import compiles
@@ -151,6 +152,67 @@ def test_small_and_large_steps_are_both_taken() -> None:
 
     assert sum(step < 0.005 for step in steps) > 20
     assert sum(step > 0.1 for step in steps) > 20
+
+
+TYPED = b"""\
+from math import sin
+
+WEIGHTS = [1, 2]
+RATE = 0.5
+
+
+def f(items, limit):
+    best = limit * RATE
+    for item in items:
+        best = min(best, sin(WEIGHTS[item] + limit))
+    return best
+"""
+
+
+def test_a_list_never_takes_the_place_of_a_number_nor_a_function_that_of_one_nobody_imported() -> None:
+    titles = " ".join(mutate({"a.py": TYPED}, {}, seed).title for seed in range(600))
+
+    assert "use RATE for limit" in titles
+    assert "use WEIGHTS for limit" not in titles
+    assert "* WEIGHTS" not in titles
+    assert "cos" not in titles
+
+
+def test_nothing_is_taken_away_that_is_needed_later() -> None:
+    source = b"def f(a):\n    b = a + 1\n    c = a * b\n    return c\n"
+    found = [mutate({"a.py": source}, {}, seed) for seed in range(300)]
+    deleted = {each.title for each in found if each.title.startswith(("delete", "move"))}
+
+    assert not deleted
+
+
+def test_a_proposal_says_how_it_was_made() -> None:
+    strategies = {mutate({"a.py": TYPED}, {}, seed).strategy for seed in range(300)}
+    ways = {way for strategy in strategies for way in strategy.split("+")}
+
+    assert {"insert_term", "swap_operator", "perturb_number"} <= ways
+    assert any(way.startswith("perturb_number@") for way in ways)
+    assert max(map(len, strategies)) <= 80
+    assert mutate({"a.md": b"a\nb\n"}, {}, 1).strategy in ("delete_line", "duplicate_line", "swap_lines")
+
+
+def test_what_paid_is_done_more() -> None:
+    taught = Mix(experience={"perturb_number": Tally(100, 0), "swap_operator": Tally(100, 60)})
+
+    def swaps(mix: Mix) -> int:
+        return sum("swap_operator" in mutate({"a.py": TYPED}, {}, seed, mix).strategy for seed in range(200))
+
+    assert swaps(taught) > 2 * swaps(Mix())
+
+
+def test_several_files_change_at_once_now_and_then_and_more_when_bold() -> None:
+    files = {"a.py": b"A = 1\n", "b.py": b"B = 2\n", "c.txt": b"size: 3\n" * 9}
+
+    def several(boldness: float) -> int:
+        return sum(len(mutate(files, {}, seed, Mix(boldness=boldness)).changes) > 1 for seed in range(200))
+
+    assert 5 < several(1) < several(4)
+    assert any({"a.py", "c.txt"} <= mutate(files, {}, seed).changes.keys() for seed in range(200))
 
 
 # --- exchange ---------------------------------------------------------------------------------------------------

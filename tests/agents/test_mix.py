@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evogit.agents import Tally
+from evogit.agents.mix import FLOOR, USUAL, Mix, step_of
+
+WAYS = {"a": 0.6, "b": 0.3, "c": 0.1}
+
+
+def test_what_nobody_has_tried_is_as_usual() -> None:
+    assert USUAL.weights(WAYS) == pytest.approx([0.6, 0.3, 0.1])
+
+
+def test_what_pays_is_drawn_more_and_nothing_dies() -> None:
+    mix = Mix(experience={"a": Tally(1000, 0), "b": Tally(1000, 10), "c": Tally(1000, 500)})
+
+    a, b, c = mix.weights(WAYS)
+
+    assert a + b + c == pytest.approx(1)
+    assert a >= FLOOR * 0.6
+    assert b >= FLOOR * 0.3
+    assert c > 0.5
+
+
+def test_a_few_tries_say_little() -> None:
+    assert Mix(experience={"a": Tally(2, 0), "c": Tally(1, 1)}).weights(WAYS) == pytest.approx([0.6, 0.3, 0.1], abs=0.1)
+
+
+def test_steps_follow_the_one_that_made_the_parent_but_some_go_anywhere() -> None:
+    rng = random.Random(1)
+    steps = [Mix(inherited=0.01).step(rng) for _ in range(500)]
+
+    assert sum(0.003 < step < 0.03 for step in steps) > 250
+    assert sum(step > 0.3 for step in steps) > 10
+    assert all(0.001 <= step <= 1 for step in steps)
+
+
+def test_boldness_makes_steps_larger_and_edits_more() -> None:
+    shy, bold = (sum(Mix(boldness=boldness).step(random.Random(seed)) for seed in range(99)) for boldness in (1, 3))
+
+    assert bold > 2 * shy
+    assert Mix(boldness=3).one_more > Mix().one_more
+    assert Mix(boldness=1e9).step(random.Random(1)) <= 10
+
+
+@pytest.mark.parametrize(
+    ("strategy", "step"),
+    [
+        ("perturb_number@0.03", 0.03),
+        ("swap_name+perturb_number@1", 1.0),
+        ("", None),
+        ("swap_name", None),
+        ("exchange", None),
+        ("a@nan", None),
+        ("a@inf", None),
+        ("a@-1", None),
+        ("a@1e999", None),
+        ("@@@+@x", None),
+    ],
+)
+def test_a_step_is_read_from_the_strategy_of_the_parent(strategy: str, step: float | None) -> None:
+    assert step_of(strategy) == step
