@@ -73,11 +73,15 @@ class Scores:
             return self._told.get((commit, split))
         return self._evaluations.get(commit, {}).get((split, repeat))
 
-    def valid(self, commit: str, split: str | None = None) -> list[Evaluation]:
-        """The evaluations of a candidate on `split` that are ok, each repeat by itself."""
+    def each(self, commit: str, split: str | None = None) -> list[Evaluation]:
+        """The evaluations of a candidate on `split` that count, each repeat by itself."""
         split = split or self.split
         known = self._evaluations.get(commit, {})
-        return [each for (where, _), each in sorted(known.items()) if where == split and each.ok]
+        return [each for (where, _), each in sorted(known.items()) if where == split and each.counts]
+
+    def valid(self, commit: str, split: str | None = None) -> list[Evaluation]:
+        """The evaluations of a candidate on `split` that are ok, each repeat by itself."""
+        return [each for each in self.each(commit, split) if each.ok]
 
     def fitness(self, commit: str) -> float | None:
         """The primary metric's value, the mean of all repeats; None unless the candidate was judged and is valid."""
@@ -119,6 +123,13 @@ class Scores:
             return None if estimate is None else 0.0
         return self.noise(split, metric).margin(estimate.times)
 
+    def difference(self, a: str, b: str, split: str | None = None, metric: str | None = None) -> float:
+        """Half of the 95 % interval of the difference of two means; 0 where scores are exact."""
+        mine, other = self.estimate(a, split, metric), self.estimate(b, split, metric)
+        if not self.repeats or mine is None or other is None:
+            return 0.0
+        return self.noise(split, metric).margin(mine.times, other.times)
+
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
 
@@ -128,7 +139,7 @@ class Scores:
         if mine is None or other is None:
             return mine is not None
         gain = self.metric.gain(mine.mean, other.mean)
-        return gain > (self.noise(split).margin(mine.times, other.times) if self.repeats else 0.0)
+        return gain > self.difference(a, b, split)
 
     def believed(self, commit: str) -> bool:
         """Whether enough is known of a candidate to call it the best.

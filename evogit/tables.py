@@ -82,7 +82,7 @@ class EvaluatorTable(_Table):
     repeats: int = Field(default=0, ge=0, le=1000)
     """Noisy scores: how often a would-be best is judged again before it is believed; 0: scores are exact."""
 
-    @field_validator(*COMMANDS, "read", *PYTHON_ONLY, *JUDGE_ONLY)
+    @field_validator(*COMMANDS, "read", "repeats", *PYTHON_ONLY, *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
@@ -154,7 +154,7 @@ class EvaluatorTable(_Table):
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
     *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
-    *(("judge", name) for name in (*PYTHON_ONLY, "read")),
+    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats")),
 }
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',

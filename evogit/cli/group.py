@@ -56,6 +56,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "rm": Listed("rm", "remove a run for good", "evogit rm circle_packing"),
     },
     "Check": {
+        "verify": Listed("verify", "whether a score holds", "evogit verify best"),
         "eval": Listed("eval", "judge uncommitted work", "evogit eval"),
         "shell": Listed("shell", "go inside the sandbox", "evogit shell best -- ls -l"),
         "minimize": Listed("minimize", "the part that earns its score", "evogit minimize best"),

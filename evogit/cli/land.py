@@ -19,7 +19,6 @@ from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task, find_task
 from evogit.core import Entry, Evaluation, RefusedError
-from evogit.history import History
 from evogit.review import SCHEMA, resolve
 from evogit.review.landing import Landing, Trial, body, measure, message, objections, prepare, title
 from evogit.review.landing import land as make
@@ -86,7 +85,7 @@ class _Landing:
             self._check_person(yes)
         terminal.note("judging the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
-        self._tell(_measured(place.history, self.task, candidate.commit, trials))
+        self._tell(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
         changed = changed_judge(place.history, self.task)
         if changed is not None:
             terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
@@ -180,8 +179,9 @@ def _listed(title: str, sentences: list[str]) -> Iterator[Text]:
         yield Text(f"    {escape(sentence)}")
 
 
-def _measured(history: History, task: Task, commit: str, trials: list[Trial]) -> Iterator[Text]:
+def _measured(view: View, task: Task, commit: str, trials: list[Trial]) -> Iterator[Text]:
     """The target, the result and the change by split and metric; beside it what the candidate itself had."""
+    history = view.history
     comparable = changed_judge(history, task) is None
     rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "change", "candidate")]]
     for trial in trials:
@@ -190,7 +190,9 @@ def _measured(history: History, task: Task, commit: str, trials: list[Trial]) ->
             alone = _value(history.evaluation(commit, trial.split) if comparable else None, metric.name)
             places = decimals(before, after)
             gain = after - before if before is not None and after is not None else None
-            cells = [number(before, places), number(after, places), change(gain, places), number(alone, places)]
+            give = [view.margin(each, places) for each in trial.margins.get(metric.name, (0.0,) * 3)]
+            cells = [number(before, places) + give[0], number(after, places) + give[1]]
+            cells += [change(gain, places) + give[2], number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))
     if any(trial.after.judged == "inside" for trial in trials):

@@ -73,7 +73,10 @@ class View:
 
     def give(self, commit: str, places: int, split: str | None = None, metric: str | None = None) -> str:
         """` ± x`, half of the 95 % interval of a value; empty where scores are exact, ` ± ?` while nobody can tell."""
-        margin = self.history.scores.margin(commit, split, metric)
+        return self.margin(self.history.scores.margin(commit, split, metric), places)
+
+    def margin(self, margin: float | None, places: int) -> str:
+        """The same for an interval of half the width `margin`."""
         if not margin:
             return ""
         return f" {self.glyphs.give} {number(margin, places) if math.isfinite(margin) else '?'}"

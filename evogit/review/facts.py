@@ -47,6 +47,11 @@ def interval(history: History, commit: str, split: str | None = None) -> list[fl
     return list(found) if found and all(map(math.isfinite, found)) else None
 
 
+def finite(value: float | None) -> float | None:
+    """What JSON can tell: None for what is infinite."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def graph_record(history: History, shown: Iterable[str]) -> Record:
     """The shown candidates and the parent edges between them; `folded` is the number of those not shown."""
     chosen = set(shown)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from evogit.config import Task
 from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
@@ -11,9 +11,11 @@ from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.repository import Journal, Repository, UnfitChangeError, clean, clean_title
 from evogit.repository.branches import HEADS
+from evogit.review.measuring import judge_times
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
 from evogit.schema import matches
+from evogit.scores import Scores, together
 from evogit.verdicts import seed_files
 
 
@@ -37,11 +39,17 @@ class Landing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What was measured on one split: the target as it is, and with the candidate's change."""
+    """What was measured on one split: the target as it is, and with the candidate's change.
+
+    `margins` are halves of the 95 % intervals by metric: of the value before, after, and of their difference; empty
+    where scores are exact. `times` is how often each was judged at most.
+    """
 
     split: str
     before: Evaluation
     after: Evaluation
+    margins: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    times: int = 1
 
 
 async def prepare(
@@ -103,10 +111,26 @@ async def measure(
     splits, trials = [split, *(["holdout"] if "holdout" in task.splits else [])], []
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:
         for each in dict.fromkeys(splits):
-            before, _ = await evaluator.evaluate(landing.tip_tree, Files(pack({}), (), base), split=each)
-            after, _ = await evaluator.evaluate(landing.tree, Files(changed, removed, base), split=each)
-            trials.append(Trial(split=each, before=before, after=after))
+            times = 1 + task.repeats
+            before = await judge_times(evaluator, landing.tip_tree, Files(pack({}), (), base), each, times)
+            after = await judge_times(evaluator, landing.tree, Files(changed, removed, base), each, times)
+            trials.append(_trial(task, before, after))
     return trials
+
+
+def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> Trial:
+    scores = Scores(task.primary, before[0].split, task.repeats)
+    for name, evaluations in (("before", before), ("after", after)):
+        for evaluation in evaluations:
+            scores.record(name, evaluation)
+    margins = {}
+    for metric in task.metrics if task.repeats else ():
+        both = [scores.margin(name, None, metric.name) for name in ("before", "after")]
+        if both[0] is not None and both[1] is not None:
+            margins[metric.name] = (both[0], both[1], scores.difference("before", "after", metric=metric.name))
+    return Trial(
+        split=before[0].split, before=together(before), after=together(after), margins=margins, times=1 + task.repeats
+    )
 
 
 def objections(metric: Metric, trials: Sequence[Trial]) -> list[str]:
@@ -119,11 +143,14 @@ def objections(metric: Metric, trials: Sequence[Trial]) -> list[str]:
         before, after = (each.metrics.get(metric.name) if each.ok else None for each in (trial.before, trial.after))
         if after is None:
             found.append(f"it fails on {trial.split} ({trial.after.status}: {trial.after.reason})")
-        elif before is not None and trial is trials[0] and not metric.better(after, before):
-            values = f"{after:.6g} against {before:.6g}"
-            found.append(f"{metric.name} on {trial.split} is no better than the target's: {values}")
-        elif before is not None and metric.better(before, after):
-            found.append(f"{metric.name} on {trial.split} is worse than the target's: {after:.6g} against {before:.6g}")
+        elif before is not None:
+            noise = trial.margins.get(metric.name, (0.0, 0.0, 0.0))[2]
+            gain, values = metric.gain(after, before), f"{after:.6g} against {before:.6g}"
+            values += f", and differences up to {noise:.3g} are noise" if noise else ""
+            if trial is trials[0] and not gain > noise:
+                found.append(f"{metric.name} on {trial.split} is no better than the target's: {values}")
+            elif gain < -noise:
+                found.append(f"{metric.name} on {trial.split} is worse than the target's: {values}")
     return found
 
 
@@ -213,13 +240,17 @@ def _gains(history: History, trial: Trial) -> list[str]:
     names = trial.before.metrics.keys() | trial.after.metrics.keys()
     primary = history.metric.name
     return [
-        f"{name} {_value(trial.before, name)} -> {_value(trial.after, name)}"
+        f"{name} {_value(trial, 0, name)} -> {_value(trial, 1, name)}"
         for name in sorted(names, key=lambda name: (name != primary, name))
     ] or [f"{trial.before.status} -> {trial.after.status}"]
 
 
-def _value(evaluation: Evaluation, name: str) -> str:
-    return f"{evaluation.metrics[name]:.6g}" if name in evaluation.metrics else evaluation.status
+def _value(trial: Trial, side: int, name: str) -> str:
+    evaluation = (trial.before, trial.after)[side]
+    if name not in evaluation.metrics:
+        return evaluation.status
+    margin = trial.margins[name][side] if name in trial.margins else 0.0
+    return f"{evaluation.metrics[name]:.6g}" + (f" ± {margin:.2g}" if margin else "")
 
 
 # --- the target and the merge -------------------------------------------------------------------------------------

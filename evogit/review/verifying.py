@@ -1,0 +1,143 @@
+"""Reruns the evaluations of candidates as they are on record, and says whether what was claimed holds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from evogit.config import Task
+from evogit.core import Candidate, Evaluation, RefusedError
+from evogit.evaluator import Evaluator
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review.measuring import judge_times
+from evogit.sandbox import Files
+from evogit.scores import Scores
+from evogit.verdicts import seed_files
+
+RECORDED, AGAIN = "recorded", "again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What is on record of a candidate on one split, and what came of judging it again.
+
+    `scores` holds both, as the candidates `recorded` and `again`. `differs` says, a sentence each, what is not as it
+    was then; `against` why the claim does not hold, empty when it does.
+    """
+
+    candidate: Candidate
+    split: str
+    recorded: Evaluation
+    again: Evaluation
+    scores: Scores
+    differs: tuple[str, ...]
+    against: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the same came out: equal values where scores are exact, else such as noise explains."""
+        return not self.against
+
+    def times(self, which: str) -> int:
+        """How often it was judged, then or now."""
+        return 1 + self.scores.repeated(which)
+
+
+def check_verifiable(history: History, candidates: Sequence[Candidate]) -> None:
+    """Refuse what has no measured value to compare with.
+
+    Raises:
+        RefusedError: a candidate was never judged, or the task is judged by pairs.
+    """
+    if history.strengths is not None:
+        raise RefusedError(
+            "this run ranks by verdicts on pairs, which are no measurements; `evogit judge` adds verdicts"
+        )
+    for candidate in candidates:
+        if not _recorded(history, candidate.commit, history.split):
+            raise RefusedError(f"{candidate.commit[:7]} was not judged yet, so there is no claim to verify")
+
+
+async def verify(
+    repository: Repository, history: History, task: Task, candidates: Sequence[Candidate], provider: str
+) -> AsyncIterator[Verification]:
+    """Judge again what is on record, on the run's split and on the holdout, one after the other.
+
+    Of a noisy task a candidate is judged as often as a would-be best; with the same repeats, so that evaluators which
+    draw from `rng` draw the same. Nothing is journalled.
+
+    Raises:
+        RefusedError: there is no record to compare with.
+        EvoGitError: the evaluator or the sandbox cannot be used.
+    """
+    check_verifiable(history, candidates)
+    seed = history.phylogeny[history.seed or ""].tree
+    base = await seed_files(repository, seed, task)
+    async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+        for candidate in candidates:
+            files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)
+            for split in dict.fromkeys((history.split, "holdout")):
+                if recorded := _recorded(history, candidate.commit, split):
+                    times = 1 + max(task.repeats, min(history.repeats, len(recorded) - 1))
+                    again = await judge_times(evaluator, candidate.tree, files, split, times)
+                    yield _compared(history, task, candidate, recorded, again)
+
+
+def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
+    """The evaluations that are on record; under an earlier task, if there are none under the present one."""
+    found = history.scores.each(commit, split)
+    former = history.former(commit)
+    return found or ([former] if former and former.split == split else [])
+
+
+def _compared(
+    history: History, task: Task, candidate: Candidate, recorded: list[Evaluation], again: list[Evaluation]
+) -> Verification:
+    scores = Scores(history.metric, recorded[0].split, repeats=max(task.repeats, len(recorded) - 1))
+    for which, evaluations in ((RECORDED, recorded), (AGAIN, again)):
+        for evaluation in evaluations:
+            scores.record(which, evaluation)
+    then, now = scores.evaluation(RECORDED), scores.evaluation(AGAIN)
+    assert then  # both were judged
+    assert now
+    return Verification(
+        candidate=candidate,
+        split=then.split,
+        recorded=then,
+        again=now,
+        scores=scores,
+        differs=tuple(_differs(then, now)),
+        against=tuple(_against(scores, then, now)),
+    )
+
+
+def _differs(then: Evaluation, now: Evaluation) -> list[str]:
+    said = []
+    for name, old, new in (("evaluator", then.evaluator, now.evaluator), ("image", then.image, now.image)):
+        if old and old != new:
+            said.append(f"the {name} is another one than then: {_short(new)}, then {_short(old)}")
+    return said
+
+
+def _short(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:10] or "none"
+
+
+def _against(scores: Scores, then: Evaluation, now: Evaluation) -> list[str]:
+    """Why the claim does not hold; a flaky candidate claims nothing but that it may fail."""
+    if then.status == "flaky":
+        return []
+    if then.status != now.status:
+        why = f": {now.reason}" if now.reason else ""
+        return [f"it was {then.status}, and is {now.status} now{why}"]
+    said = []
+    for name, value in then.metrics.items():
+        if name not in now.metrics:
+            said.append(f"{name} is not measured any more")
+            continue
+        noise = scores.difference(RECORDED, AGAIN, metric=name)
+        if abs(now.metrics[name] - value) > noise:
+            within = f", more than the noise of {noise:.3g}" if noise else ""
+            said.append(f"{name} was {value:.10g}, and is {now.metrics[name]:.10g} now{within}")
+    return said

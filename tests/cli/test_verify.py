@@ -1,0 +1,64 @@
+"""`evogit verify`: what is on record is judged again, and holds or does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..conftest import TOML, write_task
+from .conftest import Cli
+
+NOISY = """\
+import os
+from evogit import Case
+
+def evaluate(program, split):
+    y = program.call("program:value", args=[1], returns=float).value
+    yield Case("one", score=-abs(y - 20) + os.urandom(1)[0] / 256)
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    return write_task(tmp_path / "tiny")
+
+
+def run(cli: Cli, task: Path, evaluations: int = 3) -> None:
+    cli("-C", "repo", "run", str(task), "--evaluations", str(evaluations), "--sandbox", "none", "-j", "1")
+
+
+@pytest.mark.slow
+def test_an_exact_score_holds_until_what_judges_changes(cli: Cli, task: Path) -> None:
+    run(cli, task)
+    asked = ("-C", "repo", "verify", "best", "seed", "--task", str(task), "--sandbox", "none")
+    shown = cli(*asked)
+    assert shown.out.count("holds") == 4, "each on train and on the holdout"
+    evaluator = task / "evaluator" / "evaluate.py"
+    evaluator.write_text(evaluator.read_text().replace("y - 20", "y - 21"))
+    done = cli(*asked, "--json")
+    found = done.json
+    assert (done.code, found["holds"]) == (1, False)
+    assert "score was" in found["verified"][0]["against"][0]
+    assert "the evaluator is another one than then" in found["verified"][0]["differs"][0]
+    assert "the task changed" in done.err
+
+
+@pytest.mark.slow
+def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cli: Cli, tmp_path: Path) -> None:
+    toml = TOML.replace('splits = ["smoke", "train", "holdout"]', 'splits = ["train", "holdout"]\nrepeats = 3')
+    task = write_task(tmp_path / "noisy", evaluate=NOISY, toml=toml.replace('gate.smoke = "score > -1e9"\n', ""))
+    run(cli, task, 6)
+    shown = cli("-C", "repo", "verify", "--task", str(task), "--sandbox", "none")
+    assert "on train: holds" in shown.out
+    for command in ("status", "log", "graph", "best", "report"):
+        assert "±" in cli("-C", "repo", command).out, command
+    found = cli("-C", "repo", "status", "--json").json
+    low, high = found["best"]["interval"]
+    assert low < found["best"]["metrics"]["score"] < high
+    assert found["repeated"] >= 3
+
+
+def test_there_must_be_something_to_verify(cli: Cli, tmp_path: Path) -> None:
+    done = cli("-C", str(tmp_path), "verify")
+    assert (done.code, "Git repository" in done.err) == (3, True), done.err
