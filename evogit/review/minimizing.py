@@ -63,6 +63,10 @@ def check(repository: Repository, history: History, task: Task, candidate: Candi
             another way than it was.
     """
     short, seed = candidate.commit[:7], history.phylogeny[history.seed or ""]
+    if task.pairwise:
+        raise RefusedError(
+            "expected a task whose evaluator gives numbers: strengths by comparison are too coarse for this"
+        )
     if candidate.tree == seed.tree:
         raise RefusedError(f"expected a candidate that changes something, but {short} has the files of the seed")
     if candidate.commit in history.pruned:
@@ -134,6 +138,7 @@ class _Search:
     async def run(self, repository: Repository, change: Change) -> Minimized:
         smallest, complete = change.hunks, False
         try:
+            await self._repeat(self.candidate.commit)
             async for kept in ddmin(change.hunks, lambda tried: self._first_passing(change, tried)):
                 smallest = kept
             complete = True
@@ -161,9 +166,11 @@ class _Search:
         return None
 
     def _passes(self, trial: Trial) -> bool:
-        """Whether it is as good: no worse than the candidate, beyond what noise explains."""
-        history, commit = self.history, trial.commit
-        return commit is not None and commit not in history.pruned and history.no_worse(commit, self.candidate.commit)
+        return trial.commit is not None and trial.commit not in self.history.pruned and self._is_as_good(trial.commit)
+
+    def _is_as_good(self, commit: str) -> bool:
+        """Whether it is no worse than the candidate, beyond what noise explains."""
+        return self.history.no_worse(commit, self.candidate.commit)
 
     async def _part(self, change: Change, hunk: Hunk) -> Part:
         try:
@@ -180,10 +187,10 @@ class _Search:
         """
         trees = [_tree(change, hunks) for hunks in tried]
         unknown = {tree: len(hunks) for tree, hunks in zip(trees, tried, strict=True) if tree and not self._known(tree)}
-        if len(unknown) > self.left:
+        fresh = [tree for tree in unknown if not self._is_judged(tree)]
+        if len(fresh) > self.left or (unknown and not self.left):
             raise _NoneLeftError
-        self.left -= len(unknown)
-        self.judged += len(unknown)
+        self._count(len(fresh))
         await together(self._judge(tree, amount, len(change.hunks)) for tree, amount in unknown.items())
         trials = []
         for tree, hunks in zip(trees, tried, strict=True):
@@ -194,17 +201,38 @@ class _Search:
         return trials
 
     def _known(self, tree: str) -> bool:
+        """Whether nothing new would be learnt of it."""
+        return self._is_judged(tree) and not self._is_doubtful(self.history.trees[tree])
+
+    def _is_judged(self, tree: str) -> bool:
         commit = self.history.trees.get(tree)
         return commit is not None and self.history.judged(commit)
 
+    def _is_doubtful(self, commit: str) -> bool:
+        """Whether it is to be judged again: as good by too few evaluations, where scores are noisy."""
+        history = self.history
+        too_few = history.scores.repeated(commit) < history.repeats and commit not in history.pruned
+        return too_few and self._is_as_good(commit)
+
+    def _count(self, evaluations: int) -> None:
+        self.left -= evaluations
+        self.judged += evaluations
+
     async def _judge(self, tree: str, hunks: int, of: int) -> None:
-        """Make the tree a candidate if it is none, and judge it."""
+        """Make the tree a candidate if it is none, and judge it until nothing new would be learnt of it."""
         title = f"{MINIMIZE} {self.candidate.commit[:7]}: {hunks} of {of} hunks"
         bred = Bred(tree=tree, parents=(self.candidate.commit,), operator="mutation", strategy=MINIMIZE, title=title)
         if tree not in self.history.trees:
             self.proposals.propose(self.history.moves, MINIMIZE, bred)
         if (commit := self.history.trees.get(tree)) is not None:
-            await self.judge.finish(commit)
+            if not self.history.judged(commit):
+                await self.judge.finish(commit)
+            await self._repeat(commit)
+
+    async def _repeat(self, commit: str) -> None:
+        while self.left and self._is_doubtful(commit):
+            self._count(1)
+            await self.judge.finish(commit, repeat=1 + self.history.scores.latest(commit))
 
 
 def _tree(change: Change, hunks: Sequence[Hunk]) -> str | None:
