@@ -8,7 +8,7 @@ import shutil
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
@@ -41,13 +41,13 @@ def outcomes(course: Course, orders: Sequence[Order], scratch: Path, *, jobs: in
         workers = [Worker(course, scratch, keep=keep) for _ in range(min(jobs, len(orders)))]
         busy = {worker.connection: worker for worker in map(stack.enter_context, workers)}
         for worker in workers:
-            worker.connection.send(waiting.popleft())
+            worker.send(waiting.popleft())
         while busy:
             for ready in wait(list(busy)):
                 worker = busy[ready]  # type: ignore[index]  # one of ours
                 outcome = worker.receive()
                 if waiting:
-                    worker.connection.send(waiting.popleft())
+                    worker.send(waiting.popleft())
                 else:
                     busy.pop(worker.connection).finish()
                 yield outcome
@@ -72,6 +72,11 @@ class Worker:
         self._process.join()
         self.connection.close()
 
+    def send(self, order: Order) -> None:
+        """Have it do a run; that it died is told by `receive`."""
+        with suppress(ConnectionError):
+            self.connection.send(order)
+
     def receive(self) -> Outcome:
         """What came of the run that was sent.
 
@@ -80,7 +85,7 @@ class Worker:
         """
         try:
             reply: Outcome | EvoGitError = self.connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             self._process.join()
             raise EvoGitError(
                 f"a worker of the bench died (exit code {self._process.exitcode}), perhaps for want of memory; "
@@ -92,7 +97,8 @@ class Worker:
 
     def finish(self) -> None:
         """Let it end by itself, since nothing is left to do."""
-        self.connection.send(None)
+        with suppress(ConnectionError):
+            self.connection.send(None)
         self._process.join(PATIENCE)
 
 

@@ -1,0 +1,211 @@
+"""Benches of tiny tasks: real runs, and what is kept of them."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evogit.bench.comparison import Standing, points, standing, summaries
+from evogit.bench.driver import Bench
+from evogit.bench.lane import Course
+from evogit.bench.methods import KNOWN, methods
+from evogit.bench.outcome import Merges, Outcome, read, write
+from evogit.bench.plot import pictures
+from evogit.bench.report import markdown, record
+from evogit.bench.workers import Order
+from evogit.config import Task
+from evogit.core import EvoGitError
+
+Tiny = Callable[..., Task]
+
+
+def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], evaluations: int = 4) -> Standing:
+    """What is found when runs had these curves, a list for each method."""
+    bench = Bench(
+        course=Course(task=tiny(), evaluations=evaluations),
+        methods=methods(curves, [], []),
+        seeds=range(len(next(iter(curves.values())))),
+        folder=folder,
+    )
+    done = {
+        (KNOWN[name], seed): Outcome(method=name, seed=seed, curve=tuple(curve), evaluated=len(curve))
+        for name, each in curves.items()
+        for seed, curve in enumerate(each)
+    }
+    found = standing(bench, done)
+    assert found
+    return found
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_of_a_run_comes_back(tmp_path: Path) -> None:
+    outcome = Outcome(method="m", seed=3, curve=(1.0, 2.5), merges={"merge:fitter": Merges(made=2)}, depends={"a": 1})
+    write(tmp_path / "x" / "m-3.json", outcome)
+    assert read(tmp_path / "x" / "m-3.json") == outcome
+    assert [file.name for file in (tmp_path / "x").iterdir()] == ["m-3.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": 99}', '{"schema": 1, "method": 3}', "\x00"])
+def test_a_damaged_file_is_no_run(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.json").write_text(text)
+    assert read(tmp_path / "m.json") is None
+    assert read(tmp_path / "none.json") is None
+
+
+def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, tmp_path: Path) -> None:
+    evolve = KNOWN["evolve"]
+    bench = Bench(course=Course(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
+    for seed in (0, 1):
+        depends = bench.course.depends(evolve)
+        write(bench.file(evolve, seed), Outcome(method="evolve", seed=seed, curve=(1.0,), depends=depends))
+    assert (len(bench.done()), bench.stale()) == (2, 0)
+    longer = replace(bench, course=replace(bench.course, evaluations=10))
+    assert (len(longer.done()), longer.stale()) == (0, 2)
+    other = replace(bench, course=Course(task=tiny("other", program="A = 3.0\n"), evaluations=9))
+    assert (len(other.done()), other.stale()) == (0, 2)
+    bench.file(evolve, 0).write_text("{")
+    assert (len(bench.done()), bench.stale()) == (1, 1)
+
+
+# --- what is found ------------------------------------------------------------------------------------------------
+
+
+def test_methods_are_compared_seed_by_seed_on_the_way_from_the_seed_to_the_best_known(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    found = made_up(
+        tiny,
+        tmp_path,
+        {"evolve": [[-8, -4, -4, 0], [-8, -2, -2, -2]], "best-of-n": [[-8, -8, -8, -4], [-8, -8, -2, -2]]},
+    )
+    assert (found.seed_value, found.top, found.top_known) == (-8, 0, True)
+    evolve, sampling = found.results
+    assert evolve.area.mean == pytest.approx(((0 + 0.5 + 0.5 + 1) / 4 + (0 + 0.75 * 3) / 4) / 2)
+    assert sampling.value == -3
+    area, final = found.comparisons
+    assert (area.method, area.against, area.of, area.wins, area.losses) == ("evolve", "best-of-n", "area", 2, 0)
+    assert area.better == 1 / 4
+    assert (final.wins, final.ties, final.superiority) == (1, 1, (1 + 1 + 0.5 + 1) / 4)
+    assert area.verdict == "open"
+
+
+def test_with_lower_values_better_and_no_known_best_the_best_seen_is_the_top(tiny: Tiny, tmp_path: Path) -> None:
+    task = tiny()
+    metrics = tuple(replace(each, direction="minimize", best_known=None) for each in task.metrics)
+    found = made_up(
+        lambda: replace(task, metrics=metrics), tmp_path, {"evolve": [[8, 4, 2]], "sequential": [[8, 8, 6]]}
+    )
+    assert (found.top, found.top_known) == (2, False)
+    assert [each.final.mean for each in found.results] == pytest.approx([1.0, 1 / 3])
+    assert found.comparisons[0].wins == 1
+
+
+def test_seeds_without_all_methods_are_left_out(tiny: Tiny, tmp_path: Path) -> None:
+    compared = methods(["evolve", "best-of-n"], [], [])
+    bench = Bench(course=Course(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
+    done: dict[Order, Outcome] = {}
+    assert standing(bench, done) is None
+    for method, seed in bench.orders[1:]:
+        done[method, seed] = Outcome(method=method.name, seed=seed, curve=(-8.0, -4.0))
+    found = standing(bench, done)
+    assert found
+    assert found.seeds == (1, 2)
+
+
+def test_over_all_tasks_with_a_correction(tiny: Tiny, tmp_path: Path) -> None:
+    many = {
+        "evolve": [[-8, -2, 0, 0]] * 9,
+        "best-of-n": [[-8, -8, -8, -4]] * 9,
+        "sequential": [[-8, -2, 0, 0]] * 9,
+    }
+    one = made_up(tiny, tmp_path, many)
+    other = replace(one, task="other")
+    against = {each.against: each for each in summaries([one, other])}
+    assert against["best-of-n"].better == against["best-of-n"].not_inferior == ("tiny", "other")
+    assert against["best control"].better == ()
+    assert against["best control"].not_inferior == ("tiny", "other")
+    assert one.best_control == "sequential"
+    page = markdown([one, other], summaries([one, other]), "evogit bench tiny", pictures=True)
+    assert "| evolve | best-of-n | 2/2 | 2/2 | 2/2 | 0/2 | - |" in page
+    json.dumps(record([one], summaries([one])), allow_nan=False)
+
+
+def test_points_double() -> None:
+    assert points(200) == [25, 50, 100, 200]
+    assert points(250) == [25, 50, 100, 200, 250]
+    assert points(10) == [10]
+
+
+@pytest.mark.slow
+def test_pictures_are_the_same_every_time(tiny: Tiny, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = made_up(tiny, tmp_path, {name: [[-8, -4, -2, i], [-8, -8, -2, -2]] for i, name in enumerate(KNOWN)})
+    first, second = pictures(found), pictures(found)
+    assert first == second
+    assert first["png"].startswith(b"\x89PNG")
+    assert b"one-plus-lambda" in first["svg"]
+
+
+# --- real runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: Path) -> None:
+    course = Course(task=tiny(), evaluations=8, truth="holdout")
+    bench = Bench(
+        course=course,
+        methods=methods(["evolve", "sequential"], [], []),
+        seeds=range(2),
+        folder=tmp_path / "a",
+    )
+    race = bench.race(jobs=2, keep=False)
+    first = next(race)
+    race.close()  # type: ignore[attr-defined]  # a generator
+    assert len(first.curve) == len(first.truth) == first.evaluated == 8
+    assert first.curve == tuple(sorted(first.curve)), "the best so far"
+    assert len(bench.done()) == 1
+    assert len(list(bench.race(jobs=1, keep=False))) == 3
+    whole = replace(bench, folder=tmp_path / "b")
+    list(whole.race(jobs=2, keep=True))
+    assert len(list((tmp_path / "b" / "repositories").iterdir())) == 4
+
+    def told(outcome: Outcome) -> Outcome:
+        return replace(outcome, seconds=0.0, cached=0)
+
+    assert {order: told(each) for order, each in bench.done().items()} == {
+        order: told(each) for order, each in whole.done().items()
+    }
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: Path) -> None:
+    bench = Bench(
+        course=Course(task=tiny(), evaluations=2000),
+        methods=methods(["evolve"], [], []),
+        seeds=range(1),
+        folder=tmp_path,
+    )
+    race = bench.race(jobs=1, keep=False)
+
+    def kill() -> None:
+        for child in multiprocessing.active_children():
+            os.kill(child.pid or 0, signal.SIGKILL)
+
+    threading.Timer(1.0, kill).start()
+    with pytest.raises(EvoGitError, match="a worker of the bench died"):
+        next(race)
+    broken = replace(
+        bench, course=Course(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)
+    )
+    with pytest.raises(EvoGitError, match="the seed itself fails"):
+        list(broken.race(jobs=1, keep=False))
