@@ -67,7 +67,7 @@ async def test_nothing_but_the_result_is_left_in_the_repository(garden: Garden) 
     made = {path.parent.name + path.name for path in objects() - before if path.is_file()}
     kinds = {Repository.open(garden.repository.path)._repo[name].type_str for name in made}
     assert kinds <= {"blob", "tree"}
-    assert not list(garden.repository.common.glob("evogit/scratch/graft-*"))
+    assert not list(garden.repository.common.glob("evogit/scratch/evogit-graft-*"))
 
 
 @pytest.mark.parametrize(("better", "line"), [("edge", b"ours 5"), ("onto", b"first 5")])

@@ -253,8 +253,7 @@ class Repository:
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""
-        a, b = set(self.trees.entries(old)), set(self.trees.entries(new))
-        return sorted({entry.path for entry in a ^ b})
+        return self.trees.changed_paths(old, new)
 
     def _commit(self, commit: str) -> pygit2.Commit:
         found = self._repo.get(commit)

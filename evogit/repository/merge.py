@@ -6,6 +6,7 @@ on its guesses; such pairs are merged path by path instead, so that every outcom
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,10 @@ from evogit.repository.trees import Trees
 
 _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
 """Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
+
+
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,8 @@ class Merger:
         takes no other word for a base. They live outside of the repository, for as long as this takes.
         """
         self._prepare()
-        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="graft-") as folder:
+        memory = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else self._scratch
+        with tempfile.TemporaryDirectory(dir=memory, prefix="evogit-graft-") as folder:
             odb = pygit2.Odb(folder)
             root = _throw_away(odb, base)
             one, other = (_throw_away(odb, tree, root) for tree in (ours, theirs))
