@@ -253,7 +253,7 @@ class Repository:
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""
-        return self.trees.changed_paths(old, new)
+        return sorted({each.path for pair in self.trees.differences(old, new) for each in pair if each})
 
     def _commit(self, commit: str) -> pygit2.Commit:
         found = self._repo.get(commit)

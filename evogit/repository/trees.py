@@ -155,11 +155,6 @@ class Trees:
         pairs = [(_side(delta.old_file), _side(delta.new_file)) for delta in deltas]
         return [(old if old.mode else None, new if new.mode else None) for old, new in pairs]
 
-    def changed_paths(self, before: str, after: str) -> list[str]:
-        """Paths that differ between two trees; folders that are equal are not read."""
-        deltas = self._tree(before).diff_to_tree(self._tree(after)).deltas
-        return sorted({_side(delta.new_file).path for delta in deltas})
-
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
