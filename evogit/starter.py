@@ -16,6 +16,10 @@ from evogit.core import ConfigError, Direction, RefusedError
 FOLDER = ".evogit"
 TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|speedup|ops)(_|$)")
 """Metrics that measure time."""
+
+REPEATS = 3
+"""How often a would-be best is judged again where a project measures time."""
+
 FETCHES = re.compile(r"\b(npm|yarn|pnpm|pip|cargo|go|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
 
@@ -186,13 +190,14 @@ def _toml(choices: Choices) -> Iterator[str]:
         yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
         if len(choices.directions) > 1 and metric == choices.primary:
             yield "primary = true # candidates are ranked by this one"
-    yield from ("", *(_by_python() if choices.python else _by_command(choices)))
+    yield from ("", *(_by_python(choices) if choices.python else _by_command(choices)))
     yield from ("", *_sandbox(choices))
 
 
-def _by_python() -> Iterator[str]:
+def _by_python(choices: Choices) -> Iterator[str]:
     yield "# Python code that runs outside of the sandbox; the code that it judges cannot reach it."
     yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"')
+    yield from _repeats(choices)
 
 
 def _by_command(choices: Choices) -> Iterator[str]:
@@ -205,10 +210,21 @@ def _by_command(choices: Choices) -> Iterator[str]:
         yield f"prepare = {_text(choices.prepare)} # once, on the seed; candidates start from what it leaves"
     else:
         yield '# prepare = "make deps" # once, on the seed; candidates start from what it leaves'
+    yield from _repeats(choices)
     yield from ("", "# exit, junit:FILE, regex:PATTERN, json or json:KEY (the last line that is an object), cpu, wall;")
     yield "# a candidate is invalid when the command does not exit with 0, unless exit or junit is read"
     yield "[evaluator.read]"
     yield from (f"{metric} = {_text(how)}" for metric, how in choices.reads.items())
+
+
+def _repeats(choices: Choices) -> Iterator[str]:
+    if _measures_time(choices):
+        yield f"repeats = {REPEATS} # times are noisy: so often what seems best is judged again before it is believed"
+
+
+def _measures_time(choices: Choices) -> bool:
+    by_name = any(TIMES.search(metric) for metric in choices.directions)
+    return by_name or not {"cpu", "wall"}.isdisjoint(choices.reads.values())
 
 
 def _sandbox(choices: Choices) -> Iterator[str]:
@@ -225,7 +241,7 @@ def _sandbox(choices: Choices) -> Iterator[str]:
     if choices.missing:
         yield "# Without Docker, programs find those of this machine in /usr. With Docker they need:"
         yield f"# packages = {_texts((*choices.packages, *choices.missing))}"
-    if any(TIMES.search(metric) for metric in choices.directions) or {"cpu", "wall"} & set(choices.reads.values()):
+    if _measures_time(choices):
         yield "# exclusive = true # one candidate at a time, on a core of its own: slower, but times are steadier"
 
 

@@ -32,6 +32,13 @@ from evogit.settings import Settings
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
+@click.option(
+    "--confirm",
+    "confirmations",
+    type=int,
+    metavar="N",
+    help="Noisy tasks: judge again N times at most, to believe what seems best; default: as needed.",
+)
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
 @click.option(
     "--selector",

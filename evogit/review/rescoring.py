@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evogit.believing import Believing
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError, TaskChanged
 from evogit.evaluator import Evaluator
@@ -71,7 +73,9 @@ async def rescore(
                 _refuse_strays(repository, history, task, judge)
                 judge.record(history.seed or "", verdict)
             await judge.take_over()
-            await judge.judge_finalists()
+            hurry = asyncio.Event()
+            await Believing(journal, history, judge, limit=None, room=lambda: True, hurry=hurry).settle()
+            await judge.judge_finalists(history.repeats)
         projections = Projections(repository, history)
         projections.follow()
         projections.notes()
