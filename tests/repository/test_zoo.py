@@ -259,10 +259,10 @@ Ids = tuple[str, str, str]
 
 
 class Zoo:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cases: Mapping[str, Case] = CASES) -> None:
         subprocess.run(["git", "init", "-q", str(path)], check=True)
         stream, number = b"", 0
-        for case in CASES.values():
+        for case in cases.values():
             number += 3
             sides = (case.base, case.ours, case.theirs)
             parents = (b"", b"from :%d\n" % (number - 2), b"from :%d\n" % (number - 2))
@@ -272,7 +272,7 @@ class Zoo:
         marks = dict(line.split() for line in (path / "marks").read_text().splitlines())
         self.path, self.repository = path, Repository.open(path)
         ids = [marks[f":{mark}"] for mark in range(1, number + 1)]
-        self.commits: dict[str, Ids] = dict(zip(CASES, zip(ids[::3], ids[1::3], ids[2::3], strict=True), strict=True))
+        self.commits: dict[str, Ids] = dict(zip(cases, zip(ids[::3], ids[1::3], ids[2::3], strict=True), strict=True))
 
     async def merge(
         self, name: str, strategy: str = "fitter", fitter: Side = "ours", *, grafted: bool = False
@@ -384,3 +384,75 @@ async def test_the_zoo_is_what_git_says_it_is(zoo: Zoo, name: str) -> None:
     else:
         subprocess.run([*git, "merge", "--abort"], check=False, capture_output=True)
     assert (done.returncode == 0) is (name in CLEAN) is (merged.conflicts == 0)
+
+
+# --- at random ----------------------------------------------------------------------------------------------------
+
+NAMES = ("a", "b", "d", "d/x", "d/y", "e/x", "e/f/z", "B")
+
+
+def scrambled(files: Files, rng: random.Random) -> Files:
+    """A tree some edits away: lines, deletions, renames, modes, links, files where folders were."""
+    result = dict(files)
+    for _ in range(rng.randrange(1, 4)):
+        path, name = rng.choice(sorted(result)), rng.choice(NAMES)
+        act = rng.choice(("edit", "edit", "edit", "delete", "move", "add", "mode", "link", "binary"))
+        content = result[path]
+        text = content[1] if isinstance(content, tuple) else content
+        if act == "edit":
+            result[path] = (
+                at(rng.randrange(20), b"%d" % rng.randrange(3), text) if b" " in text else b"%d\n" % rng.randrange(9)
+            )
+        elif act == "mode":
+            result[path] = program(text) if not isinstance(content, tuple) else text
+        elif act == "delete" and len(result) > 1:
+            del result[path]
+        elif act in ("move", "add", "link", "binary"):
+            moved = result.pop(path) if act == "move" else content
+            made = {"link": link(b"a"), "binary": b"\0%d" % rng.randrange(9)}
+            result = {other: each for other, each in result.items() if not _in_the_way(other, name)}
+            result[name] = made.get(act, moved)
+    return result or {"a": LINES}
+
+
+def _in_the_way(one: str, other: str) -> bool:
+    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
+
+
+class Wild(Zoo):
+    cases: Mapping[str, Case]
+
+    def __init__(self, path: Path, seed: int, number: int) -> None:
+        rng = random.Random(seed)
+        self.cases = {}
+        for each in range(number):
+            base = scrambled({"a": LINES, "b": OTHER, "d/x": at(1, b"x"), "e/f/z": at(2, b"y", OTHER)}, rng)
+            self.cases = {**self.cases, str(each): Case(base, scrambled(base, rng), scrambled(base, rng))}
+        super().__init__(path, self.cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+async def test_random_trees_merge_as_git_merges_them_and_never_end_in_conflict(tmp_path: Path, seed: int) -> None:
+    wild, clean, settled, refused = Wild(tmp_path / "r", seed, 40), 0, 0, 0
+    for name, (_, ours, theirs) in wild.commits.items():
+        command = ["git", "-C", str(wild.path), "merge-tree", "--write-tree", ours, theirs]
+        git = subprocess.run(command, capture_output=True, check=False)
+        strategy, fitter = random.Random(name).choice(("fitter", "random", "function")), "ours"
+        try:
+            merged = await wild.merge(name, strategy, fitter)  # type: ignore[arg-type]
+        except UnfitChangeError:
+            refused += 1
+            continue
+        if git.returncode == 0:
+            assert (merged.tree, merged.conflicts) == (git.stdout.decode().strip(), 0)
+            clean += 1
+            continue
+        assert merged.conflicts
+        settled += 1
+        plain = [content for content in wild.files(merged.tree).values() if isinstance(content, bytes)]
+        assert not any(line.startswith((b"<<<<<<<", b">>>>>>>")) for content in plain for line in content.split(b"\n"))
+        assert (await wild.merge(name, strategy, fitter, grafted=True)).tree == merged.tree  # type: ignore[arg-type]
+    assert min(clean, settled) >= 10
+    assert refused <= 20
+    subprocess.run(["git", "-C", str(wild.path), "fsck", "--strict", "--no-dangling"], check=True, capture_output=True)
