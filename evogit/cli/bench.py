@@ -165,6 +165,8 @@ def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool
 def _report(terminal: Terminal, standings: Sequence[Standing], out: Path) -> None:
     if not standings:
         terminal.note("no seed has the runs of all methods yet, so there is nothing to compare")
+        if terminal.json:
+            terminal.data(record([], []))
         return
     found = summaries(standings)
     data = record(standings, found)

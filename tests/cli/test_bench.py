@@ -1,0 +1,137 @@
+"""`evogit bench` as a person uses it: real runs, a real endpoint, signals."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ..conftest import write_task
+from ..openai_server import Behaviour, Request, Server, reply, serve
+from .conftest import EVOGIT, Cli, environment
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> str:
+    return str(write_task(tmp_path / "tiny"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--methods", "evlove"), "no method 'evlove'"),
+        (("--method", "two"), "expected --method NAME=SELECTOR"),
+        (("--selector", "nonsense"), "no selector 'nonsense'"),
+        (("--dollars", "1"), "no agent asks one"),
+        (("--proposals", "1"), "no agent asks one"),
+        (("{task}",), "expected tasks of different names, got tiny"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_done(
+    cli: Cli, task: str, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    done = cli("bench", task, *(each.format(task=task) for each in arguments))
+    assert done.code == 2, done.err
+    assert words in done.err
+    assert not (tmp_path / "evogit-bench").exists()
+
+
+@pytest.mark.slow
+def test_a_bench_tells_who_is_better_and_does_nothing_twice(script: Cli, task: str, tmp_path: Path) -> None:
+    command = ("bench", task, "--methods", "evolve,best-of-n", "--evaluations", "6", "--seeds", "2", "-o", "out")
+    first = script(*command)
+    assert first.code == 0, first.err
+    assert re.search(r"^evolve +best-of-n +area +[+-]\d\.\d{3} \[", first.out, re.MULTILINE)
+    assert "4 runs in" in first.err
+    files = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"bench.json", "bench.md", "runs", "tiny.svg", "tiny.png"} == files
+    again = script(*command, "--json")
+    assert "4 runs of 4 done before" in again.err
+    assert [each["method"] for each in again.json["tasks"][0]["results"]] == ["evolve", "best-of-n"]
+    changed = script(*command, "--json", "--curve-of", "holdout")
+    assert "4 runs of another EvoGit, task or settings made again" in changed.err
+    assert changed.json["tasks"][0]["split"] == "holdout"
+
+
+@pytest.mark.slow
+def test_a_signal_stops_it_and_leaves_nothing_but_what_is_done(task: str, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    bench = subprocess.Popen(
+        [EVOGIT, "bench", task, "--methods", "evolve", "--evaluations", "9000", "--seeds", "2", "-o", "out"],
+        cwd=tmp_path,
+        env=environment(tmp_path, TMPDIR=str(tmp_path / "scratch")),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list((tmp_path / "scratch").glob("evogit-bench-*/*.git")):
+        time.sleep(0.05)
+    bench.send_signal(signal.SIGTERM)
+    assert bench.communicate(timeout=30)[1].strip() == "interrupted"
+    assert bench.returncode == 130
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert not (tmp_path / "out").exists()
+
+
+# --- agents that cost money -----------------------------------------------------------------------------------------
+
+
+def edits() -> Callable[[Request], Behaviour]:
+    """Gives the program's first number ever another value, at a price of ten cents."""
+    numbers = itertools.count(2)
+
+    def edit(request: Request) -> Behaviour:
+        found = re.search(r"^A = [\d.]+$", request.prompt, re.MULTILINE)
+        assert found
+        block = f"<<<<<<< SEARCH program.py\n{found[0]}\n=======\nA = {next(numbers)}.0\n>>>>>>> REPLACE\n"
+        return reply(f"TITLE: more\n\n{block}", prompt=600, completion=400, latency=0.01)
+
+    return edit
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Server]:
+    with serve([edits()]) as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_money_is_agreed_to_once_and_no_call_is_paid_twice(
+    script: Cli, task: str, tmp_path: Path, endpoint: Server
+) -> None:
+    settings = tmp_path / "settings.toml"
+    price = "price = { input = 100, output = 100 }"
+    settings.write_text(f'[models.dear]\nbase_url = "{endpoint.url}"\nkey_env = "TEST_KEY"\n{price}\n')
+    env = {"EVOGIT_SETTINGS": str(settings), "TEST_KEY": KEY}
+    command = ("bench", task, "--methods", "sequential,best-of-n", "--agent", "editor@dear")
+    command += ("--evaluations", "4", "--seeds", "1", "-o", "out")
+
+    refused = script(*command, **env)
+    assert (refused.code, endpoint.requests) == (4, []), refused.err
+    assert "for 8 evaluations" in refused.err
+    assert "$5.00, as none was given" in refused.err
+
+    cut = script(*command, "--yes", "--dollars", "0.4", **env)
+    assert cut.code == 0, cut.err
+    assert "a limit is reached with 1 run missing" in cut.err
+    asked = len(endpoint.requests)
+    assert asked in (4, 5)
+
+    whole = script(*command, "--yes", "--json", **env)
+    assert whole.code == 0, whole.err
+    results = {each["method"]: each for each in whole.json["tasks"][0]["results"]}
+    paid = sum(each["dollars"] for each in results.values())
+    assert paid == pytest.approx(0.1 * len(endpoint.requests))
+    assert KEY not in "".join(file.read_text() for file in (tmp_path / "out").rglob("*.json"))
+    assert not list((tmp_path / "out" / "runs" / "tiny" / "repositories").iterdir())
+
+    calls = len(endpoint.requests)
+    assert script(*command, "--json", **env).json == whole.json
+    assert len(endpoint.requests) == calls
