@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from evogit.agents import Brief, Files, Proposal
+from evogit.config import Task
 from evogit.core import (
     Adopted,
     Decision,
@@ -14,6 +17,7 @@ from evogit.core import (
     Evaluated,
     Evaluation,
     Event,
+    Evidence,
     Metric,
     Proposed,
     RunStarted,
@@ -91,3 +95,36 @@ class Born:
         moves = [move for move in self.moves(selector, agent, times) if move.operator == "mutation"]
         chosen = Counter(self.ids.index(move.parents[0]) for move in moves)
         return {number: times / chosen.total() for number, times in sorted(chosen.items())}
+
+
+class Scribe:
+    """Adds a line of its own to one of two files."""
+
+    kind = "scribe"
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        await asyncio.sleep(0)
+        path = rng.choice(("program.py", "extra/notes.py"))
+        text = brief.files.get(path, b"") + b"# %d\n" % rng.getrandbits(40)
+        return Proposal(changes={path: text}, title="a line")
+
+
+class Lottery:
+    """Judges at once, by chance, but equal trees alike."""
+
+    provider, image = "none", ""
+    judged: Literal["outside"] = "outside"
+
+    def __init__(self, task: Task) -> None:
+        self.digest = task.evaluator_digest
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        return tree + split
+
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        cases = {name: {"score": -float(random.Random(tree + name).randrange(20))} for name in ("x", "y", "z")}
+        total = sum(values["score"] for values in cases.values())
+        return Evaluation(status="ok", metrics={"score": total}, cases=cases, split=split), Evidence()
+
+
+CREW = (Scribe(), Scribe(), Scribe())

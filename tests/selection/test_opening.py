@@ -17,6 +17,8 @@ from evogit.selection.opening import SELECTORS, open_selector
 from evogit.selection.traits import traits_of
 from evogit.settings import Settings
 
+from .born import CREW, Lottery
+
 RUNS = [
     *("weighted:archive=10", "tournament:size=3,latest=20", "pareto", "pareto:over=metrics"),
     *("map-elites:size=0..500/10,changed=0..20/5", "islands:of=tournament:size=2,count=2,every=5"),
@@ -70,11 +72,9 @@ def test_every_usage_names_options_that_there_are(tiny: Callable[..., Task]) -> 
 def test_a_deterministic_run_with_it_breeds_and_repeats(tmp_path: Path, tiny: Callable[..., Task], text: str) -> None:
     task, ids = tiny(), []
     for name in ("one", "two"):
-        run = Run(
-            Repository.create(tmp_path / name), task, "r", Settings(selector=text, evaluations=16, deterministic=True)
-        )
-        stopped = asyncio.run(run.evolve())
-        assert (stopped.reason, run.history.counts.evaluated) == ("evaluations", 16)
+        settings = Settings(selector=text, evaluations=30, deterministic=True)
+        run = Run(Repository.create(tmp_path / name), task, "r", settings, agents=CREW, executor=Lottery(task))
+        assert asyncio.run(run.evolve()).reason == "evaluations"
         ids.append([candidate.commit for candidate in run.history.phylogeny])
     assert ids[0] == ids[1]
     assert len({candidate.parents for candidate in run.history.phylogeny}) > 3

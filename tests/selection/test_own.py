@@ -18,7 +18,7 @@ from evogit.selection.opening import open_selector
 from evogit.selection.own import Own
 from evogit.settings import Settings
 
-from .born import Born
+from .born import CREW, Born, Lottery
 
 EXAMPLE = textwrap.dedent(inspect.cleandoc(Own.__doc__ or "").partition("no more than this:\n\n")[2])
 
@@ -84,7 +84,8 @@ def test_a_run_follows_it_and_ends_with_a_sentence_when_it_fails(tmp_path: Path,
         "        valid =", "        global count\n        count += 1\n        if count > 9: 1 / 0\n        valid ="
     )
     repository = Repository.create(tmp_path / "repo")
-    run = Run(repository, tiny(), "r", Settings(selector=own(tmp_path, counting), evaluations=40, deterministic=True))
+    settings, task = Settings(selector=own(tmp_path, counting), evaluations=40, deterministic=True), tiny()
+    run = Run(repository, task, "r", settings, agents=CREW, executor=Lottery(task))
     with pytest.raises(ConfigError, match=r"mine.py:Climber failed, line \d+: ZeroDivisionError"):
         asyncio.run(run.evolve())
     assert 0 < run.history.counts.evaluated < 20
