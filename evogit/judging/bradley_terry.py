@@ -24,8 +24,8 @@ STEPS = 200
 CLOSE = 1e-5
 """A fit is done after so many steps, or when the last one moved nothing further than this."""
 
-RESIDUAL = 1e-4
-"""Conjugate gradients stop when the residual's norm fell to this share of the first."""
+ROUGH, FINE = 0.05, 1e-4
+"""Conjugate gradients stop when the residual's norm fell to this share of the first: for a step, for an error."""
 
 
 @dataclass(slots=True)
@@ -89,11 +89,11 @@ class Fit:
             return SPREAD
         unit = [0.0] * len(self.strengths)
         unit[self.items[item]] = 1.0
-        return math.sqrt(_solve(self._diagonal, self.edges, unit, RESIDUAL)[self.items[item]])
+        return math.sqrt(_solve(self._diagonal, self.edges, unit, FINE)[self.items[item]])
 
     def preference(self, a: str, b: str) -> float:
         """The chance that a judge who is never wrong prefers `a` to `b`."""
-        return _logistic(self.strength(a) - self.strength(b))
+        return 1 / (1 + math.exp(self.strength(b) - self.strength(a)))
 
     def reliability(self, judge: str) -> float:
         """The chance that this judge's verdict says what it saw, and not the opposite."""
@@ -119,7 +119,7 @@ def fit(tally: Tally, start: Fit | None = None, steps: int = STEPS) -> Fit:
     edges: list[tuple[int, int, float]] = []
     for _ in range(steps):
         gradient, edges, better = _slopes(tally, strengths, trust)
-        shift = _solve(_diagonal(count, edges), edges, gradient, RESIDUAL)
+        shift = _solve(_diagonal(count, edges), edges, gradient, ROUGH)
         longest = max(map(abs, shift), default=0.0)
         scale = min(1.0, LONGEST_STEP / longest) if longest else 0.0
         strengths = [old + scale * by for old, by in zip(strengths, shift, strict=True)]
@@ -137,11 +137,12 @@ def _slopes(
     gradient = [-x / SPREAD**2 for x in strengths]
     information: dict[tuple[int, int], float] = {}
     right, wrong = TRUST[0] - 1, TRUST[1] - 1
+    exp = math.exp
     known = [tally.known.get(judge, (0, 0)) for judge in range(len(trust))]
     slope = [(right + yes) / t - (wrong + no) / (1 - t) for t, (yes, no) in zip(trust, known, strict=True)]
     bend = [(right + yes) / t**2 + (wrong + no) / (1 - t) ** 2 for t, (yes, no) in zip(trust, known, strict=True)]
     for (judge, i, j), (won, lost, tied) in tally.wins.items():
-        t, s = trust[judge], _logistic(strengths[i] - strengths[j])
+        t, s = trust[judge], 1 / (1 + exp(strengths[j] - strengths[i]))  # the prior keeps strengths far from overflow
         p = t * s + (1 - t) * (1 - s)
         steep, clear = (2 * t - 1) * s * (1 - s), 2 * s - 1
         pull = steep * (won / p - lost / (1 - p)) + tied * (0.5 - s)
@@ -154,10 +155,6 @@ def _slopes(
     moved = (t + up / down for t, up, down in zip(trust, slope, bend, strict=True))
     better = [min(1 - LEAST_DOUBT, max(LEAST_DOUBT, t)) for t in moved]
     return gradient, [(i, j, about) for (i, j), about in information.items()], better
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x > 0 else 1 - 1 / (1 + math.exp(x))
 
 
 def _diagonal(count: int, edges: Sequence[tuple[int, int, float]]) -> list[float]:

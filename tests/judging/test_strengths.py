@@ -120,12 +120,12 @@ def test_judges_are_told_by_what_they_agree_to_and_what_they_know() -> None:
     for one, other in ((1, 0), (2, 1), (3, 2), (2, 0), (3, 0), (3, 1)):
         told.beats(COMMITS[one], COMMITS[other])
         told.beats(COMMITS[one], COMMITS[other], judge="liar", winner="b")
-        told.beats(COMMITS[one], COMMITS[other], judge="other", winner="tie")
-    for winner in (*["a"] * 8, "tie"):
+        told.beats(COMMITS[one], COMMITS[other], judge="other", winner="tie" if one < 3 else "a")
+    for winner in (*["a"] * 30, "tie"):
         told.add(Compared(judge="m", by="model", a=COMMITS[0], winner=winner, calibration=True))  # type: ignore[arg-type]
     told.add(Compared(judge="m", by="person", a=COMMITS[1], b=COMMITS[0], winner="a", swapped=True))
     assert told.history.strengths
     model, liar, other, person = judges(told.history.strengths)
-    assert (model.verdicts, model.agreed, model.first, model.calibrated, model.right) == (6, 6, 6, 9, 8)
-    assert (liar.agreed, other.decided, person.first) == (0, 0, 0)
+    assert (model.verdicts, model.agreed, model.first, model.calibrated, model.right) == (6, 6, 6, 31, 30)
+    assert (liar.agreed, other.decided, person.first) == (0, 3, 0)
     assert liar.reliability < 0.5 < person.reliability
