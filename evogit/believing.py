@@ -16,6 +16,10 @@ AT_THE_END = 16
 """Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given."""
 
 
+UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
+"""Reasons to stop after which the leaders may not have been told apart."""
+
+
 class Believing:
     """Repeats of one run, as far as there is `room` for one more; a function of the history, so that a kill costs none.
 
@@ -37,7 +41,7 @@ class Believing:
         self._limit, self._room, self._hurry = limit, room, hurry
         self._one = asyncio.Lock()
         self._seen, self._basis = 0, object()
-        ended = history.stopped is not None and history.stopped.reason not in ("interrupted", "error")
+        ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
         self._confirmed = history.counts.evaluated if ended else None
 
     async def settle(self) -> bool:

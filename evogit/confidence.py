@@ -6,10 +6,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from statistics import NormalDist, fmean
+from statistics import NormalDist
 
 LEVEL = 0.95
 """Confidence of all intervals that are shown, two-sided."""
+
+
+LARGEST = 1e140
+"""Deviations from here on are taken for infinite, as their squares would overflow."""
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean; of equals exactly their value, and no overflow of large ones."""
+    return math.fsum(value / len(values) for value in values) if min(values) < max(values) else values[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +33,10 @@ class Estimate:
     def of(cls, values: Iterable[float]) -> Estimate:
         """What these measurements say; there must be one at least."""
         known = list(values)
-        mean = fmean(known) if min(known) < max(known) else known[0]  # a mean of equals may be off in the last digit
-        return cls(mean, len(known), math.fsum((value - mean) ** 2 for value in known))
+        average = mean(known)
+        far = max(abs(value - average) for value in known)
+        squares = math.fsum((value - average) ** 2 for value in known) if far < LARGEST else math.inf
+        return cls(average, len(known), squares)
 
 
 @dataclass(slots=True)

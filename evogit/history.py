@@ -228,8 +228,11 @@ class History(Knowledge):
         """Where scores are noisy, the best is the fittest of those that can be believed, or the seed."""
         known = {self.seed or "", *self.scores.known()} - self.pruned
         ranked = sorted((each for each in known if each in self.scores), key=lambda each: self.phylogeny[each].number)
-        best = next((each for each in ranked if not any(self.fitter(other, each) for other in ranked)), None)
-        self.best = best if best and self.fitness(best) is not None else None
+        best: str | None = None
+        for each in ranked:
+            if self.fitness(each) is not None and (best is None or self.fitter(each, best)):
+                best = each
+        self.best = best
         if self.best and self.best not in self.records:
             self.records.append(self.best)
             self._record_at = len(self.judgements)

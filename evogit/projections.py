@@ -45,10 +45,10 @@ class Projections:
             self._show(f"refs/heads/evogit/{history.run}/best", best)
 
     def _what_moves_all(self) -> object:
-        """What else decides where an agent's ref belongs; once the task has changed, any entry may."""
+        """What else says where an agent's ref belongs: a repeat may fail; once the task has changed, any entry may."""
         history = self._history
         changed = history.seed is not None and history.former(history.seed) is not None
-        return len(history.decisions), history.seq if changed else None
+        return len(history.decisions), history.counts.repeated, history.seq if changed else None
 
     def _show_agent(self, agent: str) -> bool:
         return self._show(agent_ref(self._history, agent), self._history.head(agent))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 
-from evogit.confidence import Estimate, Noise
+from evogit.confidence import Estimate, Noise, mean
 from evogit.core import Cost, Evaluation, Metric
 
 
@@ -196,7 +195,7 @@ def together(evaluations: Sequence[Evaluation]) -> Evaluation:
 def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The mean of each value that all have."""
     names = [name for name in found[0] if all(name in each for each in found)] if found else []
-    return {name: fmean(each[name] for each in found) for name in names}
+    return {name: mean([each[name] for each in found]) for name in names}
 
 
 def _means_by_case(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

@@ -85,12 +85,12 @@ class Settings:
         return sum(spec.count for spec in self.population)
 
     def __post_init__(self) -> None:
+        if self.confirmations is not None and self.confirmations < 1:
+            raise UsageError(f"expected --confirm above 0, got {self.confirmations}")
         for name in ("agents", "jobs", "evaluations", "proposals", "minutes", "dollars", "tokens", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise UsageError(f"expected --{name} above 0, got {value}")
-        if self.confirmations is not None and self.confirmations < 0:
-            raise UsageError(f"expected --confirm 0 or more, got {self.confirmations}")
         for name in ("minutes", "dollars", "target"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):

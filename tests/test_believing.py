@@ -15,7 +15,7 @@ import pytest
 
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
-from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Status
+from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
 from evogit.history import History
 from evogit.leading import contender, tied
 from evogit.repository import Repository
@@ -201,3 +201,39 @@ async def test_the_best_of_two_hundred_is_found_though_the_noise_is_as_large_as_
         assert run.history.counts.repeated <= 200
         right += truth[number(run.history, run.history.best)] == max(truth)
     assert right >= 2
+
+
+@pytest.mark.slow
+async def test_engines_that_join_agree_on_what_is_believed(tmp_path: Path, noisy: Task) -> None:
+    truth, path = [random.Random(i).uniform(0, 1) for i in range(60)], tmp_path / "r"
+    first = engine(path, noisy, Draws(noisy, truth, 0.3), agents=2, evaluations=30)
+
+    async def join() -> None:
+        await asyncio.sleep(0.1)
+        second = engine(path, noisy, Draws(noisy, truth, 0.3), agents=2, first=30, evaluations=30, join=True)
+        await second.evolve()
+
+    await asyncio.gather(first.evolve(), join())
+    first.journal.refresh()
+    told = History("r")
+    Repository.open(path).journal("r", told.apply)
+    assert (told.best, told.records, told.heads) == (first.history.best, first.history.records, first.history.heads)
+    assert told.counts.evaluated == 30
+    assert contender(told) is None
+
+
+@pytest.mark.slow
+async def test_who_follows_a_pruned_best_is_judged_again_before_it_leads(tmp_path: Path, noisy: Task) -> None:
+    run: Run
+
+    def prune(evaluations: int) -> None:
+        history = run.history
+        if history.best not in (None, history.seed) and not history.decisions:
+            run.journal.append(Decision(kind="prune", by="Ada", candidates=(history.best or "",)))
+
+    run = engine(tmp_path / "r", noisy, Draws(noisy, TRUTH, 0.3, before=prune), evaluations=8)
+    await run.evolve()
+    history = run.history
+    assert history.best not in history.pruned
+    assert contender(history) is None
+    assert history.scores.believed(history.best or "")

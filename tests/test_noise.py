@@ -122,7 +122,11 @@ def test_a_run_that_goes_on_without_repeats_takes_scores_as_they_are(run: Noisy)
 
 
 judgings = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.floats(-9, 9) | st.sampled_from(["crashed", "timeout"])),
+    st.tuples(
+        st.sampled_from("abc"),
+        st.integers(0, 3),
+        st.floats(-9, 9) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(["crashed", "timeout"]),
+    ),
     max_size=30,
 )
 

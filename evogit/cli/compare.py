@@ -9,7 +9,7 @@ from evogit.cli.text import change, count, decimals, number, percent
 from evogit.cli.view import SHORT, View
 from evogit.core import Metric
 from evogit.history import History
-from evogit.leading import tied
+from evogit.leading import contender, tied
 from evogit.review import gap_closed
 
 NAMED = 3
@@ -43,8 +43,10 @@ def best_against_seed(view: View) -> list[Text]:
 
 
 def _ties(history: History) -> list[Text]:
-    """Who is not worse than the best beyond noise."""
-    near = tied(history)
+    """Who may be better, or is not worse than the best beyond noise."""
+    near, doubted = tied(history), contender(history)
+    if doubted and doubted != history.best:
+        return [Text(f"{doubted[:SHORT]} seems better, but was not judged often enough to be believed", "yellow")]
     if not near:
         return []
     more = f" and {count(len(near) - NAMED, 'other')}" if near[NAMED:] else ""

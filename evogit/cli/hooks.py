@@ -66,7 +66,7 @@ class Hooks:
 
     def end(self, history: History) -> None:
         """Exit with 5 if that was asked for and nothing is better than the seed."""
-        improved = history.best and history.seed and history.fitter(history.best, history.seed)
+        improved = history.best and history.seed and history.surely_fitter(history.best, history.seed)
         if self.exit_code and not improved:
             sys.exit(NO_GAIN)
 
