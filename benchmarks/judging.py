@@ -109,9 +109,8 @@ def _show_time() -> None:
     tally.add("judge", "c0", "c1", 0.0)
     fit(tally, whole)
     end = time.process_time()
-    print(
-        f"\nOne fit: {1000 * (middle - began):.0f} ms from nothing, {1000 * (end - middle):.0f} ms after one more verdict, of CPU."
-    )
+    cold, warm = 1000 * (middle - began), 1000 * (end - middle)
+    print(f"\nOne fit: {cold:.0f} ms of CPU from nothing, {warm:.0f} ms after one more verdict.")
 
 
 if __name__ == "__main__":

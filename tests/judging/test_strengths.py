@@ -128,4 +128,4 @@ def test_judges_are_told_by_what_they_agree_to_and_what_they_know() -> None:
     model, liar, other, person = judges(told.history.strengths)
     assert (model.verdicts, model.agreed, model.first, model.calibrated, model.right) == (6, 6, 6, 31, 30)
     assert (liar.agreed, other.decided, person.first) == (0, 3, 0)
-    assert liar.reliability < 0.5 < person.reliability
+    assert liar.reliability < person.reliability < model.reliability
