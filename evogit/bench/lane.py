@@ -71,6 +71,7 @@ class Course:
         agents = method.population(self.agents)
         return {
             "task": self.task.digest,
+            "seed": "" if self.task.seed else Repository.discover(self.task.folder).head(),
             "evaluator": self.task.evaluator_digest,
             "evogit": __version__ if any(spec.asks for spec in agents) else source_digest(),
             "selector": [method.selector, _own_digest(method.selector)],
@@ -154,7 +155,7 @@ class Lane:
             EvoGitError: when the world fails.
         """
         began = time.monotonic()
-        repository = Repository.open(folder) if folder.exists() else Repository.create(folder)
+        repository = self._repository(folder)
         settings = replace(self._course.settings(method, seed), **limits)
         async with AsyncExitStack() as stack:
             agents = populate(stack, settings.population, self._models, Here())
@@ -175,6 +176,14 @@ class Lane:
         outcome = await self._outcome(repository, stopped)
         depends = self._course.depends(method)
         return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
+
+    def _repository(self, folder: Path) -> Repository:
+        """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""
+        if folder.exists():
+            return Repository.open(folder)
+        if self._course.task.seed is None:
+            return Repository.borrow(folder, Repository.discover(self._course.task.folder))
+        return Repository.create(folder)
 
     async def _outcome(self, repository: Repository, stopped: Stopped) -> Outcome:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""

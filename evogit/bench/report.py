@@ -26,6 +26,9 @@ def record(standings: Sequence[Standing], summaries: Sequence[Summary]) -> dict[
     """All of it as data."""
     tasks = [asdict(each) for each in standings]
     for task, each in zip(tasks, standings, strict=True):
+        task["curves"] = {
+            name: [[round(value, 6) for value in run] for run in runs] for name, runs in each.curves.items()
+        }
         for comparison, found in zip(task["comparisons"], each.comparisons, strict=True):
             comparison["verdict"] = found.verdict
     return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [asdict(each) for each in summaries]}
@@ -101,7 +104,7 @@ def _values(standing: Standing) -> Table:
     top = f"{'best known' if standing.top_known else 'best seen'} {standing.top:.6g}"
     title = (
         f"{standing.task}: {standing.metric} ({standing.direction}) on {standing.split}, {standing.evaluations} "
-        f"evaluations, {len(standing.seeds)} seeds from {standing.seeds[0]}; "
+        f"evaluations, {len(standing.seeds)} seed{'s' * (len(standing.seeds) > 1)} from {standing.seeds[0]}; "
         f"seed {standing.seed_value:.6g}, {top}"
     )
     return Table(title=title, align="l" + "r" * (len(at) + 2), rows=[head, *rows])

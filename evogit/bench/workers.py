@@ -120,6 +120,8 @@ async def _work(connection: Connection, course: Course, scratch: Path, keep: boo
         while order := connection.recv():
             method, seed = order
             folder = scratch / f"{method.file_name}-{seed}.git"
+            if folder.exists():  # kept by a bench before this one, whose run was another one or was cut off
+                shutil.rmtree(folder)
             connection.send(await lane.run(method, seed, folder))
             if not keep:
                 shutil.rmtree(folder)

@@ -118,6 +118,20 @@ class Repository:
         repository._marker.touch()
         return repository
 
+    @classmethod
+    def borrow(cls, path: Path, source: Repository) -> Repository:
+        """A new one at `path` that stands where `source` does; it reads what is in there and writes nothing to it.
+
+        Raises:
+            NotFoundError: the source has no commit.
+        """
+        head, repository = source.head(), cls.create(path)
+        alternates = repository.common / "objects" / "info" / "alternates"
+        alternates.write_bytes(os.fsencode(source.common / "objects") + b"\n")
+        borrowed = cls.open(path)  # alternates are read when it is opened
+        borrowed._repo.set_head(pygit2.Oid(hex=head))
+        return borrowed
+
     @property
     def _marker(self) -> Path:
         return self.common / "evogit" / "created"
