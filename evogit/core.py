@@ -226,6 +226,11 @@ class Candidate:
     time: int = 0
     number: int = 0
 
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways in which it was made, without their steps: `a` and `b` where the strategy is `a@0.03+b`."""
+        return tuple(dict.fromkeys(way.partition("@")[0] for way in self.strategy.split("+") if way))
+
 
 # --- the journal ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from evogit.review.crossing import merge_statistics
 from evogit.review.facts import SCHEMA, Record, interval, status_record
 from evogit.review.runs import agents
 
-Grouping = Callable[[Candidate], str | None]
+Grouping = Callable[[Candidate], Iterable[str]]
 """To which group a candidate belongs, None for none."""
 
 COLUMNS = ("candidates", "valid", "improved", "records")
@@ -44,7 +44,7 @@ def report_record(repository: Repository, history: History) -> Record:
         "steps": steps(history, history.best),
         "contributions": {
             "agents": _by_agent(history),
-            "operators": contributions(history, _operator),
+            "operators": contributions(history, _operators),
             "models": contributions(history, _models(repository, history)),
         },
         "crossings": merge_statistics(history),
@@ -156,12 +156,10 @@ def _evidence(history: History) -> Record | None:
 
 
 def contributions(history: History, group: Grouping) -> list[Record]:
-    """Candidates by group, those without one left out: how many, valid, better than their parents, best when judged."""
+    """Candidates by group, in each that they are of: how many, valid, better than their parents, best when judged."""
     records, rows = set(history.records), dict[str, Record]()
-    for candidate in history.phylogeny:
-        name = group(candidate)
-        if not candidate.parents or name is None:
-            continue
+    bred = (candidate for candidate in history.phylogeny if candidate.parents)
+    for candidate, name in ((candidate, name) for candidate in bred for name in group(candidate)):
         row = rows.setdefault(name, {"name": name, **dict.fromkeys(COLUMNS, 0), "best_step": None})
         step = gain(history, candidate.commit)
         row["candidates"] += 1
@@ -175,7 +173,7 @@ def contributions(history: History, group: Grouping) -> list[Record]:
 
 
 def _by_agent(history: History) -> list[Record]:
-    rows = {row["name"]: row for row in contributions(history, lambda each: each.agent)}
+    rows = {row["name"]: row for row in contributions(history, lambda each: [each.agent])}
     nothing = {**dict.fromkeys(COLUMNS, 0), "best_step": None}
     kinds = dict(_kinds(history.engines.values()))
     named = [rows.get(name, {"name": name, **nothing}) for name in dict.fromkeys([*agents(history), *rows])]
@@ -193,18 +191,19 @@ def _kinds(engines: Iterable[RunStarted]) -> Iterator[tuple[str, str]]:
         yield from zip(started.agents, kinds, strict=False)
 
 
-def _operator(candidate: Candidate) -> str:
-    return f"{candidate.operator} ({candidate.strategy})" if candidate.strategy else candidate.operator
+def _operators(candidate: Candidate) -> list[str]:
+    """The operator with each way in which it was done; one of several edits counts for each of them."""
+    return [f"{candidate.operator} ({way})" for way in candidate.ways] or [candidate.operator]
 
 
 def _models(repository: Repository, history: History) -> Grouping:
     """The model that wrote a candidate, as its commit says; asked only where models were."""
 
-    def model(candidate: Candidate) -> str | None:
+    def model(candidate: Candidate) -> list[str]:
         found = re.findall(r"^Evogit-Model: (.+)$", repository.message(candidate.commit), re.MULTILINE)
-        return found[-1] if found else None
+        return found[-1:]
 
-    return model if history.spent.calls else lambda candidate: None
+    return model if history.spent.calls else lambda candidate: []
 
 
 # --- what failed --------------------------------------------------------------------------------------------------
