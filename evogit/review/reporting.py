@@ -158,8 +158,8 @@ def _evidence(history: History) -> Record | None:
 def contributions(history: History, group: Grouping) -> list[Record]:
     """Candidates by group, in each that they are of: how many, valid, better than their parents, best when judged."""
     records, rows = set(history.records), dict[str, Record]()
-    bred = (candidate for candidate in history.phylogeny if candidate.parents)
-    for candidate, name in ((candidate, name) for candidate in bred for name in group(candidate)):
+    bred = (each for each in history.phylogeny if each.parents)
+    for candidate, name in ((each, name) for each in bred for name in group(each)):
         row = rows.setdefault(name, {"name": name, **dict.fromkeys(COLUMNS, 0), "best_step": None})
         step = gain(history, candidate.commit)
         row["candidates"] += 1
@@ -189,6 +189,10 @@ def _kinds(engines: Iterable[RunStarted]) -> Iterator[tuple[str, str]]:
         population = started.settings.get("population", ())
         kinds = [_spec({**spec, "count": 1})[:-2] for spec in population for _ in range(spec.get("count", 1))]
         yield from zip(started.agents, kinds, strict=False)
+
+
+def _operator(candidate: Candidate) -> str:
+    return f"{candidate.operator} ({candidate.strategy})" if candidate.strategy else candidate.operator
 
 
 def _operators(candidate: Candidate) -> list[str]:
