@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ from evogit.repository import (
     count_markers,
 )
 from evogit.selection.strategies import FITTER, FUNCTION, MODEL, RANDOM, STRATEGIES
-from evogit.source import merge_definitions
+from evogit.source import definitions
 
 Crossing = Literal["merge", "graft"]
 """A merge takes what two candidates became, a graft one step to the second one, put on the first."""
@@ -163,6 +164,23 @@ async def _by_definition(merger: Merger, fitter: Side, conflict: Conflict) -> Se
     texts = merger.texts(conflict)
     if texts is not None and conflict.path.endswith(".py"):
         ours, base, theirs = texts if fitter == "ours" else texts[::-1]
-        if found := await asyncio.to_thread(merge_definitions, base, ours, theirs):
+        if found := await _merge_definitions(base, ours, theirs):
             return merger.settled(conflict, *found, lambda: fitter, FUNCTION)
     return await merger.settle(conflict, lambda: fitter, FITTER)
+
+
+async def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
+    """What `definitions.merge_definitions` makes of base, fitter and other, in a process that a candidate may ruin."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", definitions.__file__),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+    )
+    head = " ".join(str(len(version)) for version in versions)
+    output, _ = await process.communicate(b"\n".join([head.encode(), b"".join(versions)]))
+    count, newline, merged = output.partition(b"\n")
+    return (merged, int(count)) if newline and process.returncode == 0 else None

@@ -11,8 +11,7 @@ import functools
 import libcst as cst
 
 from evogit.source.collector import collect
-from evogit.source.compiling import compiles
-from evogit.source.definitions import merge_definitions
+from evogit.source.definitions import compiles, merge_definitions
 from evogit.source.kinds import fits, is_number
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
 
