@@ -23,7 +23,7 @@ from evogit.selection.strategies import FITTER, FUNCTION, SETTLED_HERE
 KINDS = {
     "lines": "lines",
     "deleted": "changed by one side, gone in the other",
-    "binary": "no text",
+    "binary": "no text to merge",
     "mode": "executable or not",
     "folder": "a file here, a folder there",
     "rename": "names",

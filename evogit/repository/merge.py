@@ -39,6 +39,10 @@ MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
 
 
+LONGEST_MARKER = 1000
+"""Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A merge before its conflicts are settled: a tree, what becomes of some of its paths, and what is in conflict.
@@ -182,7 +186,8 @@ class Merger:
             return None
         ours, theirs = (self._trees.blob(version.blob) for version in files)
         old = self._trees.blob(base.blob) if base else b""
-        return None if b"\0" in ours + old + theirs else (ours, old, theirs)
+        text = b"\0" not in ours + old + theirs and marker_size(ours, old, theirs) <= LONGEST_MARKER
+        return (ours, old, theirs) if text else None
 
     async def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
         """The text with its conflicts between markers, and how many characters a marker has."""

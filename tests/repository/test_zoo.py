@@ -153,6 +153,13 @@ CONFLICTS = {
         {"ours": {"d": at(2, b"x")}, "theirs": {"d": b"\0" + LINES}},
         "binary",
     ),
+    "lines that ask for endless markers": Case(
+        {"d": LINES},
+        {"d": at(2, b"=" * 2000)},
+        {"d": at(2, b"y")},
+        {"ours": {"d": at(2, b"=" * 2000)}, "theirs": {"d": at(2, b"y")}},
+        "binary",
+    ),
     "renamed to two names": Case({"a": LINES}, {"b": LINES}, {"c": LINES}, both({"b": LINES, "c": LINES}), "rename"),
     "renamed to two names and changed": Case(
         {"a": LINES},
