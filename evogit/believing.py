@@ -24,7 +24,8 @@ class Believing:
     """Repeats of one run, as far as there is `room` for one more; a function of the history, so that a kill costs none.
 
     Whom to judge again follows from what is journalled alone. `limit` is on all repeats of the run, None for no limit;
-    once `hurry` is set nothing more is judged, and the next engine does what is left. Made before its engine starts.
+    once `hurry` is set nothing more is judged, and the next engine does what is left. `show` is told what goes on.
+    Made before its engine starts.
     """
 
     def __init__(
@@ -33,12 +34,13 @@ class Believing:
         history: History,
         judge: Judge,
         *,
-        limit: int | None,
-        room: Callable[[], bool],
         hurry: asyncio.Event,
+        limit: int | None = None,
+        room: Callable[[], bool] = lambda: True,
+        show: Callable[[str, str], None] = lambda who, doing: None,
     ) -> None:
         self._journal, self._history, self._judge = journal, history, judge
-        self._limit, self._room, self._hurry = limit, room, hurry
+        self._limit, self._room, self._hurry, self._show = limit, room, hurry, show
         self._one = asyncio.Lock()
         self._seen, self._basis = 0, object()
         ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
@@ -74,23 +76,30 @@ class Believing:
     async def _again(self, commit: str) -> None:
         await self._judge.finish(commit, repeat=1 + self._history.scores.latest(commit))
 
-    async def confirm(self, reason: StopReason) -> None:
+    async def confirm(self, reason: StopReason) -> bool:
         """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.
 
         What is left undecided when the allowance is used up is a tie, and told as one. Without a limit of its own
-        nothing is done when the time is over, or when an engine that ended well did it before.
+        nothing is done when the time is over, or when an engine that ended well did it before. False when somebody
+        was in a hurry meanwhile.
         """
+        if not self._history.repeats or self._hurry.is_set():
+            return True
+        await self._settle(self._limit)
+        if self._limit is not None or not (reason == "minutes" or self._confirmed == self._history.counts.evaluated):
+            await self._tell_apart()
+            await self._settle(self._limit)
+        return not self._hurry.is_set()
+
+    async def _tell_apart(self) -> None:
         history, limit = self._history, self._limit
-        if not history.repeats:
-            return
-        await self._settle(limit)
-        if limit is None and (reason == "minutes" or self._confirmed == history.counts.evaluated):
-            return
         end = history.counts.repeated + AT_THE_END * history.repeats if limit is None else limit
         while self._may(end):
             known = field(history)
             found = duel(known)
             if found is None or found.decided(known, history.scores.noise()):
                 break
-            await self._again(found.next(known))
-        await self._settle(limit)
+            commit = found.next(known)
+            self._show("leaders", f"judging {commit[:7]} again")
+            await self._again(commit)
+        self._show("leaders", "")

@@ -147,8 +147,9 @@ class Run:
                 await self._live_together(names, agents)
                 await self._judge_people()
                 assert self._asked  # that is what ended the agents' lives
-                await self._believing.confirm(self._asked[0])
-                await self._judge.judge_finalists(0 if self._hurry.is_set() else self.history.repeats)
+                if not await self._believing.confirm(self._asked[0]):
+                    self._asked = ("interrupted", "")
+                await self._judge.judge_finalists(self.history.repeats, self._hurry)
             except EvoGitError as error:
                 with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
                     await self._conclude("error", str(error))
@@ -189,8 +190,8 @@ class Run:
         most = settings.evaluations
         self._judge = Judge(self.repository, journal, history, self.task, executor, engine, most, panel)
         self._budget = Budget(history, engine, agents, **{name: getattr(settings, name) for name in LIMITS})
-        limit, room = settings.confirmations, self._budget.has_room_to_repeat
-        self._believing = Believing(journal, history, self._judge, limit=limit, room=room, hurry=self._hurry)
+        limit, room, hurry = settings.confirmations, self._budget.has_room_to_repeat, self._hurry
+        self._believing = Believing(journal, history, self._judge, limit=limit, room=room, hurry=hurry, show=self._show)
 
     async def _evaluator(self, stack: AsyncExitStack) -> Executor:
         evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)

@@ -197,14 +197,19 @@ class Judge:
             return waiting
         return max(self._evaluations - self._history.counts.evaluated - len(self._history.pending) + waiting, 0)
 
-    async def judge_finalists(self, repeats: int = 0) -> None:
-        """Judge the seed and the best on the holdout, if the task has one and they were not yet; again if valid."""
+    async def judge_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
+        """Judge the seed and the best on the holdout, if the task has one and they were not yet.
+
+        Valid ones so many times more, unless `hurry` is set.
+        """
         if "holdout" not in self._task.splits:
             return
         for commit in filter(None, dict.fromkeys([self._history.seed, self._history.best])):
             for repeat in range(repeats + 1):
-                first = self._history.evaluation(commit, "holdout", 0)
-                if not self._history.judged(commit, "holdout", repeat) and (not repeat or (first and first.ok)):
+                known = self._history.evaluation(commit, "holdout")
+                if repeat and (hurry.is_set() or not (known and known.ok)):
+                    break
+                if not self._history.judged(commit, "holdout", repeat):
                     await self.finish(commit, "holdout", repeat)
 
     async def _files(self, tree: str) -> Files:

@@ -237,3 +237,21 @@ async def test_who_follows_a_pruned_best_is_judged_again_before_it_leads(tmp_pat
     assert history.best not in history.pruned
     assert contender(history) is None
     assert history.scores.believed(history.best or "")
+
+
+async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_to_the_next(
+    tmp_path: Path, noisy: Task
+) -> None:
+    run: Run
+
+    def interrupt(evaluations: int) -> None:
+        if run.history.counts.evaluated == 4 and run.history.counts.repeated > 15:
+            run.stop("interrupted")
+
+    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0, before=interrupt), evaluations=4)
+    stopped = await run.evolve()
+    assert stopped.reason == "interrupted"
+    assert run.history.counts.repeated <= 18
+    again = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0), evaluations=4)
+    assert (await again.evolve()).reason == "evaluations"
+    assert again.history.counts.repeated > 40
