@@ -1,4 +1,4 @@
-"""EvoGit's own rule: every agent keeps one individual, and a child takes its place when it is no worse."""
+"""The default: breed from the best, put on it what helped elsewhere, and look wider the longer nothing helps."""
 
 from __future__ import annotations
 
@@ -6,67 +6,81 @@ import random
 
 from evogit.history import History
 from evogit.selection import Move
+from evogit.selection.drawing import favoured
+from evogit.selection.index import Offspring
+from evogit.selection.planner import Planner
 
-MERGE = 0.10
-"""Chance of a merge where the agents' individuals allow one."""
+WIDE = 0.05
+"""Chance of another parent than the best one while the search goes well."""
 
-MIGRATE = 0.20
-"""Chance to breed from another agent's individual (the better of two drawn ones) instead of the own."""
+WIDER = 0.20
+"""What each wait of usual length beyond the first adds to it."""
 
-FAVOUR = 0.25
-"""Chance to breed from a promoted candidate where there is one."""
+WIDEST = 0.6
+"""The most that it becomes."""
+
+DONOR = 0.25
+"""Chance that an agent is shown a second candidate."""
+
+USUAL = 20.0
+"""Evaluations from one best candidate to the next that are never called long."""
+
+REMEMBERED = 64
+"""Latest record holders that may breed again."""
+
+BOLDEST = 3.0
+"""How many times larger than usual a change becomes at most."""
 
 
 class Elitist:
-    """The child replaces its agent's individual if it is no worse; parents come mostly from the agent's own line.
+    """All agents breed from the best one; what helped on another line is merged or grafted onto it.
 
-    After EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based Multi-Agent Collaboration"), where
-    each agent advances a branch of its own and crosses it with others; migration and favour are ours. Without
-    `merging` no two candidates are ever combined.
+    Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
+    Multi-Agent Collaboration") each agent's own individual, which its child replaces if no worse: here that is what
+    keeps other lines alive. The longer the wait for a better candidate, in waits of usual length, the more parents are
+    others: record holders and individuals with few children, as ShinkaEvolve weighs them (arXiv 2509.19349), and the
+    bolder the changes. Without `merging` no two candidates are ever combined.
     """
 
     def __init__(self, *, merging: bool = True) -> None:
         self._merging = merging
+        self._offspring = Offspring()
+        self._planner = Planner()
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
-        """A merge with a complementary individual now and then, else a mutation with another one as donor."""
-        parent = self._parent(history, agent, rng)
-        if not self._merging:
-            return Move(operator="mutation", parents=(parent,))
-        if rng.random() < MERGE and (partner := self._partner(history, parent, rng)):
-            strategy = rng.choice(("fitter", "random"))
-            return Move(operator="merge", parents=_fitter_first(history, parent, partner), strategy=strategy)
-        donors = [head for head in history.living() if head != parent]
-        return Move(operator="mutation", parents=(parent,), donor=rng.choice(donors) if donors else None)
+        """A planned merge or graft where one is worthwhile, else a mutation."""
+        best = history.best
+        if best is None:
+            return Move(operator="mutation", parents=(history.head(agent),))
+        if self._merging and (planned := self._planner.move(history, best, agent, rng)):
+            return planned
+        waits = waited(history)
+        parent = favoured(history, rng) or self._parent(history, best, waits, rng)
+        boldness = rng.uniform(1.0, min(BOLDEST, 1.0 + waits))
+        donors = [each for each in history.living() if each != parent]
+        donor = rng.choice(donors) if self._merging and donors and rng.random() < DONOR else None
+        return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
-        """Valid, not pruned, and no worse than what the agent has."""
-        if history.fitness(child) is None or child in history.pruned:
-            return False
-        return not history.fitter(history.head(agent), child)
+        """Valid, not pruned, and no worse than what the agent has, beyond noise."""
+        return child not in history.pruned and history.no_worse(child, history.head(agent))
 
-    def _parent(self, history: History, agent: str, rng: random.Random) -> str:
-        draw = rng.random()
-        promoted = [each for each in sorted(history.promoted - history.pruned) if history.fitness(each) is not None]
-        if promoted and draw < FAVOUR:
-            return rng.choice(promoted)
-        if draw > 1 - MIGRATE:
-            living = history.living() or [history.head(agent)]
-            one, other = rng.choice(living), rng.choice(living)
-            return other if history.fitter(other, one) else one
-        return history.head(agent)
-
-    def _partner(self, history: History, parent: str, rng: random.Random) -> str | None:
-        """Another living individual that, like `parent`, improved over where the two lines parted."""
-        others = [head for head in history.living() if head != parent]
-        if not others:
-            return None
-        partner = rng.choice(others)
-        base = history.phylogeny.merge_base(parent, partner)
-        if base is None or base in (parent, partner):
-            return None
-        return partner if history.fitter(parent, base) and history.fitter(partner, base) else None
+    def _parent(self, history: History, best: str, waits: float, rng: random.Random) -> str:
+        if rng.random() > min(WIDEST, WIDE + WIDER * waits):
+            return _latest(history, best)
+        children = self._offspring.of(history)
+        known = dict.fromkeys([*history.records[-REMEMBERED:], *history.living()])
+        pool = [each for each in known if each not in history.pruned and history.fitness(each) is not None]
+        return rng.choices(pool, [1 / (1 + children[each]) for each in pool])[0] if pool else best
 
 
-def _fitter_first(history: History, a: str, b: str) -> tuple[str, str]:
-    return (b, a) if history.fitter(b, a) else (a, b)
+def waited(history: History) -> float:
+    """How long there was no better candidate, in waits of usual length beyond the first; 0 while all goes well."""
+    usual = (len(history.judgements) - history.stagnant) / max(1, len(history.records))
+    return max(0.0, history.stagnant / max(USUAL, usual) - 1.0)
+
+
+def _latest(history: History, best: str) -> str:
+    """The youngest individual that equals the best: drifting where nothing changes the value leads out of plateaus."""
+    equal = [each for each in history.living() if history.fitness(each) == history.fitness(best)]
+    return max([best, *equal], key=lambda each: history.phylogeny[each].number)

@@ -1,96 +1,105 @@
-"""What the rule does over many draws, on histories of a few candidates."""
+"""What the default selector does over many draws, on histories of a few candidates."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
-from evogit.core import Adopted, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
-from evogit.history import History
 from evogit.selection import Move
-from evogit.selection.elitist import Elitist
+from evogit.selection.elitist import BOLDEST, WIDE, WIDEST, Elitist
 
-A, B, C, S = (letter * 40 for letter in "abc5")
-
-
-class Population:
-    """A history of candidates given as id -> (parents, value); higher is better, None failed."""
-
-    def __init__(self, candidates: dict[str, tuple[tuple[str, ...], float | None]], heads: dict[str, str]) -> None:
-        self.history = History("r")
-        known: dict[str, Any] = {"task": "", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
-        metrics = (Metric(name="m", direction="maximize", primary=True),)
-        agents = {"agents": tuple(heads), "population": "", "editable": ()}
-        self.add(RunStarted(engine="e", metrics=metrics, split="train", **known, **agents))
-        for commit, (parents, value) in candidates.items():
-            operator: Any = ("seed", "mutation", "merge")[len(parents)]
-            born = {"candidate": commit, "tree": commit, "parents": parents, "agent": "a1", "operator": operator}
-            self.add(Proposed(engine="e", move=0, **born))
-            ok = Evaluation(status="ok", metrics={"m": value}) if value is not None else Evaluation(status="crashed")
-            self.add(Evaluated(candidate=commit, evaluation=ok))
-        for agent, head in heads.items():
-            self.add(Adopted(agent=agent, candidate=head))
-
-    def add(self, event: Event) -> None:
-        self.history.apply(Entry(id=f"{self.history.seq:x}", host="h", seq=self.history.seq + 1, time=0, event=event))
-
-    def moves(self, agent: str = "a1", times: int = 2000) -> list[Move]:
-        rng = random.Random(1)
-        return [Elitist().next_move(self.history, agent, rng) for _ in range(times)]
-
-    def share(self, parent: str, moves: list[Move]) -> float:
-        chosen = Counter(move.parents[0] for move in moves if move.operator == "mutation")
-        return chosen[parent] / chosen.total()
+from .born import Born
 
 
-def two_lines(a: float, b: float) -> Population:
-    return Population({S: ((), 1.0), A: ((S,), a), B: ((S,), b)}, {"a1": A, "a2": B})
+def moves(born: Born, selector: Elitist | None = None, agent: str = "a1", times: int = 1000) -> list[Move]:
+    rng = random.Random(1)
+    selector = selector or Elitist()
+    return [selector.next_move(born.history, agent, rng) for _ in range(times)]
+
+
+def share(born: Born, number: int, found: list[Move]) -> float:
+    chosen = Counter(move.parents[0] for move in found if move.operator == "mutation")
+    return chosen[born.ids[number]] / chosen.total()
+
+
+def two_lines(a: float, b: float) -> Born:
+    """Two children of the seed, which has the value 1, by two agents."""
+    born = Born(("a1", "a2"))
+    born.born(1.0, agent="seed")
+    born.adopt("a1", born.born(a, 0, agent="a1"))
+    born.adopt("a2", born.born(b, 0, agent="a2"))
+    return born
+
+
+def waiting(born: Born, times: int, parent: int) -> Born:
+    for _ in range(times):
+        born.born(0.0, parent)
+    return born
 
 
 @pytest.mark.parametrize(("value", "adopts"), [(2.5, True), (2.0, True), (1.9, False), (None, False)])
 def test_a_child_that_is_no_worse_takes_the_place(value: float | None, adopts: bool) -> None:
-    population = Population({S: ((), 1.0), A: ((S,), 2.0), B: ((A,), value)}, {"a1": A})
-    assert Elitist().adopts(population.history, "a1", B) is adopts
+    born = Born()
+    born.born(1.0, agent="seed")
+    born.adopt("a1", born.born(2.0, 0))
+    child = born.born(value, 1)
+    assert Elitist().adopts(born.history, "a1", born.ids[child]) is adopts
 
 
 def test_a_pruned_child_takes_no_place() -> None:
-    population = Population({S: ((), 1.0), A: ((S,), 9.0)}, {"a1": S})
-    population.add(Decision(kind="prune", by="Ada", candidates=(A,)))
-    assert not Elitist().adopts(population.history, "a1", A)
+    born = two_lines(2.0, 9.0)
+    born.decide("prune", 2)
+    assert not Elitist().adopts(born.history, "a1", born.ids[2])
 
 
-def test_parents_are_mostly_the_own_individual_and_now_and_then_a_better_one() -> None:
-    moves = two_lines(2.0, 3.0).moves()
-    population = two_lines(2.0, 3.0)
-    assert population.share(A, moves) == pytest.approx(0.85, abs=0.05)
-    assert population.share(B, moves) == pytest.approx(0.15, abs=0.05), "the better of two drawn ones, of a fifth"
-    assert {(move.parents[0], move.donor) for move in moves if move.operator == "mutation"} == {(A, B), (B, A)}
+def test_all_agents_breed_from_the_best_one() -> None:
+    born = two_lines(2.0, 3.0)
+    for agent in ("a1", "a2"):
+        assert share(born, 2, moves(born, agent=agent)) > 1 - 2 * WIDE
+
+
+def test_of_equals_that_live_the_youngest_breeds() -> None:
+    born = two_lines(2.0, 2.0)
+    assert born.history.best == born.ids[1]
+    assert share(born, 2, moves(born)) > 1 - 2 * WIDE
+
+
+def test_before_anything_was_judged_the_agents_own_individual_breeds() -> None:
+    born = Born()
+    born.candidate(agent="seed")
+    born.adopt("a1", 0)
+    assert {(move.operator, move.parents) for move in moves(born)} == {("mutation", (born.ids[0],))}
+
+
+def test_the_longer_nothing_helps_the_more_others_breed_and_the_bolder_the_changes() -> None:
+    soon, later = waiting(two_lines(2.0, 3.0), 10, 2), waiting(two_lines(2.0, 3.0), 500, 2)
+    first, then = moves(soon, Elitist(merging=False)), moves(later, Elitist(merging=False))
+    assert {move.boldness for move in first} == {1.0}
+    assert 2 < max(move.boldness for move in then) <= BOLDEST
+    assert share(soon, 2, first) == pytest.approx(1 - WIDE, abs=0.03)
+    assert share(later, 2, then) == pytest.approx(1 - WIDEST, abs=0.05)
+    assert share(later, 0, then) > 0.1, "the seed held the record once and has few children"
 
 
 def test_a_promoted_candidate_is_favoured_until_it_is_pruned() -> None:
-    population = Population({S: ((), 1.0), A: ((S,), 2.0), C: ((S,), 1.0)}, {"a1": A})
-    assert population.share(C, population.moves()) == 0
-    population.add(Decision(kind="promote", by="Ada", candidates=(C,)))
-    assert population.share(C, population.moves()) == pytest.approx(0.25, abs=0.05)
-    population.add(Decision(kind="prune", by="Ada", candidates=(C,)))
-    assert population.share(C, population.moves()) == 0
+    born = two_lines(2.0, 3.0)
+    other = born.born(1.0, 0)
+    assert share(born, other, moves(born)) == 0
+    born.decide("promote", other)
+    assert share(born, other, moves(born)) == pytest.approx(0.25, abs=0.05)
+    born.decide("prune", other)
+    assert share(born, other, moves(born)) == 0
 
 
-def test_lines_that_both_improved_since_they_parted_merge_the_fitter_first() -> None:
-    merges = [move for move in two_lines(2.0, 3.0).moves() if move.operator == "merge"]
-    assert len(merges) == pytest.approx(200, abs=60)
-    assert {move.parents for move in merges} == {(B, A)}
-    assert {move.strategy for move in merges} == {"fitter", "random"}
+def test_without_merging_no_two_are_combined() -> None:
+    found = moves(two_lines(2.0, 3.0), Elitist(merging=False))
+    assert {(move.operator, move.donor) for move in found} == {("mutation", None)}
 
 
-@pytest.mark.parametrize("b", [1.0, 0.5])
-def test_a_line_that_did_not_improve_is_not_merged(b: float) -> None:
-    assert {move.operator for move in two_lines(2.0, b).moves()} == {"mutation"}
-
-
-def test_an_ancestor_is_not_merged_with_its_descendant() -> None:
-    population = Population({S: ((), 1.0), A: ((S,), 2.0), B: ((A,), 3.0)}, {"a1": A, "a2": B})
-    assert {move.operator for move in population.moves()} == {"mutation"}
+def test_others_are_shown_now_and_then() -> None:
+    born = two_lines(2.0, 1.0)
+    donors = Counter(move.donor for move in moves(born) if move.parents == (born.ids[1],))
+    assert donors.keys() == {None, born.ids[2]}
+    assert donors[born.ids[2]] / donors.total() == pytest.approx(0.25, abs=0.05)

@@ -15,6 +15,7 @@ from evogit.history import History
 from evogit.selection import Selector
 from evogit.selection.cases import Leaders
 from evogit.selection.cells import Axis, Cells
+from evogit.selection.elitist import Elitist
 from evogit.selection.fronts import Fronts, dominates
 from evogit.selection.index import Offspring, Ranking
 from evogit.selection.islands import Islands
@@ -154,6 +155,7 @@ def test_an_index_that_followed_equals_recomputation(events: list[tuple[Any, ...
 
 
 SELECTORS: dict[str, Any] = {
+    "elitist": Elitist,
     "weighted": Weighted,
     "tournament": Tournament,
     "latest": lambda: Tournament(latest=5),

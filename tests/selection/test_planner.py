@@ -1,0 +1,195 @@
+"""Which merges and grafts are planned, how often, and that what is remembered equals a look at everything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
+from evogit.selection import Move
+from evogit.selection.planner import INTERFERING, RARELY, Bases, Plan, Planner, expected, plans
+
+from .born import Born
+
+
+def seeded(cases: Mapping[str, float] | None = None, agents: tuple[str, ...] = ("a1",)) -> Born:
+    born = Born(agents)
+    born.born(1.0, agent="seed", cases=cases)
+    return born
+
+
+def planned(born: Born, onto: int) -> list[tuple[str, int, float]]:
+    """Operator, the number of who gives, expected gain; the most promising first."""
+    found = sorted(plans(born.history, born.ids[onto], Bases()), reverse=True)
+    assert {plan.parents[0] for plan in found} <= {born.ids[onto]}
+    return [(plan.operator, born.ids.index(plan.parents[1]), plan.gain) for plan in found]
+
+
+def crossed(born: Born, value: float, *parents: int, operator: Any = "merge", strategy: str = "fitter") -> None:
+    commit = f"{random.Random(f'x{len(born.ids)}').getrandbits(160):040x}"
+    born.ids.append(commit)
+    names = tuple(born.ids[each] for each in parents)
+    known: dict[str, Any] = {"candidate": commit, "tree": commit, "parents": names, "agent": "a1"}
+    born.add(Proposed(engine="e", move=len(born.ids), operator=operator, strategy=strategy, **known))
+    told = Evaluation(status="ok", metrics={"m": value, "n": 0.0}, evaluator="v1")
+    born.add(Evaluated(candidate=commit, evaluation=told))
+
+
+def tried(born: Born, move: int, operator: Any, strategy: str, *parents: int) -> None:
+    names = tuple(born.ids[each] for each in parents)
+    named: dict[str, Any] = {"parents": names, "operator": operator, "strategy": strategy}
+    born.add(Duplicate(engine="e", move=move, agent="a1", first=born.ids[0], **named))
+
+
+def often(born: Born, onto: int, agent: str = "a1", times: int = 1000) -> list[Move]:
+    rng, planner = random.Random(1), Planner()
+    found = [planner.move(born.history, born.ids[onto], agent, rng) for _ in range(times)]
+    return [move for move in found if move]
+
+
+def test_a_line_that_improved_since_it_parted_is_merged_onto_the_best() -> None:
+    born = seeded()
+    born.born(3.0, 0)
+    born.born(2.0, 0)
+    assert planned(born, 1) == [("merge", 2, INTERFERING)]
+
+
+@pytest.mark.parametrize("value", [1.0, 0.5, None])
+def test_what_did_not_improve_its_parent_is_not_merged(value: float | None) -> None:
+    born = seeded()
+    born.born(3.0, 0)
+    born.born(value, 0)
+    assert planned(born, 1) == []
+
+
+def test_neither_ancestors_nor_descendants_nor_the_pruned_are_merged() -> None:
+    born = seeded()
+    born.born(2.0, 0)
+    born.born(3.0, 1)
+    born.born(4.0, 2)
+    assert planned(born, 2) == []
+    other = born.born(2.0, 0)
+    assert [number for _, number, _ in planned(born, 2)] == [other]
+    born.decide("prune", other)
+    assert planned(born, 2) == []
+
+
+def test_a_step_of_a_line_that_was_bad_is_grafted_without_the_rest() -> None:
+    born = seeded()
+    born.born(3.0, 0)
+    bad = born.born(0.0, 0)
+    helped = born.born(0.8, bad)
+    assert planned(born, 1) == [("graft", helped, pytest.approx(0.8 * INTERFERING))]
+
+
+def test_a_whole_line_that_gained_more_than_its_last_step_is_merged_first() -> None:
+    born = seeded()
+    born.born(9.0, 0)
+    first = born.born(3.0, 0)
+    second = born.born(4.0, first)
+    found = planned(born, 1)
+    assert found[0] == ("merge", second, 3.0 * INTERFERING)
+    assert ("graft", second, 1.0 * INTERFERING) in found
+
+
+def test_gains_in_cases_that_the_other_side_left_alone_count_in_full() -> None:
+    born = seeded({"x": 1.0, "y": 1.0})
+    born.born(2.0, 0, cases={"x": 3.0, "y": 1.0})
+    same = born.born(1.5, 0, cases={"x": 2.0, "y": 1.0})
+    other = born.born(1.4, 0, cases={"x": 1.0, "y": 1.8})
+    assert planned(born, 1) == [("merge", other, pytest.approx(0.4)), ("merge", same, pytest.approx(0.25))]
+
+
+def test_the_direction_of_the_metric_decides_what_a_gain_is() -> None:
+    from dataclasses import replace
+
+    from .born import METRICS
+
+    born = Born(metrics=(replace(METRICS[0], direction="minimize"), METRICS[1]))
+    born.born(1.0, agent="seed")
+    born.born(0.2, 0)
+    born.born(0.5, 0)
+    born.born(3.0, 0)
+    assert planned(born, 1) == [("merge", 2, 0.5 * INTERFERING)]
+
+
+@pytest.mark.parametrize("strategy", ["fitter", "random", "function", "model"])
+@pytest.mark.parametrize("parents", [(1, 2), (2, 1)])
+def test_what_was_tried_is_not_tried_again_even_if_it_made_nothing_new(strategy: str, parents: tuple[int, int]) -> None:
+    born = seeded()
+    born.born(3.0, 0)
+    born.born(2.0, 0)
+    tried(born, 7, "merge", strategy, *parents)
+    assert planned(born, 1) == []
+
+
+def test_what_a_deterministic_run_may_not_know_of_is_not_looked_at() -> None:
+    born = seeded()
+    born.born(3.0, 0)
+    born.born(2.0, 0)
+    tried(born, 7, "merge", "fitter", 1, 2)
+    born.history.attempts.horizon = 6
+    assert len(planned(born, 1)) == 1
+
+
+def test_in_a_deterministic_run_each_plan_is_one_agents_own() -> None:
+    agents = ("a1", "a2", "a3", "a4")
+    born = seeded(agents=agents)
+    born.born(9.0, 0)
+    for value in range(12):
+        born.born(2.0 + value / 10, 0)
+    for agent in agents:
+        born.adopt(agent, 1)
+    born.history.attempts.horizon = 99
+    pairs = {agent: {move.parents for move in often(born, 1, agent)} for agent in agents}
+    assert all(len(found) == 1 for found in pairs.values())
+    assert len(set.union(*pairs.values())) == len(agents)
+    born.history.attempts.horizon = None
+    assert {move.parents for agent in agents for move in often(born, 1, agent)} == {(born.ids[1], born.ids[13])}
+
+
+def test_merges_become_rare_where_they_never_help_and_stay_frequent_where_they_do() -> None:
+    helping, hindering = seeded(), seeded()
+    for born, value in ((helping, 8.0), (hindering, 0.5)):
+        for _ in range(100):
+            crossed(born, value, 0, born.born(2.0, 0))
+        born.born(9.0, 0)
+    assert len(often(helping, len(helping.ids) - 1)) > 950
+    assert 0 < len(often(hindering, len(hindering.ids) - 1)) < 2 * 1000 * RARELY
+
+
+def test_the_strategy_that_helped_is_drawn_most() -> None:
+    born = seeded()
+    for _ in range(20):
+        crossed(born, 8.0, 0, born.born(2.0, 0), strategy="random")
+        crossed(born, 0.0, 0, born.born(2.0, 0), strategy="fitter")
+    born.born(9.0, 0)
+    drawn = [move.strategy for move in often(born, len(born.ids) - 1)]
+    assert drawn.count("random") > len(drawn) / 2 > drawn.count("fitter")
+
+
+def test_cases_that_differ_in_name_leave_the_whole() -> None:
+    born = seeded({"x": 1.0})
+    born.born(3.0, 0, cases={"y": 3.0})
+    born.born(2.0, 0, cases={"x": 2.0})
+    assert expected(born.history, born.ids[1], born.ids[2], born.ids[0]) == INTERFERING
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 30), min_size=0, max_size=2), min_size=1, max_size=25), st.randoms())
+def test_the_remembered_merge_bases_are_those_of_the_graph(born_of: list[list[int]], rng: random.Random) -> None:
+    born, bases = Born(), Bases()
+    for parents in born_of:
+        born.candidate(*dict.fromkeys(each % len(born.ids) for each in parents if born.ids))
+        graph, onto = born.history.phylogeny, rng.choice(born.ids)
+        for commit in rng.sample(born.ids, min(4, len(born.ids))):
+            assert bases.of(graph, onto, commit) == graph.merge_base(onto, commit)
+
+
+def test_plans_are_sorted_by_what_they_should_gain() -> None:
+    assert Plan(2.0, "graft", ("a", "b")) > Plan(1.0, "merge", ("a", "b"))
