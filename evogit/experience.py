@@ -15,15 +15,15 @@ WINDOW = 200
 def experience(history: History) -> Mapping[str, Tally]:
     """How often each way of changing code was tried and made a child that is fitter than its first parent.
 
-    A way is a part of a candidate's strategy without its step: `perturb_number` in `perturb_number@0.03+swap_name`.
-    The same judged candidates give the same tallies, so that a run which goes on knows what it knew.
+    A way is a part of a candidate's strategy, with its step and without: `perturb_number@0.01+swap_name` counts for
+    three. The same judged candidates give the same tallies, so that a run which goes on knows what it knew.
     """
     tries, gains = Counter[str](), Counter[str]()
     for commit in history.judgements[-WINDOW:]:
         candidate = history.phylogeny[commit]
         if not candidate.strategy or not candidate.parents:
             continue
-        ways = {way.partition("@")[0] for way in candidate.strategy.split("+")}
+        ways = {*candidate.ways, *candidate.strategy.split("+")}
         tries.update(ways)
         if history.fitter(commit, candidate.parents[0]):
             gains.update(ways)

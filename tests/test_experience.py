@@ -53,12 +53,17 @@ class Bred:
 def test_each_way_is_counted_and_pays_where_the_child_is_better_than_its_parent() -> None:
     run = Bred()
 
-    better = run.born(1.0, "perturb_number@0.03+swap_name", run.seed)
-    run.born(1.0, "perturb_number@0.5", better)
+    better = run.born(1.0, "perturb_number@0.01+swap_name", run.seed)
+    run.born(1.0, "perturb_number@0.1", better)
     run.born(None, "swap_name", better)
     run.born(2.0, "", run.seed)
 
-    assert experience(run.history) == {"perturb_number": Tally(2, 1), "swap_name": Tally(2, 1)}
+    assert experience(run.history) == {
+        "perturb_number": Tally(2, 1),
+        "perturb_number@0.01": Tally(1, 1),
+        "perturb_number@0.1": Tally(1, 0),
+        "swap_name": Tally(2, 1),
+    }
 
 
 def test_what_paid_long_ago_is_forgotten() -> None:

@@ -1,15 +1,13 @@
 """Which ways of changing code the mutator draws and how far they go: as usual at first, then by what pays in the run.
 
 Ways are drawn by probability matching (Thierens 2005, "An adaptive pursuit strategy for allocating operator
-probabilities"): in proportion to their rate of success, here times their usual chance, and never below a floor. Steps
-of numbers are inherited with a log-normal change, as in evolution strategies (Schwefel 1981, "Numerical Optimization of
-Computer Models"), but some are always drawn from the usual distribution, because no one knows the scale of a stranger's
-constant.
+probabilities"): in proportion to their rate of success, here times their usual chance, and never below a floor. The
+sizes of steps are ways too, so that they follow what pays, as in the 1/5 rule (Rechenberg 1973, "Evolutionsstrategie"),
+while steps of every size stay: no one knows the scale of a stranger's constant.
 """
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,18 +26,15 @@ USUAL_RATE = 0.15
 ONE_MORE = 0.35
 """Chance of a further edit after each edit, usually; the mean number of edits is proportional to boldness."""
 
-INHERITED = 0.5
-"""Chance of a step near the one that made the parent, where a step did."""
-
-CHANGE = 0.7
-"""Standard deviation of the logarithm of a step that is inherited."""
-
-SMALLEST, LARGEST = 1e-3, 1.0
-"""Usual steps, as a share of a number's value or of one."""
-
+STEPS: Mapping[str, float] = {
+    "perturb_number@0.001": 1 / 3,
+    "perturb_number@0.01": 1 / 3,
+    "perturb_number@0.1": 1 / 3,
+}
+"""Steps by the decade that they are drawn from, as shares of a number's value or of one, and their usual chances."""
 
 BOLDEST = 10.0
-"""How many times the largest usual step no boldness exceeds."""
+"""Steps never become larger than so many times the usual ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +42,12 @@ class Mix:
     """How much each way of changing code is drawn.
 
     Attributes:
-        experience: how often a way was tried and paid in this run, by its name without the step; without it all is
-            as usual.
+        experience: how often a way was tried and paid in this run; without it all is as usual.
         boldness: multiplies the size of changes; 1 is usual.
-        inherited: the step of a number that made the parent; None where there was none.
     """
 
     experience: Mapping[str, Tally] = field(default_factory=dict)
     boldness: float = 1.0
-    inherited: float | None = None
 
     @property
     def one_more(self) -> float:
@@ -74,13 +66,11 @@ class Mix:
         share = (1 - FLOOR) * sum(usual.values()) / sum(earned)
         return [FLOOR * p + share * each for p, each in zip(usual.values(), earned, strict=True)]
 
-    def step(self, rng: random.Random) -> float:
-        """How far a number goes, as a share of its value or of one: the scale of a normal distribution."""
-        if self.inherited is not None and rng.random() < INHERITED:
-            step = self.inherited * math.exp(rng.gauss(0, CHANGE))
-        else:
-            step = math.exp(rng.uniform(math.log(SMALLEST), math.log(LARGEST)))
-        return min(max(step * self.boldness, SMALLEST), LARGEST * min(max(self.boldness, 1.0), BOLDEST))
+    def step(self, rng: random.Random) -> tuple[str, float]:
+        """How far a float goes: the way, and the scale as a share of the number's value or of one."""
+        way = self.draw(STEPS, rng)
+        step = float(way.partition("@")[2]) * 10 ** rng.random()
+        return way, step * min(max(self.boldness, 1.0), BOLDEST)
 
 
 USUAL = Mix()
@@ -90,16 +80,3 @@ USUAL = Mix()
 def _rate(tries: int, gains: int, usual: float) -> float:
     """The expected rate of success: the mean of a beta distribution with a prior of as many as `PRIOR` tries."""
     return (PRIOR * usual + gains) / (PRIOR + tries)
-
-
-def step_of(strategy: str) -> float | None:
-    """The step that a strategy such as `perturb_number@0.03+swap_name` tells of; None where it tells of none."""
-    for way in strategy.split("+"):
-        _, _, step = way.partition("@")
-        try:
-            found = float(step)
-        except ValueError:
-            continue
-        if SMALLEST / 2 <= found <= 1 / SMALLEST:
-            return found
-    return None

@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents import operators as typed
 from evogit.agents.edits import TITLE_LENGTH, Edit, apply, edit_text, one_line
-from evogit.agents.mix import USUAL, Mix, step_of
+from evogit.agents.mix import USUAL, Mix
 from evogit.source import Source, compiles, parse
 from evogit.workers import end_with_parent, signals_held_back
 
@@ -81,8 +81,7 @@ class Mutator:
         names = _drawn(brief.files, rng)
         files = {name: brief.files[name] for name in names}
         donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
-        step = step_of(brief.parent.strategy)
-        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness, inherited=step)
+        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness)
         thought = files, donor_files, rng.getrandbits(64), mix
         try:
             return await self._think(*thought)

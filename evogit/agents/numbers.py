@@ -21,13 +21,12 @@ def nudged(text: str, rng: random.Random, mix: Mix) -> tuple[str, str] | None:
         value: float = int(bare, 0)
     except ValueError:  # also leading zeros, in languages that allow them
         value = float(bare)
-    step = mix.step(rng)
+    way, step = mix.step(rng)
     if isinstance(value, int):
         new: float = _nudged_int(value, rng, mix)
         way = "perturb_number"
     else:
         new = _nudged_float(value, step, rng)
-        way = f"perturb_number@{step:.1g}"
     return (repr(new), way) if new != value and math.isfinite(new) else None
 
 
@@ -51,14 +50,12 @@ def _rounded(value: float, scale: float) -> float:
 
 
 def _nudged_int(value: int, rng: random.Random, mix: Mix) -> int:
-    """By one, by a few, by a factor; what counts something seldom becomes negative."""
+    """By one, by a few, by a factor; boldly by more."""
     way = rng.random() ** (1 / max(mix.boldness, 1.0))
     if way < 0.5:
-        new = value + rng.choice((-1, 1))
-    elif way < 0.8:
-        new = value + rng.choice((-1, 1)) * rng.randint(2, 9)
-    elif way < 0.9 and abs(value) > 10:
-        new = round(value * math.exp(rng.gauss(0, 0.3)))
-    else:
-        new = rng.choice((value * 2, value // 2, value * 2, value // 2, -value))
-    return -new if new < 0 <= value and rng.random() < 0.8 else new
+        return value + rng.choice((-1, 1))
+    if way < 0.8:
+        return value + rng.choice((-1, 1)) * rng.randint(2, 9)
+    if way < 0.9 and abs(value) > 10:
+        return round(value * math.exp(rng.gauss(0, 0.3)))
+    return rng.choice((value * 2, value // 2, value * 2, value // 2, -value))
