@@ -45,7 +45,7 @@ class Strengths(Scores):
             self.tally.add_known(judge, right=verdict.winner == "a")
         else:
             self.tally.add(judge, verdict.a, verdict.b, {"a": 1.0, "b": 0.0, "tie": 0.5}[verdict.winner])
-        self.log += [verdict.a, verdict.b]
+        self.log += filter(None, (verdict.a, verdict.b))
         if len(self.verdicts) % ANCHOR == 0:
             self._anchor = fit(self.tally, self._anchor)
 

@@ -87,9 +87,10 @@ class Panel:
         history, strengths = self._history, self._strengths
         valid = [each for each in strengths.commits() if each not in history.pruned and each != commit]
         valid = [each for each in valid if history.fitness(each) is not None]
-        met = set(strengths.tally.met.get(commit, ()))
+        met = strengths.tally.met.get(commit, Counter[str]())
         parent = next((each for each in history.phylogeny[commit].parents if each in valid and each not in met), None)
-        fresh = [each for each in valid if each not in met] or valid
+        fresh = [each for each in valid if each not in met]
+        fresh = fresh or [each for each in valid if met[each] < 2 * len(self._models)]  # each model, each way round
         rng = random.Random(f"evogit panel {commit} {turn}")
         return parent or opponent(strengths.fit, strengths.tally, commit, fresh, rng)
 

@@ -164,9 +164,10 @@ class Crossings:
 
     def of(self, history: History) -> Mapping[str, Outcome]:
         """Id -> outcome, for this history; valid until the next question."""
-        if history.scores is not self._scores:
-            self._scores, self._position, self._found = history.scores, 0, {}
         log, graph = history.scores.log, history.phylogeny
+        moved = history.scores.shifting and len(log) > self._position
+        if history.scores is not self._scores or moved:
+            self._scores, self._position, self._found = history.scores, 0, {}
         for commit in dict.fromkeys(log[self._position :]):
             for each in (commit, *graph.children(commit)):  # whose gains are over it
                 if found := outcome(history, each):
