@@ -268,3 +268,12 @@ def test_a_landing_is_not_replaced_once_somebody_committed_to_it(own: Own) -> No
     with pytest.raises(RefusedError, match="somebody committed to it; keep that with `git branch -m evogit/own/land/"):
         plan(own, best)
     assert own.git("rev-parse", made.branch) == mine
+
+
+def test_differences_within_the_noise_are_no_gain_and_no_loss() -> None:
+    margins = {"score": (0.3, 0.3, 0.5)}
+    near, clear = (replace(trial(1.0, after), margins=margins, times=4) for after in (1.4, 1.6))
+    worse = replace(trial(1.0, 0.6, "holdout"), margins=margins, times=4)
+    noise = "1.4 against 1, and differences up to 0.5 are noise"
+    assert objections(SCORE, [near]) == [f"score on train is no better than the target's: {noise}"]
+    assert objections(SCORE, [clear, worse]) == []
