@@ -13,7 +13,7 @@ from pathlib import Path
 from evogit.bench.lane import Course
 from evogit.bench.methods import Method
 from evogit.bench.outcome import Outcome, read, write
-from evogit.bench.workers import Order, outcomes
+from evogit.bench.workers import Order, Place, outcomes
 
 MEMORY = Path("/dev/shm")
 """A file system in memory, where runs of which little is kept take half the time."""
@@ -34,6 +34,11 @@ class Bench:
     def file(self, method: Method, seed: int) -> Path:
         """Where what came of a run is kept."""
         return self.folder / f"{method.file_name}-{seed}.json"
+
+    @property
+    def memory(self) -> Path:
+        """Where evaluations are remembered."""
+        return self.folder / "evaluations.txt"
 
     @property
     def orders(self) -> list[Order]:
@@ -71,7 +76,8 @@ class Bench:
         missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
         with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:
-            for outcome in outcomes(self.course, missing, scratch, jobs=jobs, keep=keep):
+            place = Place(scratch=scratch, memory=self.memory, keep=keep)
+            for outcome in outcomes(self.course, missing, place, jobs=jobs):
                 write(self.file(methods[outcome.method], outcome.seed), outcome)
                 yield outcome
 

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from evogit import __version__
+from evogit.bench.memory import Memory, Remembering
 from evogit.bench.methods import Method
 from evogit.bench.outcome import Merges, Outcome, source_digest
 from evogit.config import Task
-from evogit.core import Entry, Evaluation, Evidence, EvoGitError, Judged, RefusedError, Stopped
+from evogit.core import Entry, EvoGitError, RefusedError, Stopped
 from evogit.history import History
 from evogit.loading import is_own
 from evogit.population import Models, no_models, populate
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
 from evogit.settings import AgentSpec
 from evogit.verdicts import Executor, Judge
 
@@ -103,42 +103,20 @@ class Here(Pool):
         return future
 
 
-class Remembering:
-    """An executor that never judges the same twice, whichever run asks; what it remembers counts like any other."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self._known: dict[str, Evaluation] = {}
-        self.digest, self.provider, self.image = executor.digest, executor.provider, executor.image
-
-    @property
-    def judged(self) -> Judged:
-        """Whether the score is computed out of the candidate's reach."""
-        return self._executor.judged
-
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        """Identifies everything that an evaluation's result depends on."""
-        return self._executor.key(tree, split, repeat, base=base)
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Judge the tree, or tell what came of it the first time."""
-        key = self.key(tree, split, repeat, base=files.base.id if files.base else "")
-        if key in self._known:
-            return replace(self._known[key], cached=True), Evidence()
-        evaluation, evidence = await self._executor.evaluate(tree, files, split=split, repeat=repeat)
-        if evaluation.counts:
-            self._known[key] = evaluation
-        return evaluation, evidence
-
-
 class Lane:
     """Runs one run after the other on one executor, which stays warm."""
 
     def __init__(
-        self, course: Course, executor: Executor, *, models: Models = no_models, secrets: Sequence[str] = ()
+        self,
+        course: Course,
+        executor: Executor,
+        memory: Memory,
+        *,
+        models: Models = no_models,
+        secrets: Sequence[str] = (),
     ) -> None:
         self._course, self._models, self._secrets = course, models, secrets
-        self._executor = Remembering(executor)
+        self._executor = Remembering(executor, memory)
         self._engine: Run | None = None
         self._stopping = False
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from evogit.bench.driver import Bench
 from evogit.bench.lane import NAME, Lane
+from evogit.bench.memory import Memory
 from evogit.bench.outcome import Outcome, write
 from evogit.bench.workers import Order
 from evogit.evaluator import Evaluator
@@ -61,7 +62,7 @@ class Paid:
             stack.push_async_callback(models.close)
             judging = Evaluator(course.task, provider=course.sandbox, jobs=self._jobs)
             evaluator = await stack.enter_async_context(judging)
-            self._lane = Lane(course, evaluator, models=models.get, secrets=models.secrets)
+            self._lane = Lane(course, evaluator, Memory(bench.memory), models=models.get, secrets=models.secrets)
             for method, seed in bench.missing(done):
                 left = self._left((method, seed), done) if bench.asks(method) else {}
                 if self._stopped or any(limit is not None and limit <= 0 for limit in left.values()):

@@ -9,12 +9,14 @@ import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from evogit.bench.lane import Course, Lane
+from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
 from evogit.bench.outcome import Outcome
 from evogit.core import EvoGitError
@@ -28,17 +30,26 @@ Order = tuple[Method, int]
 """A run to do: the method and the seed."""
 
 
-def outcomes(course: Course, orders: Sequence[Order], scratch: Path, *, jobs: int, keep: bool) -> Iterator[Outcome]:
-    """Do these runs, `jobs` at a time, in folders below `scratch`, and give what came of each as it ends.
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where runs are done: repositories below `scratch`, kept or not, and evaluations that are shared in `memory`."""
 
-    Who stops listening ends the workers at once. `keep` leaves the repositories.
+    scratch: Path
+    memory: Path
+    keep: bool
+
+
+def outcomes(course: Course, orders: Sequence[Order], place: Place, *, jobs: int) -> Iterator[Outcome]:
+    """Do these runs, `jobs` at a time, and give what came of each as it ends.
+
+    Who stops listening ends the workers at once.
 
     Raises:
         EvoGitError: a run failed because the world does, or a worker died.
     """
     waiting = deque(orders)
     with ExitStack() as stack:
-        workers = [Worker(course, scratch, keep=keep) for _ in range(min(jobs, len(orders)))]
+        workers = [Worker(course, place) for _ in range(min(jobs, len(orders)))]
         busy = {worker.connection: worker for worker in map(stack.enter_context, workers)}
         for worker in workers:
             worker.send(waiting.popleft())
@@ -56,10 +67,10 @@ def outcomes(course: Course, orders: Sequence[Order], scratch: Path, *, jobs: in
 class Worker:
     """One process, which does the runs that are sent to it; a context manager that ends it at once."""
 
-    def __init__(self, course: Course, scratch: Path, *, keep: bool) -> None:
+    def __init__(self, course: Course, place: Place) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, self._theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(self._theirs, course, scratch, keep), daemon=True)
+        self._process = context.Process(target=work, args=(self._theirs, course, place), daemon=True)
 
     def __enter__(self) -> Self:
         with signals_held_back():
@@ -102,26 +113,26 @@ class Worker:
         self._process.join(PATIENCE)
 
 
-def work(connection: Connection, course: Course, scratch: Path, keep: bool) -> None:
+def work(connection: Connection, course: Course, place: Place) -> None:
     """In a worker: do what comes in until there is nothing more, and send what came of it."""
     for number in HELD:
         signal.signal(number, lambda *_: None)  # the parent's; ignoring them outright would be inherited by candidates
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
     end_with_parent()
     try:
-        asyncio.run(_work(connection, course, scratch, keep))
+        asyncio.run(_work(connection, course, place))
     except EvoGitError as error:
         connection.send(error)
 
 
-async def _work(connection: Connection, course: Course, scratch: Path, keep: bool) -> None:
+async def _work(connection: Connection, course: Course, place: Place) -> None:
     async with Evaluator(course.task, provider=course.sandbox, jobs=1) as evaluator:
-        lane = Lane(course, evaluator)
+        lane = Lane(course, evaluator, Memory(place.memory))
         while order := connection.recv():
             method, seed = order
-            folder = scratch / f"{method.file_name}-{seed}.git"
+            folder = place.scratch / f"{method.file_name}-{seed}.git"
             if folder.exists():  # kept by a bench before this one, whose run was another one or was cut off
                 shutil.rmtree(folder)
             connection.send(await lane.run(method, seed, folder))
-            if not keep:
+            if not place.keep:
                 shutil.rmtree(folder)

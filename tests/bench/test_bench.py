@@ -16,13 +16,14 @@ import pytest
 from evogit.bench.comparison import Standing, points, standing, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.lane import Course
+from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, methods
 from evogit.bench.outcome import Merges, Outcome, read, write
 from evogit.bench.plot import pictures
 from evogit.bench.report import markdown, record
 from evogit.bench.workers import Order
 from evogit.config import Task
-from evogit.core import EvoGitError
+from evogit.core import Evaluation, EvoGitError
 
 Tiny = Callable[..., Task]
 
@@ -60,6 +61,20 @@ def test_a_damaged_file_is_no_run(tmp_path: Path, text: str) -> None:
     (tmp_path / "m.json").write_text(text)
     assert read(tmp_path / "m.json") is None
     assert read(tmp_path / "none.json") is None
+
+
+def test_evaluations_are_remembered_beyond_a_kill(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "evaluations.txt"
+    memory = Memory(file)
+    evaluation = Evaluation(status="ok", metrics={"score": 1.5}, cases={"a": {"score": 1.5}}, key="k")
+    memory.put("k", evaluation)
+    with file.open("a") as lines:
+        lines.write('\nhalf {"status": "o')
+    Memory(file).put("l", evaluation)
+    again = Memory(file)
+    assert again.get("k") == again.get("l") == evaluation
+    assert again.get("half") is None
+    assert again.get("nobody") is None
 
 
 def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Evaluations that runs of a bench share, also with those of later benches: judging is most of what a bench costs."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from evogit.core import Evaluation, Evidence, Judged
+from evogit.sandbox import Files
+from evogit.verdicts import Executor
+
+_ADAPTER = TypeAdapter(Evaluation)
+
+
+class Memory:
+    """Evaluations by key, in a file of one line each that several processes may append to."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: dict[str, str] = {}
+        with suppress(FileNotFoundError), file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                key, _, record = line.partition(" ")
+                self._known[key] = record
+
+    def get(self, key: str) -> Evaluation | None:
+        """What came of this evaluation; None where nobody remembers, or the line was cut off by a kill."""
+        record = self._known.get(key)
+        try:
+            return None if record is None else _ADAPTER.validate_json(record)
+        except ValidationError:
+            return None
+
+    def put(self, key: str, evaluation: Evaluation) -> None:
+        """Remember it; the line begins a new one even if another process was killed within its last one."""
+        record = json.dumps(asdict(evaluation))
+        self._known[key] = record
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            os.write(descriptor, f"\n{key} {record}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+class Remembering:
+    """An executor that never judges the same twice, whichever run asks; what it remembers counts like any other."""
+
+    def __init__(self, executor: Executor, memory: Memory) -> None:
+        self._executor, self._memory = executor, memory
+        self.digest, self.provider, self.image = executor.digest, executor.provider, executor.image
+
+    @property
+    def judged(self) -> Judged:
+        """Whether the score is computed out of the candidate's reach."""
+        return self._executor.judged
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on."""
+        return self._executor.key(tree, split, repeat, base=base)
+
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        """Judge the tree, or tell what came of it the first time."""
+        key = self.key(tree, split, repeat, base=files.base.id if files.base else "")
+        if known := self._memory.get(key):
+            return replace(known, cached=True), Evidence()
+        evaluation, evidence = await self._executor.evaluate(tree, files, split=split, repeat=repeat)
+        if evaluation.counts:
+            self._memory.put(key, evaluation)
+        return evaluation, evidence
