@@ -51,9 +51,9 @@ def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
 
 
 def swap_operator(source: Source, rng: random.Random) -> Edit | None:
-    """Put another operator of the same kind in an operator's place."""
+    """Put another operator of the same kind in an operator's place, but let a list grow as it does."""
     site = _any_site(source, "operator", rng)
-    if site is None:
+    if site is None or (site.text.endswith("=") and not _adds_to_number(source, site)):
         return None
     text = " ".join(site.text.split())
     others = sorted({each for group in _ALTERNATIVES if text in group for each in group} - {text})
@@ -63,8 +63,13 @@ def swap_operator(source: Source, rng: random.Random) -> Edit | None:
     return _replace(site, new, f"swap {text} for {new}")
 
 
+def _adds_to_number(source: Source, site: Site) -> bool:
+    target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
+    return target is None or is_number(source.content, site.where, target[1].decode(errors="replace"))
+
+
 def swap_literal(source: Source, rng: random.Random) -> Edit | None:
-    """Put a literal that is present in the module in the place of another of the same type."""
+    """Put a literal of the module in the place of another of the same type; an integer is also a float."""
     sites = (*source.sites.get("literal", ()), *source.sites.get("number", ()))
     if not sites:
         return None
@@ -72,9 +77,15 @@ def swap_literal(source: Source, rng: random.Random) -> Edit | None:
     if site.text in ("True", "False"):
         new: str | None = "False" if site.text == "True" else "True"
     else:
-        texts = {each.text for each in sites if each.kind == site.kind} - {site.text, "True", "False"}
-        new = _any_of(texts, rng)
+        alike = [each.text for each in sites if each.kind == site.kind and each.text not in ("True", "False")]
+        if _is_integer(site):
+            alike = [each.text for each in sites if _is_integer(each)]
+        new = _any_of(set(alike) - {site.text}, rng)
     return _replace(site, new, f"swap {site.label} {site.text} for {new}")
+
+
+def _is_integer(site: Site) -> bool:
+    return site.kind == "number" and re.fullmatch(r"-?\d+", site.text) is not None
 
 
 def swap_name(source: Source, rng: random.Random) -> Edit | None:

@@ -186,6 +186,16 @@ def test_nothing_is_taken_away_that_is_needed_later() -> None:
     assert not deleted
 
 
+def test_a_count_stays_an_integer_and_a_list_grows_as_it_did() -> None:
+    source = b"N = 4\nM = 7\nR = 0.25\n\n\ndef f(x):\n    a = [x]\n    a += [R]\n    x += R\n    return a[:N]\n"
+    titles = " ".join(mutate({"a.py": source}, {}, seed).title for seed in range(900))
+
+    assert "swap N 4 for 7" in titles
+    assert "swap N 4 for 0.25" not in titles
+    assert "swap R 0.25 for 4" in titles
+    assert not any(b"a -= [" in (mutate({"a.py": source}, {}, seed).changes["a.py"] or b"") for seed in range(900))
+
+
 def test_a_proposal_says_how_it_was_made() -> None:
     strategies = {mutate({"a.py": TYPED}, {}, seed).strategy for seed in range(300)}
     ways = {way for strategy in strategies for way in strategy.split("+")}
