@@ -105,19 +105,20 @@ def verdict(winner: str, reason: str = "so it is") -> str:
     return json.dumps({"winner": winner, "reason": reason})
 
 
-def growth(prompt: str) -> tuple[int, int]:
-    """By how many lines each of the two patches makes its side longer."""
+def growth(prompt: str, size: Callable[[str], int] = lambda line: 1) -> tuple[int, int]:
+    """By how much each of the two patches makes its side longer, in lines or what `size` says of one."""
     first, second = prompt.split("## The second candidate")
     grown = []
     for part in (first.split("## The first candidate")[1], second):
-        added, removed = (len(re.findall(rf"^\{sign}(?!\{sign})", part, re.MULTILINE)) for sign in "+-")
+        lines = (re.findall(rf"^\{sign}(?!\{sign}).*", part, re.MULTILINE) for sign in "+-")
+        added, removed = (sum(map(size, each)) for each in lines)
         grown.append(added - removed)
     return grown[0], grown[1]
 
 
-def shorter(prompt: str) -> str:
+def shorter(prompt: str, size: Callable[[str], int] = lambda line: 1, least: int = -10) -> str:
     """What an honest judge says for whom half of the text is not enough."""
-    one, other = (length if length > -10 else 99 for length in growth(prompt))
+    one, other = (length if length > least else 999 for length in growth(prompt, size))
     return verdict("tie" if one == other else "first" if one < other else "second")
 
 
