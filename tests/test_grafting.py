@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,14 @@ from evogit.agents import NoUsableChangeError
 from evogit.breeding import Bred
 from evogit.config import Task
 from evogit.core import Entry, Evaluated, Evaluation
+from evogit.history import History
 from evogit.repository import Repository
+from evogit.review.crossing import merge_statistics
+from evogit.run import Run
 from evogit.selection import Move
+from evogit.selection.elitist import Elitist
+from evogit.selection.strategies import available
+from evogit.settings import AgentSpec, Settings
 
 from .test_breeding import BASE, Nursery, Scripted, proposal
 
@@ -99,3 +106,33 @@ async def test_a_folder_with_a_colon_and_quotes_is_no_obstacle(tmp_path: Path, t
     garden = Garden(tmp_path / 'a:b "c" \\d', tiny())
     bred = await garden.graft(garden.top, garden.other)
     assert b"second 10" in garden.program(bred.tree)
+
+
+class Grafter(Elitist):
+    """Grafts and merges as often as it can."""
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        judged = [each for each in history.judgements if history.fitness(each) is not None]
+        edges = [each for each in judged if history.phylogeny[each].parents]
+        if len(edges) < 4 or rng.random() < 0.4:
+            return Move(operator="mutation", parents=(rng.choice(judged),))
+        one, other, strategy = rng.choice(edges), rng.choice(judged), rng.choice(available(history, agent))
+        if rng.random() < 0.5 and one != other:
+            return Move(operator="merge", parents=(other, one), strategy=strategy)
+        return Move(operator="graft", parents=(other, one), strategy=strategy)
+
+
+@pytest.mark.slow
+def test_two_deterministic_runs_of_merges_and_grafts_agree_in_every_id(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    runs, task = [], tiny()
+    for name in ("one", "two"):
+        settings = Settings(evaluations=20, deterministic=True, seed=3, population=(AgentSpec("mutator", count=3),))
+        run = Run(Repository.create(tmp_path / name), task, "r", settings, selector=Grafter())
+        asyncio.run(run.evolve())
+        runs.append([(each.commit, each.operator, each.strategy, each.conflicts) for each in run.history.phylogeny])
+        found = merge_statistics(run.history)
+        assert {row["operator"] for row in found["strategies"]} == {"merge", "graft"}
+    assert runs[0] == runs[1]
+    assert len({strategy for _, operator, strategy, _ in runs[0] if operator in ("merge", "graft")}) > 1
