@@ -24,7 +24,7 @@ USUAL_RATE = 0.15
 """Share of children that are better than their parent, while nothing is known."""
 
 ONE_MORE = 0.35
-"""Chance of a further edit after each edit, usually; the mean number of edits is proportional to boldness."""
+"""Chance of a further edit after each edit, usually; the mean number of edits is in proportion to boldness."""
 
 STEPS: Mapping[str, float] = {
     "perturb_number@0.001": 1 / 3,
@@ -34,7 +34,7 @@ STEPS: Mapping[str, float] = {
 """Steps by the decade that they are drawn from, as shares of a number's value or of one, and their usual chances."""
 
 BOLDEST = 10.0
-"""Steps never become larger than so many times the usual ones."""
+"""Changes never become larger than so many times the usual ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,14 @@ class Mix:
     boldness: float = 1.0
 
     @property
+    def size(self) -> float:
+        """How many times as large as usual changes are, from 1 to `BOLDEST`."""
+        return min(max(self.boldness, 1.0), BOLDEST)
+
+    @property
     def one_more(self) -> float:
         """Chance of a further edit after each edit."""
-        return 1 - (1 - ONE_MORE) / max(self.boldness, 1.0)
+        return 1 - (1 - ONE_MORE) / self.size
 
     def draw(self, usual: Mapping[str, float], rng: random.Random) -> str:
         """One of the ways, by their usual chances and by how they did."""
@@ -70,7 +75,7 @@ class Mix:
         """How far a float goes: the way, and the scale as a share of the number's value or of one."""
         way = self.draw(STEPS, rng)
         step = float(way.partition("@")[2]) * 10 ** rng.random()
-        return way, step * min(max(self.boldness, 1.0), BOLDEST)
+        return way, step * self.size
 
 
 USUAL = Mix()

@@ -51,7 +51,7 @@ def _rounded(value: float, scale: float) -> float:
 
 def _nudged_int(value: int, rng: random.Random, mix: Mix) -> int:
     """By one, by a few, by a factor; boldly by more."""
-    way = rng.random() ** (1 / max(mix.boldness, 1.0))
+    way = rng.random() ** (1 / mix.size)
     if way < 0.5:
         return value + rng.choice((-1, 1))
     if way < 0.8:

@@ -225,6 +225,11 @@ def test_several_files_change_at_once_now_and_then_and_more_when_bold() -> None:
     assert any({"a.py", "c.txt"} <= mutate(files, {}, seed).changes.keys() for seed in range(200))
 
 
+@pytest.mark.parametrize("boldness", [0.0, -1.0, 1e300, float("inf"), float("nan")])
+def test_no_boldness_keeps_the_mutator_from_ending(boldness: float) -> None:
+    assert mutate({"a.py": b"A = 1\nB = 2.5\n"}, {}, 1, Mix(boldness=boldness)).changes
+
+
 # --- exchange ---------------------------------------------------------------------------------------------------
 
 MINE = b"A = 1\nB = 2\n\n\ndef f(x):\n    return x\n\n\ndef g(x):\n    return A\n"
