@@ -214,6 +214,8 @@ def test_the_command_shows_the_change_for_review(told: tuple[Path, Task]) -> Non
     record = json.loads(evogit(*options, "--json").stdout)
     assert [part["gain"] for part in record["parts"]] == [1, 5, 10]
     assert record["evaluations"] == 0
+    trials = evogit("-C", str(path), "log", "--agent", "minimize", "--json").stdout.splitlines()
+    assert len(trials) >= 10
     refused = evogit("-C", str(path), "minimize", "seed", "--task", str(task.folder))
     assert refused.returncode == 4
     assert "the files of the seed" in refused.stderr

@@ -29,7 +29,8 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     line.
     """
     history = place.history
-    if agent is not None and agent not in (known := agents(history)):
+    known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
+    if agent is not None and agent not in known:
         raise NotFoundError(f"expected an agent of the run {history.run} ({', '.join(known)}), got {agent!r}")
     wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
     chosen = islice(wanted, limit)

@@ -85,6 +85,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "settings": dict(last_start(history)),
         "candidates": len(history.phylogeny),
         **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},
+        "nearly_the_same": counts.alike,
         "proposals": counts.proposals,
         "repeated": counts.repeated,
         "repeated_seconds": counts.repeated_seconds,
