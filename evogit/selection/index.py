@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Generic, TypeVar
 
+from evogit.core import MINIMIZE
 from evogit.history import History
 from evogit.scores import Scores
 
@@ -20,7 +21,7 @@ Ranked = tuple[float, int, str]
 
 
 class Index(ABC, Generic[Value]):
-    """Follows a history: candidates that are valid and not pruned are in, and what they are worth may change.
+    """Follows a history: the candidates that may breed are in, and what they are worth may change.
 
     What it holds is a function of the history as it stands, whatever it was asked before: after any sequence of
     prunes, undoings and changed tasks it equals an index that sees the same history for the first time. It looks at
@@ -54,7 +55,7 @@ class Index(ABC, Generic[Value]):
     def _look(self, history: History, commit: str) -> bool:
         """Take in what a candidate is now; False when that needs a new beginning."""
         before = self._held.pop(commit, None)
-        now = None if commit in history.pruned or history.fitness(commit) is None else self._value(history, commit)
+        now = self._value(history, commit) if breeds(history, commit) else None
         if now is not None:
             self._held[commit] = now
         if before == now:
@@ -79,6 +80,13 @@ class Index(ABC, Generic[Value]):
     @abstractmethod
     def _remove(self, value: Value) -> bool:
         """Take out a candidate; False when that needs a new beginning."""
+
+
+def breeds(history: History, commit: str) -> bool:
+    """Whether a candidate is valid, not pruned, and no mere trial of `evogit minimize`."""
+    if commit in history.pruned or history.fitness(commit) is None:
+        return False
+    return history.phylogeny[commit].agent != MINIMIZE
 
 
 def ranked(history: History, commit: str) -> Ranked:

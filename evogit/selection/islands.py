@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from evogit.confidence import Estimate
-from evogit.core import Evaluation
+from evogit.core import MINIMIZE, Evaluation
 from evogit.history import History
 from evogit.scores import Scores
 from evogit.selection import Move, Selector
-from evogit.selection.index import Ranked, ranked
+from evogit.selection.index import Ranked, breeds, ranked
 
 
 class Islands:
@@ -78,6 +78,8 @@ class _Sea:
         if not first and self._fitness[commit] != fitness:
             return False
         self._fitness[commit] = fitness
+        if history.phylogeny[commit].agent == MINIMIZE:
+            return True
         if first:
             self._land(history, commit)
         else:
@@ -120,7 +122,7 @@ class _Island:
         self.scores.members.add(commit)
         self.scores.log.append(commit)
         self.judgements.append(commit)
-        if history.fitness(commit) is not None and commit not in history.pruned:
+        if breeds(history, commit):
             insort(self.ranked, ranked(history, commit))
 
     def view(self, history: History) -> History:

@@ -18,6 +18,7 @@ class MapElites(Drawing):
     """
 
     def __init__(self, axes: Sequence[tuple[Trait, Axis]]) -> None:
+        super().__init__()
         self._cells = Cells(axes)
 
     def draw(self, history: History, rng: random.Random) -> str | None:

@@ -27,6 +27,7 @@ class Pareto(Drawing):
     """
 
     def __init__(self, over: Over = "") -> None:
+        super().__init__()
         self._over = over
         self._leaders, self._fronts = Leaders(), Fronts(DEPTH)
 

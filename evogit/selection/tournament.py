@@ -8,7 +8,7 @@ from itertools import islice
 
 from evogit.history import History
 from evogit.selection.drawing import Drawing
-from evogit.selection.index import Ranked, Ranking, ranked
+from evogit.selection.index import Ranked, Ranking, breeds, ranked
 
 
 class Tournament(Drawing):
@@ -19,6 +19,7 @@ class Tournament(Drawing):
     """
 
     def __init__(self, size: int = 4, latest: int = 0) -> None:
+        super().__init__()
         self._size, self._latest = size, latest
         self._ranking = Ranking()
 
@@ -33,9 +34,5 @@ class Tournament(Drawing):
 
 def _latest(history: History, most: int) -> Sequence[Ranked]:
     """The candidates judged last that may breed, the fittest first."""
-    may = (each for each in reversed(history.judgements) if _is_valid(history, each))
+    may = (each for each in reversed(history.judgements) if breeds(history, each))
     return sorted(ranked(history, each) for each in islice(may, most))
-
-
-def _is_valid(history: History, commit: str) -> bool:
-    return history.fitness(commit) is not None and commit not in history.pruned

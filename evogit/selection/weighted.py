@@ -20,6 +20,7 @@ class Weighted(Drawing):
     """
 
     def __init__(self, archive: int = 40, pressure: int = 10) -> None:
+        super().__init__()
         self._archive, self._pressure = archive, pressure
         self._ranking, self._offspring = Ranking(), Offspring()
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evogit.core import Decision
+from evogit.core import MINIMIZE, Decision
 from evogit.history import History
 from evogit.selection import Selector
 from evogit.selection.cases import Leaders
@@ -26,7 +26,7 @@ from evogit.selection.weighted import Weighted
 
 from .born import Born
 
-AGENTS = ("a1", "a2", "a3", "human")
+AGENTS = ("a1", "a2", "a3", "human", MINIMIZE)
 VALUE = st.none() | st.integers(0, 3).map(float)
 WHO = st.integers(0, 30)
 
@@ -86,7 +86,7 @@ GRID = [(measured, Axis(0.0, 2.0, 2))]
 
 def held(history: History) -> list[str]:
     """All that may breed, by a plain look at everything."""
-    may = [each.commit for each in history.phylogeny if each.commit not in history.pruned]
+    may = [each.commit for each in history.phylogeny if each.commit not in history.pruned and each.agent != MINIMIZE]
     return [commit for commit in may if history.fitness(commit) is not None]
 
 

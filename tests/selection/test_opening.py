@@ -61,10 +61,11 @@ def test_whoever_is_wrong_about_a_name_sees_all(tiny: Callable[..., Task]) -> No
 
 
 def test_every_usage_names_options_that_there_are(tiny: Callable[..., Task]) -> None:
+    traits = traits_of(tiny())
     for name, kind in SELECTORS.items():
         text = kind.usage.replace("SELECTOR", "weighted").replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
         for option in filter(None, text.split(",")):
-            open_selector(f"{name}:{option.replace('=N', '=2').partition('|')[0]}", traits_of(tiny()))
+            open_selector(f"{name}:{option.replace('=N', '=2').partition('|')[0]}", traits)
 
 
 @pytest.mark.slow

@@ -192,4 +192,4 @@ def test_the_remembered_merge_bases_are_those_of_the_graph(born_of: list[list[in
 
 
 def test_plans_are_sorted_by_what_they_should_gain() -> None:
-    assert Plan(2.0, "graft", ("a", "b")) > Plan(1.0, "merge", ("a", "b"))
+    assert Plan(2.0, "graft", ("a", "b"), False) > Plan(1.0, "merge", ("a", "b"), True)
