@@ -162,7 +162,7 @@ async def _marked(merger: Merger, fitter: Side, markers: dict[str, int], conflic
 async def _by_definition(merger: Merger, fitter: Side, conflict: Conflict) -> Settlement:
     """Settle a Python file by whole definitions; anything else, or what would not compile, by the fitter's hunks."""
     texts = merger.texts(conflict)
-    if texts is not None and conflict.path.endswith(".py"):
+    if texts is not None and conflict.path.endswith((".py", ".pyi")):
         ours, base, theirs = texts if fitter == "ours" else texts[::-1]
         if found := await _merge_definitions(base, ours, theirs):
             return merger.settled(conflict, *found, lambda: fitter, FUNCTION)

@@ -103,11 +103,14 @@ class Merger:
         """
         self._prepare()
         memory = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else self._scratch
-        with tempfile.TemporaryDirectory(dir=memory, prefix="evogit-graft-") as folder:
-            odb = pygit2.Odb(folder)
-            root = _throw_away(odb, base)
-            one, other = (_throw_away(odb, tree, root) for tree in (ours, theirs))
-            draft = await self._draft(one, other, Path(folder))
+        try:
+            with tempfile.TemporaryDirectory(dir=memory, prefix="evogit-graft-") as folder:
+                odb = pygit2.Odb(folder)
+                root = _throw_away(odb, base)
+                one, other = (_throw_away(odb, tree, root) for tree in (ours, theirs))
+                draft = await self._draft(one, other, Path(folder))
+        except (OSError, pygit2.GitError) as error:
+            raise RepositoryError(f"cannot write three commits for a graft to {memory}: {error}; make room") from error
         return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
 
     async def _draft(self, ours: str, theirs: str, elsewhere: Path | None = None) -> Draft:

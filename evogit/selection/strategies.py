@@ -128,7 +128,8 @@ class Edge:
 def outcome(history: History, commit: str) -> Outcome | None:
     """What became of a candidate; None unless it was merged or grafted by a strategy and is judged."""
     candidate = history.phylogeny[commit]
-    if candidate.operator not in ("merge", "graft") or candidate.strategy not in STRATEGIES:
+    strategy = candidate.strategy or FITTER
+    if candidate.operator not in ("merge", "graft") or strategy not in STRATEGIES:
         return None
     if not history.judged(commit):
         return None
@@ -137,7 +138,7 @@ def outcome(history: History, commit: str) -> Outcome | None:
     gains = [_gain(metric, value, each) for each in known]
     valid = [gain for gain in gains if gain is not None]
     return Outcome(
-        key=(candidate.operator, candidate.strategy),
+        key=(candidate.operator, strategy),
         edge=parents[1] if candidate.operator == "graft" else "",
         onto=parents[0],
         clean=not candidate.conflicts,
