@@ -123,7 +123,9 @@ def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing | None:
     shown = [curve for curves in runs.values() for curve in curves]
     seed_value = fmean(curve[0] for curve in shown)
     pick = max if metric.direction == "maximize" else min
-    top = metric.best_known if metric.best_known is not None else pick(value for curve in shown for value in curve)
+    judged = course.truth or course.split
+    known = metric.best_known if judged == "train" else None  # of other cases another value is the best
+    top = pick(value for curve in shown for value in curve) if known is None else known
     curves = {
         name: [[statistics.normalised(value, seed_value, top) for value in curve] for curve in each]
         for name, each in runs.items()
@@ -137,12 +139,12 @@ def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing | None:
         task=course.task.name,
         metric=metric.name,
         direction=metric.direction,
-        split=course.truth or course.split,
+        split=judged,
         evaluations=course.evaluations,
         seeds=seeds,
         seed_value=seed_value,
         top=top,
-        top_known=metric.best_known is not None,
+        top_known=known is not None,
         best_control=max(controls, key=lambda name: fmean(areas[name]), default=""),
         results=tuple(
             _result(bench, each, [done[each, seed] for seed in seeds], areas[each.name], finals[each.name])

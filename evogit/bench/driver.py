@@ -72,7 +72,9 @@ class Bench:
 
         Raises:
             EvoGitError: when the world fails; what is done stays.
+            OSError: when the folder cannot be made.
         """
+        self.folder.mkdir(parents=True, exist_ok=True)
         missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
         with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:

@@ -61,11 +61,13 @@ def methods(names: Iterable[str], selectors: Iterable[str], own: Iterable[str]) 
 
     Raises:
         ConfigError: a person's own selector is wrong.
-        UsageError: nothing of that name is known, or two have one name.
+        UsageError: nothing of that name is known, two have one name, or there is none.
     """
     found = [_known(name.strip()) for name in names]
     found += [Method(name=text, selector=text) for text in selectors]
     found += [parse(text) for text in own]
+    if not found:
+        raise UsageError(f"expected at least one method of {', '.join(KNOWN)}, or a --selector")
     files = [method.file_name for method in found]
     if twice := next((name for name in files if files.count(name) > 1), ""):
         raise UsageError(f"expected every method once, got {twice!r} twice; name one with --method NAME=SELECTOR")

@@ -55,7 +55,9 @@ class Paid:
 
         Raises:
             EvoGitError: when the world fails; what is done stays.
+            OSError: when the folder cannot be made.
         """
+        self._bench.folder.mkdir(parents=True, exist_ok=True)
         bench, done = self._bench, self._bench.done()
         course, models = bench.course, self._purse.models
         async with AsyncExitStack() as stack:

@@ -19,7 +19,7 @@ from evogit.bench.lane import Course, Lane
 from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
 from evogit.bench.outcome import Outcome
-from evogit.core import EvoGitError
+from evogit.core import EvoGitError, RefusedError
 from evogit.evaluator import Evaluator
 from evogit.workers import HELD, end_with_parent, signals_held_back
 
@@ -98,9 +98,12 @@ class Worker:
             reply: Outcome | EvoGitError = self.connection.recv()
         except (EOFError, ConnectionError):
             self._process.join()
+            code = self._process.exitcode or 0
+            how = (
+                "was killed, perhaps for want of memory" if code < 0 else f"ended with {code}; what it printed says why"
+            )
             raise EvoGitError(
-                f"a worker of the bench died (exit code {self._process.exitcode}), perhaps for want of memory; "
-                "the same command again goes on, --jobs 1 needs less"
+                f"a worker of the bench {how}; the same command again goes on, --jobs 1 needs less memory"
             ) from None
         if isinstance(reply, EvoGitError):
             raise reply
@@ -123,6 +126,8 @@ def work(connection: Connection, course: Course, place: Place) -> None:
         asyncio.run(_work(connection, course, place))
     except EvoGitError as error:
         connection.send(error)
+    except OSError as error:  # a full disk, say
+        connection.send(RefusedError(f"{error.strerror}: {error.filename}" if error.filename else str(error)))
 
 
 async def _work(connection: Connection, course: Course, place: Place) -> None:

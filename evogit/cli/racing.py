@@ -80,8 +80,9 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
         KeyboardInterrupt: a signal came; what is done is kept.
     """
     course = Course(terminal, bench)
+    alone = bench.course.task.environment.exclusive  # there is one core for candidates
     with course.shown(), _ending_by_signals():
-        for outcome in bench.race(jobs=jobs, keep=keep):
+        for outcome in bench.race(jobs=1 if alone else jobs, keep=keep):
             course.take(outcome)
     return course.done
 

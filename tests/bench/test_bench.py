@@ -217,7 +217,7 @@ def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: 
             os.kill(child.pid or 0, signal.SIGKILL)
 
     threading.Timer(1.0, kill).start()
-    with pytest.raises(EvoGitError, match="a worker of the bench died"):
+    with pytest.raises(EvoGitError, match="a worker of the bench was killed"):
         next(race)
     broken = replace(
         bench, course=Course(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)

@@ -45,4 +45,6 @@ def test_names_that_are_wrong_or_stand_for_two() -> None:
         methods([], [], ["a b=elitist", "a/b=elitist"])
     with pytest.raises((ConfigError, UsageError)):
         methods([], ["nonsense"], [])
+    with pytest.raises(UsageError, match="at least one method"):
+        methods([], [], [])
     assert methods([], ["tournament:size=3"], [])[0].file_name == "tournament_size=3"
