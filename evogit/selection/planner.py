@@ -28,6 +28,9 @@ PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25}
 """How much a strategy is trusted before it was tried, as the share of two merges that helped."""
 
 
+Values = Mapping[str, float]
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Plan:
     """A merge or graft of `parents`, the one that gets the step first, and what it should gain over that one."""
@@ -35,6 +38,8 @@ class Plan:
     gain: float
     operator: Literal["merge", "graft"]
     parents: tuple[str, str]
+    apart: bool
+    """Whether no case was changed by both sides."""
 
 
 class Bases:
@@ -71,24 +76,41 @@ class Planner:
 
     The expected gain of a merge is what the other side gained over the merge base, that of a graft what its last step
     gained; case by case, halved where both sides changed a case, as their changes interfere there. How often there is
-    an experiment follows from how often the latest ones helped: probability matching (Thompson, 1933).
+    an experiment follows from how often the latest ones helped: probability matching (Thompson, 1933), for those whose
+    sides changed other cases and for the rest by themselves.
     """
 
     def __init__(self) -> None:
         self._crossings = Crossings()
         self._bases = Bases()
+        self._parted: dict[str, str | None] = {}
 
     def move(self, history: History, onto: str, agent: str, rng: random.Random) -> Move | None:
         """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn."""
         known = self._crossings.of(history)
-        latest = [known[commit] for commit in history.judgements[-MEMORY:] if commit in known]
-        helped = sum(each.gain is not None and each.gain > 0 for each in latest)
-        if rng.random() > max(RARELY, (helped + 2) / (len(latest) + 3)):
-            return None
-        best = max(self._mine(history, onto, agent), default=None)
+        latest = [commit for commit in history.judgements[-MEMORY:] if commit in known]
+        alike = {commit: self._apart(history, commit) for commit in latest}
+        worthwhile = []
+        for apart, prior in ((True, 2), (False, 1)):
+            gains = [known[commit].gain or 0.0 for commit in latest if alike[commit] == apart]
+            share = (sum(gain > 0 for gain in gains) + prior) / (len(gains) + prior + 1)
+            worthwhile += [apart] * (rng.random() < max(RARELY, share))
+        own = self._mine(history, onto, agent) if worthwhile else ()
+        best = max((plan for plan in own if plan.apart in worthwhile), default=None)
         if best is None:
             return None
-        return Move(operator=best.operator, parents=best.parents, strategy=_drawn(best, latest, rng))
+        return Move(
+            operator=best.operator, parents=best.parents, strategy=_drawn(best, [known[each] for each in latest], rng)
+        )
+
+    def _apart(self, history: History, commit: str) -> bool:
+        """Whether the sides of a merge or graft that was made had changed other cases."""
+        graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
+        if commit not in self._parted:
+            graft = graph[commit].operator == "graft"
+            self._parted[commit] = graph[other].parents[0] if graft else graph.merge_base(onto, other)
+        before = self._parted[commit]
+        return before is not None and _changed_apart(*_values(history, onto, other, before))
 
     def _mine(self, history: History, onto: str, agent: str) -> Iterator[Plan]:
         """Where nobody knows what the others just began, each agent has plans of its own, so that no two are alike."""
@@ -119,12 +141,16 @@ def plans(history: History, onto: str, bases: Bases) -> Iterator[Plan]:
         base = bases.of(history.phylogeny, onto, commit)
         if base is None or base in (commit, onto):
             continue
-        found: list[Plan] = []
         if history.fitness(base) is not None and not _tried(history, "merge", onto, commit):
-            found.append(Plan(expected(history, onto, commit, base), "merge", (onto, commit)))
+            yield from _plan(history, "merge", onto, commit, base)
         if base != before and not _tried(history, "graft", onto, commit):
-            found.append(Plan(expected(history, onto, commit, before), "graft", (onto, commit)))
-        yield from (plan for plan in found if plan.gain > 0)
+            yield from _plan(history, "graft", onto, commit, before)
+
+
+def _plan(history: History, operator: Literal["merge", "graft"], onto: str, commit: str, before: str) -> Iterator[Plan]:
+    gain = expected(history, onto, commit, before)
+    if gain > 0:
+        yield Plan(gain, operator, (onto, commit), _changed_apart(*_values(history, onto, commit, before)))
 
 
 def _improved(history: History, commit: str) -> bool:
@@ -141,21 +167,21 @@ def _tried(history: History, operator: str, onto: str, commit: str) -> bool:
 def expected(history: History, onto: str, commit: str, before: str) -> float:
     """What `onto` should gain by what `commit` gained over `before`, in the primary metric's unit, mean over cases."""
     metric = history.metric
-    mine, theirs, then = (_cases(history, each) for each in (onto, commit, before))
-    if not mine or not (mine.keys() == theirs.keys() == then.keys()):
-        mine, theirs, then = ({"": _value(history, each)} for each in (onto, commit, before))
+    mine, theirs, then = _values(history, onto, commit, before)
     gains = [
         metric.gain(theirs[case], then[case]) * (1.0 if mine[case] == then[case] else INTERFERING) for case in mine
     ]
     return sum(gains) / len(gains)
 
 
-def _cases(history: History, commit: str) -> Mapping[str, float]:
-    """Case -> value of the primary metric."""
-    evaluation, name = history.evaluation(commit), history.metric.name
-    return {case: values[name] for case, values in evaluation.cases.items() if name in values} if evaluation else {}
+def _changed_apart(mine: Values, theirs: Values, then: Values) -> bool:
+    """Whether no case was changed by both sides since `then`."""
+    return all(then[case] in (mine[case], theirs[case]) for case in mine)
 
 
-def _value(history: History, commit: str) -> float:
-    value = history.fitness(commit)
-    return 0.0 if value is None else value
+def _values(history: History, *commits: str) -> list[Values]:
+    """Case -> value of the primary metric, for each; one case for all where theirs are not the same."""
+    found = [history.scores.cases(commit) for commit in commits]
+    if found[0] and all(each.keys() == found[0].keys() for each in found):
+        return found
+    return [{"": history.fitness(commit) or 0.0} for commit in commits]

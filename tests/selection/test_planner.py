@@ -156,11 +156,27 @@ def test_in_a_deterministic_run_each_plan_is_one_agents_own() -> None:
 def test_merges_become_rare_where_they_never_help_and_stay_frequent_where_they_do() -> None:
     helping, hindering = seeded(), seeded()
     for born, value in ((helping, 8.0), (hindering, 0.5)):
+        onto = born.born(2.5, 0)
         for _ in range(100):
-            crossed(born, value, 0, born.born(2.0, 0))
+            crossed(born, value, onto, born.born(2.0, 0))
         born.born(9.0, 0)
     assert len(often(helping, len(helping.ids) - 1)) > 950
     assert 0 < len(often(hindering, len(hindering.ids) - 1)) < 2 * 1000 * RARELY
+
+
+def test_those_whose_sides_changed_other_cases_are_counted_by_themselves() -> None:
+    born = seeded({"x": 1.0, "y": 1.0})
+    born.born(2.0, 0, cases={"x": 3.0, "y": 1.0})
+    same, other = ({"x": 2.0, "y": 1.0}, {"x": 1.0, "y": 1.5})
+    for _ in range(100):
+        crossed(born, 0.0, 1, born.born(1.5, 0, cases=same))
+    assert len(often(born, 1)) == 0, "all were tried"
+    born.born(1.5, 0, cases=same)
+    assert 0 < len(often(born, 1)) < 2 * 1000 * RARELY
+    last = born.born(1.25, 0, cases=other)
+    found = often(born, 1)
+    assert len(found) == pytest.approx(667, abs=60)
+    assert sum(move.parents[1] == born.ids[last] for move in found) > len(found) - 2 * 1000 * RARELY
 
 
 def test_the_strategy_that_helped_is_drawn_most() -> None:
