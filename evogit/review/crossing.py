@@ -85,7 +85,7 @@ async def cross(
 
 
 def propose(repository: Repository, journal: Journal, history: History, crossed: Crossed, reason: str) -> Entry | None:
-    """Journal the result as a candidate that awaits its evaluation; None if its tree came from elsewhere first."""
+    """Journal the result as a candidate that awaits its evaluation; None if its tree came first or a parent went."""
     tree, why, parents = crossed.merged.tree, clean(reason), tuple(each.commit for each in crossed.parents)
     commit = repository.commit(
         tree,
@@ -108,7 +108,7 @@ def propose(repository: Repository, journal: Journal, history: History, crossed:
         conflicts=crossed.merged.conflicts,
         evidence=journal.keep({"why": why.encode()} if why else {}, commit),
     )
-    return journal.append(proposed, unless=lambda: tree in history.trees)
+    return journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
 
 
 def merge_statistics(history: History) -> Record:
