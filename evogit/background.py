@@ -14,6 +14,7 @@ from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.readded import Readded
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
+from evogit.strengths import said_of
 
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
@@ -60,7 +61,7 @@ class Backgrounds:
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             evaluation=evaluation,
-            feedback=json.loads(evidence.get("feedback.json", b"{}")),
+            feedback=json.loads(evidence.get("feedback.json", b"{}")) | self._verdicts(parent),
             log=evidence.get("log", b"").decode(errors="replace"),
             output="" if evaluation is None or evaluation.ok else _tail(evidence.get("stderr", b"")),
             seed_metrics=self._metrics(history.seed),
@@ -74,6 +75,11 @@ class Backgrounds:
             inside=history.started is not None and history.started.judged == "inside",
             templates=task.templates,
         )
+
+    def _verdicts(self, parent: Candidate) -> dict[str, str]:
+        """What judges said who compared it with others."""
+        strengths = self._history.strengths
+        return said_of(strengths, parent.commit, MOST) if strengths else {}
 
     def _metrics(self, commit: str | None) -> dict[str, float]:
         """Of the run's split; empty while there are none."""

@@ -147,7 +147,7 @@ class Breeder:
     ) -> Brief:
         """What an agent is told before it changes `parent`, or settles `conflicts` in its files."""
         return Brief(
-            goal=self._task.goal,
+            goal=self._task.purpose,
             parent=parent,
             files=self._editable_files(parent.tree),
             donor=donor,

@@ -68,6 +68,11 @@ class Task:
         return "inside" if self.command else "outside"
 
     @property
+    def purpose(self) -> str:
+        """What agents are told to do: the goal, and by what criteria pairs are compared."""
+        return f"{self.goal}\n\nWhat is better: {self.pairwise.criteria}" if self.pairwise else self.goal
+
+    @property
     def evaluator_folder(self) -> Path:
         """The folder of the evaluator's own files; that of a command may be absent."""
         return self.folder / self.command.folder if self.command else self.evaluator.parent

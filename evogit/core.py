@@ -163,9 +163,10 @@ class Evaluation:
     """The evidence about a candidate on one split.
 
     `metrics` are aggregated over `cases` (case name -> metric -> value); both are empty unless `status` is `ok`,
-    except that cases seen before a failure stay. `reason` is one sentence for the next brief. `stages` holds the
-    metrics of the gating splits that ran before. `key` identifies everything that the result depends on, so that
-    equal keys may share an evaluation; `cached` says that this one was shared.
+    except that cases seen before a failure stay, and where pairs are compared nothing is measured. `reason` is one
+    sentence for the next brief. `stages` holds the metrics of the gating splits that ran before. `key` identifies
+    everything that the result depends on, so that equal keys may share an evaluation; `cached` says that this one was
+    shared.
     """
 
     status: Status

@@ -148,11 +148,11 @@ class Evaluator:
             logger.warning("%s", warning)
 
     def _evaluation(self, record: _Record, key: str, split: str, repeat: int) -> Evaluation:
-        verdict = record.verdict
+        verdict, measured = record.verdict, self.judged != "pairs"  # else all that is known is that it is valid
         return Evaluation(
             status=verdict["status"],
-            metrics=verdict["metrics"],
-            cases=record.cases,
+            metrics=verdict["metrics"] if measured else {},
+            cases=record.cases if measured else {},
             stages=verdict["stages"],
             reason=verdict["reason"],
             split=split,

@@ -132,6 +132,17 @@ def _record(known: Fit, key: str, verdicts: list[Compared]) -> Record:
     )
 
 
+def said_of(strengths: Strengths, commit: str, most: int) -> dict[str, str]:
+    """The latest verdicts on a candidate, for the next brief: with whom it was compared -> how it did, and why."""
+    met = [each for each in strengths.verdicts if commit in (each.a, each.b) and not each.calibration]
+    told = {}
+    for number, each in enumerate(met[-most:], 1):
+        mine, other = ("a", each.b) if commit == each.a else ("b", each.a)
+        how = "as good" if each.winner == "tie" else "better" if each.winner == mine else "worse"
+        told[f"verdict {number}, against {other[:7]}"] = f"{how}. {each.reason}".rstrip()
+    return told
+
+
 def judge_of(verdict: Compared) -> str:
     """What tells judges apart: a person may be called like a model."""
     return f"{verdict.by} {verdict.judge}"

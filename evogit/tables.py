@@ -151,6 +151,7 @@ class EvaluatorTable(_Table):
         return value
 
 
+_STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
     *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
@@ -230,7 +231,7 @@ class TaskTable(_Table):
         """Who compares pairs yields the same metric always, so that nobody has to write it down."""
         evaluator = table.get("evaluator") if isinstance(table, dict) else None
         if isinstance(evaluator, dict) and evaluator.get("kind") == "judge" and "metrics" not in table:
-            return {**table, "metrics": {STRENGTH: {"direction": "maximize"}}}
+            return {**table, "metrics": _STRENGTHS}
         return table
 
     @field_validator("goal")
@@ -260,7 +261,7 @@ class TaskTable(_Table):
             if Gate.parse(text).metric not in known:
                 raise ValueError(f'gate.{split} names no metric: "{text}"; {nearest(Gate.parse(text).metric, known)}')
         metrics = info.data.get("metrics", value.read)
-        if value.kind == "judge" and (value.splits != ["train"] or value.repeats or metrics.keys() - {STRENGTH}):
+        if value.kind == "judge" and (value.splits != ["train"] or value.repeats or metrics != _STRENGTHS):
             raise ValueError('kind = "judge" ranks by strength alone; take metrics, splits, gate and repeats out')
         for name in value.read.keys() - metrics:
             raise ValueError(f"read.{name} names no metric; {nearest(name, metrics)}")

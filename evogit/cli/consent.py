@@ -52,7 +52,7 @@ def reach(task: Task, repository: Repository | None, history: History, context: 
     visible = {path: read for path, read in contents.items() if task.is_visible(path)}
     files = {path: len(read()) for path, read in visible.items()}
     brief = Brief(
-        goal=task.goal,
+        goal=task.purpose,
         parent=Candidate(commit="0" * 40, tree="", parents=(), agent="seed", operator="seed"),
         files={path: read() for path, read in visible.items() if task.is_editable(path)},
     )

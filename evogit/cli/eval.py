@@ -157,6 +157,8 @@ def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evide
 
 def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]:
     """A line per metric: the value, and beside it those of the seed and of the best."""
+    if task.pairwise:
+        return [Text("which one is better is told by pairs: add it to a run, and see `evogit judge`", "dim")]
     others = _others(task, history, evaluation.split)
     heads = ["", "this", *(cell for name in others for cell in (name, "change"))]
     rows = [[Text(head, "dim") for head in heads]]

@@ -183,6 +183,10 @@ def _measured(view: View, task: Task, commit: str, trials: list[Trial]) -> Itera
     """The target, the result and the change by split and metric; beside it what the candidate itself had."""
     history = view.history
     comparable = changed_judge(history, task) is None
+    if task.pairwise:
+        what = "; ".join(f"{trial.split}: {trial.before.status} -> {trial.after.status}" for trial in trials)
+        yield Text(f"  {what}; which one is better is told by `evogit judge --status`")
+        return
     rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "change", "candidate")]]
     for trial in trials:
         for metric in sorted(task.metrics, key=lambda metric: not metric.primary):

@@ -136,14 +136,14 @@ def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]
 def objections(metric: Metric, trials: Sequence[Trial]) -> list[str]:
     """Why the result should not be merged, one sentence each; empty when it fails nowhere and is better.
 
-    It must be better on the first split, and no worse on the others.
+    It must be better on the first split, and no worse on the others; where pairs are compared it must be valid.
     """
     found = list[str]()
     for trial in trials:
         before, after = (each.metrics.get(metric.name) if each.ok else None for each in (trial.before, trial.after))
-        if after is None:
+        if not trial.after.ok:
             found.append(f"it fails on {trial.split} ({trial.after.status}: {trial.after.reason})")
-        elif before is not None:
+        elif before is not None and after is not None:
             noise = trial.margins.get(metric.name, (0.0, 0.0, 0.0))[2]
             gain, values = metric.gain(after, before), f"{after:.6g} against {before:.6g}"
             values += f", and differences up to {noise:.3g} are noise" if noise else ""
@@ -200,6 +200,8 @@ def follow_undo(repository: Repository, history: History, undoes: str) -> str:
     decisions = {entry.id: entry.event for entry in history.decisions}
     undone = decisions.get(undoes)
     if isinstance(undone, Decision) and undone.kind == "land":
+        if not undone.branch.startswith(f"refs/heads/evogit/{history.run}/"):
+            return f"the branch {short_name(undone.branch)} is of the run that this one was forked from, and stays"
         return take_back(repository, undone)
     landing = decisions.get(undone.undoes) if isinstance(undone, Decision) and undone.kind == "undo" else None
     if isinstance(landing, Decision) and landing.kind == "land" and repository.target(landing.branch) is None:

@@ -21,7 +21,7 @@ from evogit.core import (
 )
 from evogit.history import History
 from evogit.judging.bradley_terry import SPREAD
-from evogit.strengths import WIDTH, judges
+from evogit.strengths import WIDTH, judges, said_of
 
 COMMITS = [letter * 40 for letter in "0123456789"]
 METRICS = (Metric(name="strength", direction="maximize", primary=True),)
@@ -129,3 +129,13 @@ def test_judges_are_told_by_what_they_agree_to_and_what_they_know() -> None:
     assert (model.verdicts, model.agreed, model.first, model.calibrated, model.right) == (6, 6, 6, 31, 30)
     assert (liar.agreed, other.decided, person.first) == (0, 3, 0)
     assert liar.reliability < person.reliability < model.reliability
+
+
+def test_the_next_brief_tells_what_judges_said() -> None:
+    told = Told(COMMITS[:3])
+    told.beats(COMMITS[1], COMMITS[0])
+    told.add(Compared(judge="m", by="model", a=COMMITS[2], b=COMMITS[1], winner="a", reason="It rhymes."))
+    told.beats(COMMITS[1], COMMITS[2], winner="tie")
+    assert told.history.strengths
+    said = said_of(told.history.strengths, COMMITS[1], 2)
+    assert said == {"verdict 1, against 2222222": "worse. It rhymes.", "verdict 2, against 2222222": "as good."}
