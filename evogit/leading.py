@@ -15,11 +15,14 @@ def contender(history: History) -> str | None:
     """
     if not history.repeats:
         return None
-    top: str | None = None
-    for commit in history.scores.commits():
-        if commit not in history.pruned and history.fitness(commit) is not None:
-            top = commit if top is None or history.fitter(commit, top) else top
+    sign = 1 if history.metric.direction == "maximize" else -1
+    known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in history.pruned)
+    _, top = max(((sign * value, commit) for value, commit in known if value is not None), key=_value, default=(0, ""))
     return top if top and not history.scores.believed(top) else None
+
+
+def _value(pair: tuple[float, str]) -> float:
+    return pair[0]  # of equals the earlier one
 
 
 def to_repeat(history: History) -> str | None:
@@ -44,5 +47,7 @@ def tied(history: History) -> list[str]:
     if best is None or not history.repeats:
         return []
     known = field(history)
-    near = [commit for commit in known if commit != best and not history.surely_fitter(best, commit)]
-    return sorted(near, key=lambda commit: -known[commit].mean)
+    noise, lead = history.scores.noise(), known[best]
+    margins = {times: noise.margin(lead.times, times) for times in {each.times for each in known.values()}}
+    near = [commit for commit, each in known.items() if lead.mean - each.mean <= margins[each.times]]
+    return sorted((commit for commit in near if commit != best), key=lambda commit: -known[commit].mean)

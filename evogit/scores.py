@@ -25,6 +25,8 @@ class Scores:
     log: list[str] = field(default_factory=list)
     _evaluations: dict[str, dict[tuple[str, int], Evaluation]] = field(default_factory=dict)
     _told: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
+    _by_case: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    _estimates: dict[tuple[str, str], Estimate] = field(default_factory=dict)
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
@@ -46,8 +48,10 @@ class Scores:
         known = self._evaluations.setdefault(commit, {})
         known[evaluation.split, evaluation.repeat] = evaluation
         self.log.append(commit)
+        self._by_case.pop(commit, None)
         same = [each for (split, _), each in sorted(known.items()) if split == evaluation.split]
         self._told[commit, evaluation.split] = together(same)
+        self._estimates.pop((commit, evaluation.split), None)
         if len(same) > 1:
             self._learn(commit, evaluation)
 
@@ -87,6 +91,15 @@ class Scores:
         evaluation = self.evaluation(commit)
         return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
 
+    def cases(self, commit: str) -> Mapping[str, float]:
+        """Case -> value of the primary metric, of all that have it; put together once, since planning asks often."""
+        known = self._by_case.get(commit)
+        if known is None:
+            evaluation, name = self.evaluation(commit), self.metric.name
+            told = evaluation.cases if evaluation else {}
+            known = self._by_case[commit] = {case: values[name] for case, values in told.items() if name in values}
+        return known
+
     # --- noise ------------------------------------------------------------------------------------------------------
 
     def repeated(self, commit: str, split: str | None = None) -> int:
@@ -103,10 +116,17 @@ class Scores:
 
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
         """The mean of a metric (default: the primary one) over all repeats; None unless the candidate is valid."""
-        told, name = self.evaluation(commit, split), metric or self.metric.name
+        name, split = metric or self.metric.name, split or self.split
+        primary = name == self.metric.name
+        if primary and (known := self._estimates.get((commit, split))):
+            return known
+        told = self.evaluation(commit, split)
         if told is None or not told.ok or name not in told.metrics:
             return None
-        return Estimate.of(each.metrics[name] for each in self.valid(commit, split))
+        estimate = Estimate.of(each.metrics[name] for each in self.valid(commit, split))
+        if primary:
+            self._estimates[commit, split] = estimate
+        return estimate
 
     def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
         """What is known of the spread of single measurements on `split`."""
@@ -160,7 +180,7 @@ class Scores:
         """The estimates of those that are valid, higher is better."""
         sign = 1 if self.metric.direction == "maximize" else -1
         known = {commit: self.estimate(commit) for commit in commits}
-        return {name: replace(each, mean=sign * each.mean) for name, each in known.items() if each}
+        return {name: Estimate(sign * each.mean, each.times, each.squares) for name, each in known.items() if each}
 
 
 def together(evaluations: Sequence[Evaluation]) -> Evaluation:
