@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,13 @@ def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
             person.run("sh", "-ec", commands)
         asked = len(server.requests)
     assert (asked > 0) == (page != "touching.md")
+
+
+@pytest.mark.parametrize("page", ["searching.md", "believing.md"])
+def test_commands_of_a_page_on_the_gallery_work_in_order(tmp_path: Path, page: str) -> None:
+    environment = os.environ | {"HOME": str(tmp_path), "PATH": f"{EVOGIT.parent}:{os.environ['PATH']}"}
+    script = "\n".join(blocks(page, "sh"))  # in one shell, as one of the commands changes the folder
+    done = subprocess.run(
+        ["sh", "-ec", script], cwd=tmp_path, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
