@@ -298,12 +298,7 @@ def _command(table: EvaluatorTable) -> Command | None:
 def _pairwise(table: EvaluatorTable) -> Pairwise | None:
     if table.kind != "judge":
         return None
-    return Pairwise(
-        criteria=table.criteria.strip(),
-        panel=tuple(table.panel),
-        comparisons=table.comparisons,
-        calibrate=table.calibrate,
-    )
+    return Pairwise(table.criteria.strip(), tuple(table.panel), table.comparisons, table.calibrate)
 
 
 _NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}

@@ -174,7 +174,7 @@ class Command:
     prepare: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Pairwise:
     """How candidates are compared, for tasks of kind "judge".
 
