@@ -83,10 +83,10 @@ def test_no_worse_is_not_the_same_as_not_shown_to_be_worse() -> None:
 def test_bootstrap_intervals_cover_the_mean() -> None:
     drawn = random.Random(3)
     covered = 0
-    for i in range(60):
+    for i in range(30):
         low, high = interval([drawn.gauss(2.0, 1.0) for _ in range(30)], rng(i))
         covered += low <= 2.0 <= high
-    assert covered >= 50, "95 % of them, a little less with 30 values"
+    assert covered >= 25, "95 % of them, a little less with 30 values"
 
 
 def test_equal_generators_give_equal_intervals() -> None:
