@@ -30,13 +30,11 @@ class Leaders(Index[Solved]):
         self.follow(history)
         return [self._leaders[case] for case in self._cases]
 
-    def _value(self, history: History, commit: str) -> Solved | None:
-        evaluation, metric = history.evaluation(commit), history.metric
-        if evaluation is None:
-            return None
-        sign = 1 if metric.direction == "maximize" else -1
-        values = {name: case[metric.name] for name, case in evaluation.cases.items() if metric.name in case}
-        return ranked(history, commit), tuple((name, sign * value) for name, value in values.items())
+    def _value(self, history: History, commit: str) -> Solved:
+        sign = 1 if history.metric.direction == "maximize" else -1
+        return ranked(history, commit), tuple(
+            (name, sign * each) for name, each in history.scores.cases(commit).items()
+        )
 
     def _clear(self) -> None:
         self._cases, self._best, self._leaders = [], {}, {}

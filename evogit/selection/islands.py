@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 from evogit.confidence import Estimate
@@ -173,6 +173,10 @@ class _Known(Scores):
     def fitness(self, commit: str) -> float | None:
         """What a member is worth; None for others."""
         return self.whole.fitness(commit) if commit in self.members else None
+
+    def cases(self, commit: str) -> Mapping[str, float]:
+        """Case -> value for a member; nothing for others."""
+        return self.whole.cases(commit) if commit in self.members else {}
 
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
         """The mean for a member; None for others."""
