@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,8 +67,8 @@ class Bench:
         """How many files are there of runs that would come out otherwise today."""
         return sum(self.file(*order).exists() for order in self.orders) - len(self.done())
 
-    def race(self, *, jobs: int, keep: bool) -> Iterator[Outcome]:
-        """Do the runs that are missing, and give each that is done; its file is written by then.
+    def race(self, *, jobs: int, keep: bool) -> Generator[Outcome, None, None]:
+        """Do the runs that are missing, and give each that is done; its file is written by then. Closing it ends all.
 
         Raises:
             EvoGitError: when the world fails; what is done stays.
@@ -79,9 +79,10 @@ class Bench:
         methods = {method.name: method for method in self.methods}
         with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:
             place = Place(scratch=scratch, memory=self.memory, keep=keep)
-            for outcome in outcomes(self.course, missing, place, jobs=jobs):
-                write(self.file(methods[outcome.method], outcome.seed), outcome)
-                yield outcome
+            with closing(outcomes(self.course, missing, place, jobs=jobs)) as found:
+                for outcome in found:
+                    write(self.file(methods[outcome.method], outcome.seed), outcome)
+                    yield outcome
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import multiprocessing
 import shutil
 import signal
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -39,10 +39,10 @@ class Place:
     keep: bool
 
 
-def outcomes(course: Course, orders: Sequence[Order], place: Place, *, jobs: int) -> Iterator[Outcome]:
+def outcomes(course: Course, orders: Sequence[Order], place: Place, *, jobs: int) -> Generator[Outcome, None, None]:
     """Do these runs, `jobs` at a time, and give what came of each as it ends.
 
-    Who stops listening ends the workers at once.
+    Closing it ends the workers at once.
 
     Raises:
         EvoGitError: a run failed because the world does, or a worker died.

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -81,8 +81,8 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
     """
     course = Course(terminal, bench)
     alone = bench.course.task.environment.exclusive  # there is one core for candidates
-    with course.shown(), _ending_by_signals():
-        for outcome in bench.race(jobs=1 if alone else jobs, keep=keep):
+    with course.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
+        for outcome in outcomes:
             course.take(outcome)
     return course.done
 

@@ -185,7 +185,7 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
     )
     race = bench.race(jobs=1, keep=False)
     first = next(race)
-    race.close()  # type: ignore[attr-defined]  # a generator
+    race.close()
     assert len(first.curve) == len(first.truth) == first.evaluated == 8
     assert first.curve == tuple(sorted(first.curve)), "the best so far"
     assert len(bench.done()) == 1
