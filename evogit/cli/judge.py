@@ -19,6 +19,7 @@ from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task, find_task
 from evogit.core import Compared, NotFoundError, UsageError
 from evogit.judging.pairs import Pair
+from evogit.panel import LONGEST_REASON
 from evogit.panel.sides import Sides, Views
 from evogit.review import SCHEMA, resolve
 from evogit.review.judging import Standing, next_pair, say, standings, strengths_of
@@ -94,7 +95,7 @@ def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner
 
 
 def _verdict(place: Place, a: str, b: str, winner: Any, reason: str, *, swapped: bool = False) -> Compared:
-    who, why = place.repository.user, " ".join(reason.split())
+    who, why = place.repository.user, " ".join(reason.split())[:LONGEST_REASON]
     return Compared(judge=who, by="person", a=a, b=b, winner=winner, reason=why, swapped=swapped)
 
 

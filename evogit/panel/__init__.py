@@ -140,7 +140,8 @@ class Panel:
         self._faults[model.name] = 0
         shown = "\n\n".join(message.content for message in talk)
         evidence = {"prompt.md": shown.encode(errors="replace"), "reply.md": reply.encode(errors="replace")}
-        self._journal.append(filled(verdict, answer, engine=self._engine, evidence=self._journal.keep(evidence)))
+        kept = self._journal.keep(evidence, verdict.a)
+        self._journal.append(filled(verdict, answer, engine=self._engine, evidence=kept))
         return True
 
     async def _answer(self, model: Model, talk: list[Message], number: int, account: Account) -> tuple[Answer, str]:
