@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Collection, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,13 @@ MEMORY = Path("/dev/shm")
 
 ROOM = 200_000
 """Bytes that a candidate may need there, at a generous guess."""
+
+
+PREFIX = "evogit-bench-"
+"""What the names of folders for repositories that are thrown away begin with."""
+
+FRESH = 60.0
+"""Seconds after which a folder has its lock, if anybody lives who made it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +102,26 @@ def _scratch(kept: Path | None, candidates: int) -> Iterator[Path]:
         yield kept
         return
     roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > candidates * ROOM
-    with tempfile.TemporaryDirectory(
-        prefix="evogit-bench-", dir=MEMORY if roomy and "TMPDIR" not in os.environ else None, ignore_cleanup_errors=True
-    ) as folder:
-        yield Path(folder)
+    parent = MEMORY if roomy and "TMPDIR" not in os.environ else Path(tempfile.gettempdir())
+    _clear(parent)
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True) as folder:
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield Path(folder)
+        finally:
+            os.close(lock)
+
+
+def _clear(parent: Path) -> None:
+    """Remove what benches left that were killed: nobody holds the lock of theirs any more."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # somebody else's, or gone meanwhile
+            lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)
+            try:
+                about = os.fstat(lock)
+                if about.st_uid == os.getuid() and time.time() - about.st_mtime > FRESH:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)
+            finally:
+                os.close(lock)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -200,6 +202,29 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
     assert {order: told(each) for order, each in bench.done().items()} == {
         order: told(each) for order, each in whole.done().items()
     }
+
+
+def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    left, fresh, at_work = (tmp_path / f"evogit-bench-{name}" for name in ("left", "fresh", "at-work"))
+    for folder in (left, fresh, at_work):
+        (folder / "evolve-0.git").mkdir(parents=True)
+    for folder in (left, at_work):
+        os.utime(folder, (0, 0))
+    lock = os.open(at_work, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    bench = Bench(
+        course=Course(task=tiny(), evaluations=2),
+        methods=methods(["evolve"], [], []),
+        seeds=range(0),
+        folder=tmp_path / "o",
+    )
+    assert list(bench.race(jobs=1, keep=False)) == []
+    os.close(lock)
+    assert sorted(folder.name for folder in tmp_path.glob("evogit-bench-*")) == [at_work.name, fresh.name]
 
 
 @pytest.mark.slow
