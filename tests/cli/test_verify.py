@@ -25,7 +25,8 @@ def task(tmp_path: Path) -> Path:
 
 
 def run(cli: Cli, task: Path, evaluations: int = 3) -> None:
-    cli("-C", "repo", "run", str(task), "--evaluations", str(evaluations), "--sandbox", "none", "-j", "1")
+    limits = ("--evaluations", str(evaluations), "--confirm", "12")
+    cli("-C", "repo", "run", str(task), *limits, "--sandbox", "none", "-j", "1")
 
 
 @pytest.mark.slow
