@@ -29,6 +29,7 @@ from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run
 from evogit.review.forking import make, plan
+from evogit.review.landing import follow_undo
 from evogit.review.removing import remove
 from evogit.run import Run, Settings
 
@@ -129,6 +130,16 @@ def test_a_fork_of_a_fork_tells_the_nearer_one_and_what_both_decided(tmp_path: P
     assert history.forked
     assert history.forked.run == "new"
     assert history.guidance == ["be bold"]
+
+
+def test_undoing_a_landing_of_the_origin_leaves_its_branch(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path / "r")
+    branch, landed = "refs/heads/evogit/old/land/abc", hosts.candidates[1]
+    hosts.repository.move_branch(branch, landed)
+    hosts.tell("here", Decision(kind="land", by="p", candidates=(landed,), branch=branch, commit=landed))
+    history = begin(hosts, hosts.ids[-1])
+    assert "stays" in follow_undo(hosts.repository, history, hosts.ids[-1])
+    assert hosts.repository.target(branch) == landed
 
 
 @pytest.mark.parametrize(

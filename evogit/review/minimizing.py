@@ -10,6 +10,7 @@ from evogit.config import Task
 from evogit.core import MINIMIZE, Candidate, RefusedError
 from evogit.evaluator import Evaluator
 from evogit.history import History
+from evogit.projections import Projections
 from evogit.proposals import Proposals
 from evogit.repository import Change, Hunk, Journal, Repository, UnfitChangeError
 from evogit.review.reducing import ddmin
@@ -117,7 +118,11 @@ async def minimize(
             )
             judge = Judge(repository, journal, history, task, evaluator, engine)
             search = _Search(history, candidate, proposals, judge, told, evaluations, jobs)
-            return await search.run(repository, change)
+            found = await search.run(repository, change)
+        projections = Projections(repository, history)
+        projections.follow()
+        projections.notes()
+        return found
 
 
 class _NoneLeftError(Exception):
