@@ -13,8 +13,9 @@ from evogit.core import Compared, Evaluation
 from evogit.judging.bradley_terry import Fit, Tally, fit
 from evogit.scores import Scores
 
-ANCHOR = 64
-"""Verdicts after which a fit is kept to start from: strengths depend on the verdicts alone, not on who asked when."""
+ANCHOR, GROWTH = 64, 1.25
+"""A fit to start from is kept after so many verdicts, and again whenever there are so many times more of them: so
+strengths depend on the verdicts alone, not on who asked when, and a long journal is read quickly."""
 
 DIGITS = 4
 """Digits of strengths behind the point; steps of a fit move what comes after them."""
@@ -30,6 +31,7 @@ class Strengths(Scores):
     tally: Tally = field(default_factory=Tally)
     verdicts: list[Compared] = field(default_factory=list)
     _anchor: Fit | None = None
+    _next: int = ANCHOR
     _fit: Fit | None = None
 
     @property
@@ -46,8 +48,8 @@ class Strengths(Scores):
         else:
             self.tally.add(judge, verdict.a, verdict.b, {"a": 1.0, "b": 0.0, "tie": 0.5}[verdict.winner])
         self.log += filter(None, (verdict.a, verdict.b))
-        if len(self.verdicts) % ANCHOR == 0:
-            self._anchor = fit(self.tally, self._anchor)
+        if len(self.verdicts) == self._next:
+            self._anchor, self._next = fit(self.tally, self._anchor), int(self._next * GROWTH)
 
     @property
     def fit(self) -> Fit:
