@@ -10,7 +10,7 @@ from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
 from evogit.selection.planner import Planner
 
-WIDE = 0.05
+WIDE = 0.02
 """Chance of another parent than the best one while the search goes well."""
 
 WIDER = 0.20
@@ -20,7 +20,7 @@ WIDEST = 0.6
 """The most that it becomes."""
 
 DONOR = 0.25
-"""Chance that an agent is shown a second candidate."""
+"""Chance that an agent is shown a second candidate, where one has something that the best one lacks."""
 
 USUAL = 20.0
 """Evaluations from one best candidate to the next that are never called long."""
@@ -57,13 +57,16 @@ class Elitist:
         waits = waited(history)
         parent = favoured(history, rng) or self._parent(history, best, waits, rng)
         boldness = rng.uniform(1.0, min(BOLDEST, 1.0 + waits))
-        donors = [each for each in history.living() if each != parent]
-        donor = rng.choice(donors) if self._merging and donors and rng.random() < DONOR else None
-        return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness)
+        donor = self._donor(history, best, rng) if self._merging and rng.random() < DONOR else None
+        return Move(operator="mutation", parents=(parent,), donor=donor if donor != parent else None, boldness=boldness)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
         return child not in history.pruned and history.no_worse(child, history.head(agent))
+
+    def _donor(self, history: History, best: str, rng: random.Random) -> str | None:
+        donors = [each for each in history.living() if self._planner.complements(history, best, each)]
+        return rng.choice(donors) if donors else None
 
     def _parent(self, history: History, best: str, waits: float, rng: random.Random) -> str:
         if rng.random() > min(WIDEST, WIDE + WIDER * waits):

@@ -103,7 +103,9 @@ def _islands(options: Options, traits: Traits | None) -> Selector:
 
 
 SELECTORS: Mapping[str, Kind] = {
-    "elitist": Kind(_elitist, "mostly the best breeds, what helped elsewhere is merged or grafted onto it", "merge=yes|no"),
+    "elitist": Kind(
+        _elitist, "mostly the best breeds, what helped elsewhere is merged or grafted onto it", "merge=yes|no"
+    ),
     "weighted": Kind(
         _weighted, "the fit and the childless are drawn often, after ShinkaEvolve", "archive=N,pressure=N"
     ),

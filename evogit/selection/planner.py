@@ -103,6 +103,13 @@ class Planner:
             operator=best.operator, parents=best.parents, strategy=_drawn(best, [known[each] for each in latest], rng)
         )
 
+    def complements(self, history: History, onto: str, other: str) -> bool:
+        """Whether a candidate of another line has what this one lacks: it is better in some case of several."""
+        if self._bases.of(history.phylogeny, onto, other) in (onto, other):
+            return False
+        mine, theirs = _values(history, onto, other)
+        return len(mine) == 1 or any(history.metric.better(theirs[case], mine[case]) for case in mine)
+
     def _apart(self, history: History, commit: str) -> bool:
         """Whether the sides of a merge or graft that was made had changed other cases."""
         graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents

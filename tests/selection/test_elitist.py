@@ -103,3 +103,16 @@ def test_others_are_shown_now_and_then() -> None:
     donors = Counter(move.donor for move in moves(born) if move.parents == (born.ids[1],))
     assert donors.keys() == {None, born.ids[2]}
     assert donors[born.ids[2]] / donors.total() == pytest.approx(0.25, abs=0.05)
+
+
+def test_nobody_is_shown_an_ancestor_or_one_that_is_better_in_no_case() -> None:
+    born = Born(("a1", "a2", "a3"))
+    born.born(1.0, agent="seed", cases={"x": 1.0, "y": 1.0})
+    worse = born.born(1.0, 0, cases={"x": 1.0, "y": 1.0})
+    best = born.born(3.0, 0, cases={"x": 5.0, "y": 1.0})
+    other = born.born(1.1, worse, cases={"x": 0.2, "y": 2.0})
+    for agent, number in (("a1", 0), ("a2", worse), ("a3", best)):
+        born.adopt(agent, number)
+    assert {move.donor for move in moves(born)} == {None}
+    born.adopt("a1", other)
+    assert {move.donor for move in moves(born) if move.parents == (born.ids[best],)} == {None, born.ids[other]}
