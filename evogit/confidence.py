@@ -58,6 +58,11 @@ class Noise:
             self._known[name] = Estimate.of(values)
         self._pooled = None if self._known else (math.inf, 0)
 
+    def without(self, name: str) -> Noise:
+        """What is known but for what was measured of `name`."""
+        known = {each: estimate for each, estimate in self._known.items() if each != name}
+        return Noise(known, None if known else (math.inf, 0))
+
     def _pool(self) -> tuple[float, int]:
         if self._pooled is None:
             freedom = sum(each.times - 1 for each in self._known.values())

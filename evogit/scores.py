@@ -128,6 +128,11 @@ class Scores:
             self._estimates[commit, split] = estimate
         return estimate
 
+    def beside(self, commit: str, split: str) -> Scores:
+        """Scores of nobody, which know of the noise what these do, but for what `commit` told."""
+        known = {key: noise.without(commit) for key, noise in self._noise.items()}
+        return Scores(self.metric, split, self.repeats, _noise=known)
+
     def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
         """What is known of the spread of single measurements on `split`."""
         return self._noise.get((split or self.split, metric or self.metric.name)) or Noise()

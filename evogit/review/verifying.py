@@ -94,7 +94,8 @@ def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
 def _compared(
     history: History, task: Task, candidate: Candidate, recorded: list[Evaluation], again: list[Evaluation]
 ) -> Verification:
-    scores = Scores(history.metric, recorded[0].split, repeats=max(task.repeats, len(recorded) - 1))
+    scores = history.scores.beside(candidate.commit, recorded[0].split)
+    scores.repeats = max(task.repeats, len(recorded) - 1)
     for which, evaluations in ((RECORDED, recorded), (AGAIN, again)):
         for evaluation in evaluations:
             scores.record(which, evaluation)
