@@ -28,6 +28,9 @@ AGENTS = [f"a{number}" for number in range(1, 17)]
 CASES = [f"case {number:02}" for number in range(20)]
 METRICS = (Metric(name="score", direction="maximize", primary=True), Metric(name="length", direction="minimize"))
 
+WARM = 200
+"""Moves after which each island has planned a merge, and keeps what it needs for that."""
+
 SELECTORS = [
     "elitist",
     "weighted",
@@ -108,8 +111,9 @@ def rows(candidates: int, moves: int, again: int) -> Iterator[dict[str, object]]
     while len(life.history.judgements) < candidates:
         life.grow()
     kept = {text: open_selector(text, traits()) for text in SELECTORS}
-    for selector in kept.values():
-        clocked(selector, life.history, 0)
+    for number in range(WARM):
+        for selector in kept.values():
+            clocked(selector, life.history, number)
     times: dict[str, list[float]] = {text: [] for text in SELECTORS}
     gc.freeze()  # what a collection costs depends on the history, not on who is at work when it begins
     for number in range(moves):

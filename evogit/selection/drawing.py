@@ -12,12 +12,15 @@ from evogit.selection.planner import Planner
 COMBINE = 0.25
 """Chance that a merge or graft onto the drawn parent is looked for."""
 
+DONOR = 0.25
+"""Chance that an agent is shown a second candidate, as with the default selector."""
+
 FAVOUR = 0.25
 """Chance to breed from a promoted candidate where there is one."""
 
 
 class Drawing(ABC):
-    """A selector that draws parents, partners and donors alike; kinds differ in how they draw.
+    """A selector that draws parents and donors alike; kinds differ in how they draw.
 
     Nobody's own line matters: the individual of an agent is its latest child that was fitter than all its parents,
     shown by its branch, and the parent only where there is nothing to draw.
@@ -35,7 +38,7 @@ class Drawing(ABC):
         parent = favoured(history, rng) or self.draw(history, rng) or history.head(agent)
         if rng.random() < COMBINE and (planned := self._planner.move(history, parent, agent, rng)):
             return planned
-        other = self.draw(history, rng)
+        other = self.draw(history, rng) if rng.random() < DONOR else None
         return Move(operator="mutation", parents=(parent,), donor=other if other != parent else None)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
