@@ -145,3 +145,21 @@ def test_lines_that_hold_several_statements_and_odd_line_ends() -> None:
 def test_very_many_statements_are_no_burden() -> None:
     many = b"".join(b"a%d = 1\n" % number for number in range(5_000))
     assert merge_definitions(b"", b"b = 1\n", many) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        DOUBLE,
+        ("import os\n", ""),
+        ("N = 1\n\n\ndef f", "N = 1\n\ndef f"),
+        ("# what g is for\n", ""),
+        ("    x = 1\n\n", ""),
+        ('if __name__ == "__main__":\n', "else_ = 1\n\nif else_:\n"),
+        ("def f():\n    return 1\n\n\n", "\n\n"),
+    ],
+)
+def test_what_one_side_alone_changed_is_byte_for_byte_as_it_is_there(change: tuple[str, str]) -> None:
+    changed = edit(change)
+    assert merged(changed, BASE.encode()) == (changed.decode(), 0)
+    assert merged(BASE.encode(), changed) == (changed.decode(), 0)

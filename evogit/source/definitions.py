@@ -157,11 +157,12 @@ def _merge(base: Parts, fitter: Parts, other: Parts) -> tuple[Parts, int]:
 
 
 def _merge_part(base: _Part | None, fitter: _Part | None, other: _Part | None) -> tuple[_Part | None, int]:
-    old, mine, its = (part.text.strip() if part else None for part in (base, fitter, other))
-    if mine == its or its == old:
-        return fitter, 0
-    if mine == old:
-        return other, 0
+    for plain in (str, str.strip):  # empty lines around it count only where nothing else does
+        old, mine, its = (plain(part.text) if part else None for part in (base, fitter, other))
+        if mine == its or its == old:
+            return fitter, 0
+        if mine == old:
+            return other, 0
     if base and fitter and other and fitter.members and other.members:
         members, count = _merge(dict(base.members), dict(fitter.members), dict(other.members))
         head = other.head if fitter.head.strip() == base.head.strip() else fitter.head
