@@ -46,11 +46,14 @@ class Course:
             self._terminal.note(f"{self._name}: {count(len(self.done), 'run')} of {total} done before")
         if stale := self._bench.stale():
             self._terminal.note(f"{self._name}: {count(stale, 'run')} of another EvoGit, task or settings made again")
-        with self._drawn(total):
-            yield
-        if made := len(self.done) - self._before:
-            took = clock(time.monotonic() - self._began)
-            self._terminal.note(f"{self._name}: {count(made, 'run')} in {took}", "dim")
+        try:
+            with self._drawn(total):
+                yield
+        finally:
+            left = f", {len(self.missing):,} left; the same command goes on" if self.missing else ""
+            if made := len(self.done) - self._before:
+                took = clock(time.monotonic() - self._began)
+                self._terminal.note(f"{self._name}: {count(made, 'run')} in {took}{left}", "dim")
 
     @contextmanager
     def _drawn(self, total: int) -> Iterator[None]:
