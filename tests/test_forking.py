@@ -106,6 +106,7 @@ def test_a_moment_is_everything_that_all_hosts_had_written(tmp_path: Path) -> No
     assert own[1:] == [hosts.ids[i] for i in (5, 2, 1, 0)]
 
 
+@pytest.mark.slow
 def test_a_fork_and_its_origin_live_without_each_other(tmp_path: Path) -> None:
     for gone, left in (("old", "new"), ("new", "old")):
         hosts = Hosts(tmp_path / gone)
@@ -142,6 +143,11 @@ def test_undoing_a_landing_of_the_origin_leaves_its_branch(tmp_path: Path) -> No
     assert hosts.repository.target(branch) == landed
 
 
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Hosts:
+    return Hosts(tmp_path_factory.mktemp("hosts") / "r")
+
+
 @pytest.mark.parametrize(
     ("at", "error", "says"),
     [
@@ -153,9 +159,9 @@ def test_undoing_a_landing_of_the_origin_leaves_its_branch(tmp_path: Path) -> No
         ("ffffffff", NotFoundError, "ffffffff"),
     ],
 )
-def test_what_is_no_moment_is_refused(tmp_path: Path, at: str, error: type[Exception], says: str) -> None:
+def test_what_is_no_moment_is_refused(hosts: Hosts, at: str, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
-        plan(Hosts(tmp_path / "r").repository, None, at, "new")
+        plan(hosts.repository, None, at, "new")
 
 
 def test_a_fork_takes_no_name_that_is_taken(tmp_path: Path) -> None:
