@@ -1,6 +1,6 @@
 """How long selectors take to choose a move in a long run, beside recomputing what they keep.
 
-    .venv/bin/python benchmarks/selectors.py --candidates 10000 --json selectors.json
+    .venv/bin/python benchmarks/moves.py --candidates 10000 --json selectors.json
 
 Candidates descend from each other as in a run of 16 agents: the parent is the best of four recent ones, a tenth has
 two parents, a fifth failed. Fitness has two decimals, so that there are ties; each candidate has a second metric and
