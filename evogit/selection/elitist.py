@@ -10,6 +10,9 @@ from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
 from evogit.selection.planner import Planner
 
+OPENING = 20
+"""Candidates that are judged before anybody but the seed is mutated."""
+
 WIDE = 0.02
 """Chance of another parent than the best one while the search goes well."""
 
@@ -37,9 +40,10 @@ class Elitist:
 
     Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
     Multi-Agent Collaboration") each agent's own individual, which its child replaces if no worse: here that is what
-    keeps other lines alive. The longer the wait for a better candidate, in waits of usual length, the more parents are
-    others: record holders and individuals with few children, as ShinkaEvolve weighs them (arXiv 2509.19349), and the
-    bolder the changes. Without `merging` no two candidates are ever combined.
+    keeps other lines alive. The first parent is the seed alone: climbing at once settles for the first hill, and what
+    several of its children gained can be merged. The longer the wait for a better candidate, in waits of usual length,
+    the more parents are others: record holders and individuals with few children, as ShinkaEvolve weighs them (arXiv
+    2509.19349), and the bolder the changes. Without `merging` no two candidates are ever combined.
     """
 
     def __init__(self, *, merging: bool = True) -> None:
@@ -69,6 +73,8 @@ class Elitist:
         return rng.choice(donors) if donors else None
 
     def _parent(self, history: History, best: str, waits: float, rng: random.Random) -> str:
+        if len(history.judgements) < OPENING and (seed := _untouched(history, best)):
+            return seed
         if rng.random() > min(WIDEST, WIDE + WIDER * waits):
             return _latest(history, best)
         children = self._offspring.of(history)
@@ -81,6 +87,14 @@ def waited(history: History) -> float:
     """How long there was no better candidate, in waits of usual length beyond the first; 0 while all goes well."""
     usual = (len(history.judgements) - history.stagnant) / max(1, len(history.records))
     return max(0.0, history.stagnant / max(USUAL, usual) - 1.0)
+
+
+def _untouched(history: History, best: str) -> str | None:
+    """The seed, unless it may not breed or a person brought something better."""
+    seed = history.seed
+    if seed is None or seed in history.pruned or history.phylogeny[best].operator == "human":
+        return None
+    return seed if history.fitness(seed) is not None else None
 
 
 def _latest(history: History, best: str) -> str:

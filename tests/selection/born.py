@@ -44,11 +44,11 @@ class Born:
         self.history.apply(entry)
         return entry.id
 
-    def candidate(self, *parents: int, agent: str = "a1") -> int:
+    def candidate(self, *parents: int, agent: str = "a1", operator: Any = None) -> int:
         """One that waits for its evaluation."""
         number = len(self.ids)
         self.ids.append(f"{random.Random(number).getrandbits(160):040x}")
-        operator: Any = ("seed", "mutation", "merge")[len(parents)]
+        operator = operator or ("seed", "mutation", "merge")[len(parents)]
         named = {"parents": tuple(self.ids[each] for each in parents), "agent": agent, "operator": operator}
         self.add(Proposed(engine="e", move=number, candidate=self.ids[-1], tree=self.ids[-1], **named))
         return number
