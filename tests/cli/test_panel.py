@@ -68,7 +68,8 @@ def test_a_panel_is_agreed_to_paid_and_makes_programs_shorter(
     assert {each["agent"] for each in done.json["spending"]["by"]} == {"panel"}
     status = script("-C", "evogit-short", "judge", "--status", "--json").json
     assert [(each["judge"], each["by"]) for each in status["judges"]] == [("honest", "model")]
-    assert sum(request.body["model"] == "babbler" for request in server.requests) == 6
+    babbled = sum(request.body["model"] == "babbler" for request in server.requests)
+    assert 6 <= babbled <= 8, "three questions, each asked twice, and one that was in flight"
     ranked = [each["commit"] for each in status["candidates"]]
     seed = script("-C", "evogit-short", "show", "seed", "--json").json["commit"]
     patch = script("-C", "evogit-short", "diff", "seed", "best", "--json").json["patch"]
@@ -81,12 +82,12 @@ def test_a_panel_is_agreed_to_paid_and_makes_programs_shorter(
 def test_limits_on_money_hold_for_the_panel_after_a_kill(
     script: Cli, place: dict[str, str], tmp_path: Path, server: Server
 ) -> None:
-    command = ["run", "short", "--agents", "2", "--dollars", "0.2", "--yes"]
+    command = ["run", "short", "--agents", "2", "--dollars", "0.12", "--yes"]
     engine = subprocess.Popen(
         [EVOGIT, *command], cwd=tmp_path, env=environment(tmp_path, **place), stderr=subprocess.PIPE, text=True
     )
     assert engine.stderr
-    for _ in range(5):
+    for _ in range(3):
         next(line for line in engine.stderr if "  verdict  " in line)
     engine.send_signal(signal.SIGKILL)
     engine.communicate(timeout=20)
@@ -96,5 +97,5 @@ def test_limits_on_money_hold_for_the_panel_after_a_kill(
     done = script("run", "short", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
     assert len(server.requests) == done.json["spending"]["calls"] + lost
-    assert 0.2 <= done.json["spending"]["dollars"] <= 0.23
+    assert 0.12 <= done.json["spending"]["dollars"] <= 0.15
     assert done.json["pending"] == 0
