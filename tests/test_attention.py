@@ -93,7 +93,8 @@ class Person:
 
 def engine(path: Path, task: Task, *agents: Notes, executor: Gate, **options: Any) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
-    return Run(repository, task, "r", Settings(**options), agents=agents, executor=executor)
+    settings = Settings(**{"selector": "sequential", **options})  # every move asks its agent
+    return Run(repository, task, "r", settings, agents=agents, executor=executor)
 
 
 async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_path: Path, tiny: MakeTask) -> None:

@@ -137,6 +137,7 @@ def test_what_a_deterministic_run_may_not_know_of_is_not_looked_at() -> None:
     assert len(planned(born, 1)) == 1
 
 
+@pytest.mark.slow
 def test_in_a_deterministic_run_each_plan_is_one_agents_own() -> None:
     agents = ("a1", "a2", "a3", "a4")
     born = seeded(agents=agents)
@@ -153,6 +154,7 @@ def test_in_a_deterministic_run_each_plan_is_one_agents_own() -> None:
     assert {move.parents for agent in agents for move in often(born, 1, agent)} == {(born.ids[1], born.ids[13])}
 
 
+@pytest.mark.slow
 def test_merges_become_rare_where_they_never_help_and_stay_frequent_where_they_do() -> None:
     helping, hindering = seeded(), seeded()
     for born, value in ((helping, 8.0), (hindering, 0.5)):
@@ -164,6 +166,7 @@ def test_merges_become_rare_where_they_never_help_and_stay_frequent_where_they_d
     assert 0 < len(often(hindering, len(hindering.ids) - 1)) < 2 * 1000 * RARELY
 
 
+@pytest.mark.slow
 def test_those_whose_sides_changed_other_cases_are_counted_by_themselves() -> None:
     born = seeded({"x": 1.0, "y": 1.0})
     born.born(2.0, 0, cases={"x": 3.0, "y": 1.0})
@@ -179,6 +182,7 @@ def test_those_whose_sides_changed_other_cases_are_counted_by_themselves() -> No
     assert sum(move.parents[1] == born.ids[last] for move in found) > len(found) - 2 * 1000 * RARELY
 
 
+@pytest.mark.slow
 def test_the_strategy_that_helped_is_drawn_most() -> None:
     born = seeded()
     for _ in range(20):
