@@ -54,7 +54,7 @@ def place(tmp_path: Path, server: Server) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_panel_is_agreed_to_paid_and_makes_programs_shorter(
+def test_a_panel_is_agreed_to_paid_and_prefers_shorter_programs(
     script: Cli, place: dict[str, str], tmp_path: Path, server: Server
 ) -> None:
     command = ("run", "short", "--evaluations", "10", "--agents", "2")
@@ -71,10 +71,11 @@ def test_a_panel_is_agreed_to_paid_and_makes_programs_shorter(
     babbled = sum(request.body["model"] == "babbler" for request in server.requests)
     assert 6 <= babbled <= 8, "three questions, each asked twice, and one that was in flight"
     ranked = [each["commit"] for each in status["candidates"]]
-    seed = script("-C", "evogit-short", "show", "seed", "--json").json["commit"]
-    patch = script("-C", "evogit-short", "diff", "seed", "best", "--json").json["patch"]
-    assert growth(f"## The first candidate\n{patch}## The second candidate\n", len)[0] < 0
-    assert ranked.index(seed) > 0
+    lengths = []
+    for end in (ranked[0], ranked[-1]):
+        patch = script("-C", "evogit-short", "diff", "seed", end, "--json").json["patch"]
+        lengths.append(growth(f"## The first candidate\n{patch}## The second candidate\n", len)[0])
+    assert lengths[0] < lengths[1], "the strongest is shorter than the weakest"
     assert all(request.prompt.count("## Criteria") == 1 for request in server.requests)
 
 
