@@ -131,6 +131,11 @@ class Metric:
     baseline: float | None = None
     best_known: float | None = None
 
+    @property
+    def sign(self) -> int:
+        """What makes more better when values are multiplied with it."""
+        return 1 if self.direction == "maximize" else -1
+
     def better(self, a: float, b: float) -> bool:
         """Whether value `a` is strictly better than value `b`."""
         return a > b if self.direction == "maximize" else a < b

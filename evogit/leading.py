@@ -15,7 +15,7 @@ def contender(history: History) -> str | None:
     """
     if not history.repeats:
         return None
-    sign = 1 if history.metric.direction == "maximize" else -1
+    sign = history.metric.sign
     known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in history.pruned)
     _, top = max(((sign * value, commit) for value, commit in known if value is not None), key=_value, default=(0, ""))
     return top if top and not history.scores.believed(top) else None

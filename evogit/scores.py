@@ -183,7 +183,7 @@ class Scores:
 
     def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
         """The estimates of those that are valid, higher is better."""
-        sign = 1 if self.metric.direction == "maximize" else -1
+        sign = self.metric.sign
         known = {commit: self.estimate(commit) for commit in commits}
         return {name: Estimate(sign * each.mean, each.times, each.squares) for name, each in known.items() if each}
 

@@ -75,8 +75,7 @@ def worst_first(background: Background) -> list[str]:
     """Names of the parent's cases, those first that are worst by the primary metric."""
     cases = background.evaluation.cases if background.evaluation else {}
     primary = background.metrics[0]
-    sign = 1.0 if primary.direction == "maximize" else -1.0
-    return sorted(cases, key=lambda name: sign * cases[name].get(primary.name, -sign * math.inf))
+    return sorted(cases, key=lambda name: primary.sign * cases[name].get(primary.name, -primary.sign * math.inf))
 
 
 def cases(background: Background) -> str:

@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 RESAMPLES = 10_000
 """Resamples of a bootstrap, and flips of a test that is too large to be exact."""
@@ -101,17 +100,3 @@ def holm(values: Mapping[str, float]) -> dict[str, float]:
         highest = max(highest, min((len(values) - rank) * values[name], 1.0))
         adjusted[name] = highest
     return {name: adjusted[name] for name in values}
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of the values do not exceed, linear in between (type 7 of Hyndman & Fan, 1996)."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def mean_interval(values: Sequence[float], rng: random.Random) -> tuple[float, float, float]:
-    """Mean and the bootstrap percentile interval of it, for one method alone."""
-    return (fmean(values), *interval(values, rng))

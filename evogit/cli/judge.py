@@ -20,7 +20,7 @@ from evogit.config import Task, find_task
 from evogit.core import Compared, NotFoundError, UsageError
 from evogit.judging.pairs import Pair
 from evogit.panel import LONGEST_REASON
-from evogit.panel.sides import Sides, Views
+from evogit.panel.sides import NO_CHANGE, Sides, Views
 from evogit.review import SCHEMA, resolve
 from evogit.review.judging import Standing, next_pair, say, standings, strengths_of
 from evogit.strengths import Record, judges
@@ -28,8 +28,6 @@ from evogit.strengths import Record, judges
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
 MOST = 20
 """Candidates that a ranking names where nobody asks for all."""
-
-NO_CHANGE = "(no change: this is what both began from)"
 
 
 @click.command()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evogit.agents.digest import cut, fence
 from evogit.config import Task
 from evogit.llm import Message
-from evogit.panel.sides import Sides
+from evogit.panel.sides import NO_CHANGE, Sides
 from evogit.schema import Pairwise
 
 FILES_SHARE, PATCH_SHARE = 0.15, 0.25
@@ -15,8 +15,6 @@ FILES_SHARE, PATCH_SHARE = 0.15, 0.25
 
 MOST_FILES = 6000
 """Tokens of the files that both began from, at most: patches tell more."""
-
-NO_CHANGE = "(no change: this is what both began from)"
 
 RULES = """\
 You compare two candidates, two versions of the same files, and say which one is better.

@@ -9,6 +9,9 @@ from evogit.config import Task
 from evogit.history import History
 from evogit.repository import Repository
 
+NO_CHANGE = "(no change: this is what both began from)"
+"""What a judge is shown in the place of an empty patch."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 import pygit2
 
-from evogit.repository.trees import TreeEntry, Trees, UnfitChangeError
+from evogit.repository.trees import TreeEntry, Trees, UnfitChangeError, sides
 
 LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 """What Git takes for a line, its end included."""
@@ -93,7 +93,7 @@ def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Cha
     files: dict[str, _File] = {}
     hunks: list[Hunk] = []
     for patch in filter(None, diff):
-        file = _File(_side(patch.delta.old_file), _side(patch.delta.new_file))
+        file = _File(*sides(patch.delta))
         path = os.fsdecode(patch.delta.new_file.raw_path)
         files[path] = file
         hunks += _hunks(trees, path, file, patch)
@@ -101,11 +101,6 @@ def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Cha
     if change.tree(change.hunks) != new:
         raise UnfitChangeError("its parts do not make the whole: files, folders and links give way to each other in it")
     return change
-
-
-def _side(file: pygit2.DiffFile) -> TreeEntry | None:
-    entry = TreeEntry(os.fsdecode(file.raw_path), int(file.mode), str(file.id))
-    return entry if entry.mode else None
 
 
 def _hunks(trees: Trees, path: str, file: _File, patch: pygit2.Patch) -> Iterator[Hunk]:

@@ -151,9 +151,7 @@ class Trees:
 
     def differences(self, base: str, tree: str) -> list[tuple[TreeEntry | None, TreeEntry | None]]:
         """What differs between two trees, before and after, None where there is nothing; equal folders are not read."""
-        deltas = self._tree(base).diff_to_tree(self._tree(tree)).deltas
-        pairs = [(_side(delta.old_file), _side(delta.new_file)) for delta in deltas]
-        return [(old if old.mode else None, new if new.mode else None) for old, new in pairs]
+        return [sides(delta) for delta in self._tree(base).diff_to_tree(self._tree(tree)).deltas]
 
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         buffer = io.BytesIO()
@@ -298,6 +296,12 @@ class TreeFiles(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return len(self.entries)
+
+
+def sides(delta: pygit2.DiffDelta) -> tuple[TreeEntry | None, TreeEntry | None]:
+    """What a file was and what it becomes; None where there is none."""
+    old, new = _side(delta.old_file), _side(delta.new_file)
+    return old if old.mode else None, new if new.mode else None
 
 
 def _side(file: pygit2.DiffFile) -> TreeEntry:

@@ -26,7 +26,7 @@ def beginning(repository: Repository, task: Task, run: str) -> History:
         image="",
         judged=task.judged,
         agents=(),
-        population=f"refs/evogit/{run}/agents/",
+        population=repository.population(run),
         editable=task.editable,
         withheld=task.unseen,
     )

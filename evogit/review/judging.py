@@ -6,15 +6,12 @@ import math
 import random
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from evogit.core import Compared, NotFoundError, RefusedError, UsageError
 from evogit.history import History
 from evogit.judging.pairs import Pair, pairs
 from evogit.repository import Journal
 from evogit.strengths import Strengths
-
-Winner = Literal["a", "b", "tie"]
 
 
 @dataclass(frozen=True, slots=True)

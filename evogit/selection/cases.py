@@ -31,10 +31,8 @@ class Leaders(Index[Solved]):
         return [self._leaders[case] for case in self._cases]
 
     def _value(self, history: History, commit: str) -> Solved:
-        sign = 1 if history.metric.direction == "maximize" else -1
-        return ranked(history, commit), tuple(
-            (name, sign * each) for name, each in history.scores.cases(commit).items()
-        )
+        sign, cases = history.metric.sign, history.scores.cases(commit)
+        return ranked(history, commit), tuple((case, sign * each) for case, each in cases.items())
 
     def _clear(self) -> None:
         self._cases, self._best, self._leaders = [], {}, {}

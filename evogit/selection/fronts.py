@@ -87,8 +87,7 @@ class Fronts(Index[Measured]):
         if any(metric.name not in evaluation.metrics for metric in metrics):
             return None
         values = [fitness if metric.primary else evaluation.metrics[metric.name] for metric in metrics]
-        signs = [1 if metric.direction == "maximize" else -1 for metric in metrics]
-        vector = tuple(sign * value for sign, value in zip(signs, values, strict=True))
+        vector = tuple(metric.sign * value for metric, value in zip(metrics, values, strict=True))
         return vector, history.phylogeny[commit].number, commit
 
     def _clear(self) -> None:

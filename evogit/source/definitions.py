@@ -47,7 +47,7 @@ def compiles(content: bytes) -> bool:
         warnings.simplefilter("ignore")  # of invalid escapes and the like
         try:
             compile(content, "<candidate>", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except _UNREADABLE:
             return False
     return True
 
