@@ -27,7 +27,7 @@ from evogit.core import (
 )
 from evogit.counts import Counts, Spending
 from evogit.knowledge import Knowledge
-from evogit.standing import again, in_force, marked
+from evogit.standing import in_force, marked
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -139,7 +139,7 @@ class History(Knowledge):
         self.started = replace(self._first_start(), **changes)
         self._scores, self.evidence = None, {}
         self.best, self.records = None, []
-        waiting = {each.commit: again(each) for each in self.phylogeny if each.commit in anew}
+        waiting = {each.commit: _proposed_again(each) for each in self.phylogeny if each.commit in anew}
         self._unjudged = waiting | self._unjudged
 
     @_apply.register
@@ -250,3 +250,18 @@ class History(Knowledge):
             if candidate.commit in self.scores:
                 self._consider(candidate.commit)
         self.records = list(dict.fromkeys([*records, *self.records]))
+
+
+def _proposed_again(candidate: Candidate) -> Proposed:
+    """What lets any engine judge a candidate again that one of long ago had proposed."""
+    return Proposed(
+        engine="",
+        move=0,
+        candidate=candidate.commit,
+        tree=candidate.tree,
+        parents=candidate.parents,
+        agent=candidate.agent,
+        operator=candidate.operator,
+        strategy=candidate.strategy,
+        title=candidate.title,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evogit.core import Candidate, Decision, Entry, Proposed
+from evogit.core import Decision, Entry
 from evogit.phylogeny import Phylogeny
 
 
@@ -36,18 +36,3 @@ def marked(standing: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], s
         elif decision.kind == "prune":
             pruned |= phylogeny.descendants(*named) if decision.subtree else set(named)
     return pruned, promoted
-
-
-def again(candidate: Candidate) -> Proposed:
-    """What lets any engine judge a candidate again that one of long ago had proposed."""
-    return Proposed(
-        engine="",
-        move=0,
-        candidate=candidate.commit,
-        tree=candidate.tree,
-        parents=candidate.parents,
-        agent=candidate.agent,
-        operator=candidate.operator,
-        strategy=candidate.strategy,
-        title=candidate.title,
-    )

@@ -1,4 +1,4 @@
-"""Runs whose agents ask models: one after the other on one purse, and none of them ever begun anew."""
+"""Runs whose agents ask models: one after the other on one allowance, and none of them ever begun anew."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CUT_OFF = ("asked", "dollars", "interrupted", "proposals", "tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Purse:
+class Allowance:
     """What a bench may use of models in all; `limits` by the names of settings: `dollars`, `tokens`, `proposals`."""
 
     models: OpenModels
@@ -34,13 +34,13 @@ class Purse:
 
 
 class Paid:
-    """Does the runs of a bench that are missing, until the purse is empty or somebody says stop.
+    """Does the runs of a bench that are missing, until the allowance is used up or somebody says stop.
 
     A run that is cut off stays in its repository and goes on there, so that no call is paid twice.
     """
 
-    def __init__(self, bench: Bench, purse: Purse, *, jobs: int, keep: bool) -> None:
-        self._bench, self._purse, self._jobs, self._keep = bench, purse, jobs, keep
+    def __init__(self, bench: Bench, allowance: Allowance, *, jobs: int, keep: bool) -> None:
+        self._bench, self._allowance, self._jobs, self._keep = bench, allowance, jobs, keep
         self._lane: Lane | None = None
         self._stopped = False
 
@@ -59,7 +59,7 @@ class Paid:
         """
         self._bench.folder.mkdir(parents=True, exist_ok=True)
         bench, done = self._bench, self._bench.done()
-        course, models = bench.course, self._purse.models
+        course, models = bench.course, self._allowance.models
         async with AsyncExitStack() as stack:
             stack.push_async_callback(models.close)
             judging = Evaluator(course.task, provider=course.sandbox, jobs=self._jobs)
@@ -70,7 +70,7 @@ class Paid:
                 if self._stopped or any(limit is not None and limit <= 0 for limit in left.values()):
                     return
                 folder = self.folder((method, seed))
-                agreed = {"agreed": self._purse.agreed} if bench.asks(method) else {}
+                agreed = {"agreed": self._allowance.agreed} if bench.asks(method) else {}
                 outcome = await self._lane.run(method, seed, folder, **left, **agreed)
                 if outcome.reason in CUT_OFF:
                     return
@@ -89,7 +89,7 @@ class Paid:
 
     def _left(self, order: Order, done: Mapping[Order, Outcome]) -> dict[str, float | None]:
         """What a run may use, what it used before included: all that no other run has used."""
-        used: dict[str, float] = dict.fromkeys(self._purse.limits, 0)
+        used: dict[str, float] = dict.fromkeys(self._allowance.limits, 0)
         for (method, _), outcome in done.items():
             for name in used if self._bench.asks(method) else ():
                 used[name] += getattr(outcome, name)
@@ -97,7 +97,7 @@ class Paid:
             if other != order and self._bench.asks(other[0]):
                 for name, value in self._spent(other).items():
                     used[name] += value
-        return {name: None if limit is None else limit - used[name] for name, limit in self._purse.limits.items()}
+        return {name: None if limit is None else limit - used[name] for name, limit in self._allowance.limits.items()}
 
     def _spent(self, order: Order) -> dict[str, float]:
         """What a run that was cut off used so far."""

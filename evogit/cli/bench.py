@@ -19,7 +19,7 @@ from evogit.bench.driver import Bench
 from evogit.bench.lane import Course
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
 from evogit.bench.outcome import save
-from evogit.bench.paid import Paid, Purse
+from evogit.bench.paid import Allowance, Paid
 from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
 from evogit.cli.agents import CEILINGS, Asked, Crew, hire, population, with_agents
@@ -152,8 +152,8 @@ def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool
     if asking:
         whole = replace(crew.settings, evaluations=len(asking) * bench.course.evaluations)
         agreed = engage(terminal, replace(crew, settings=whole), bench.course.task, None, History(""), yes=yes).agreed
-    purse = Purse(models=crew.models, limits=limits, agreed=agreed)
-    done = race_paid(terminal, bench, Paid(bench, purse, jobs=jobs, keep=keep))
+    allowance = Allowance(models=crew.models, limits=limits, agreed=agreed)
+    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
     return standing(bench, done)

@@ -22,7 +22,7 @@ SLOW = 3600.0
 """Seconds of the past that the remaining time is estimated from: runs end seldom."""
 
 
-class Course:
+class Headway:
     """Says how far the runs of one bench are."""
 
     def __init__(self, terminal: Terminal, bench: Bench) -> None:
@@ -82,12 +82,12 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
     Raises:
         KeyboardInterrupt: a signal came; what is done is kept.
     """
-    course = Course(terminal, bench)
+    headway = Headway(terminal, bench)
     alone = bench.course.task.environment.exclusive  # there is one core for candidates
-    with course.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
+    with headway.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
         for outcome in outcomes:
-            course.take(outcome)
-    return course.done
+            headway.take(outcome)
+    return headway.done
 
 
 def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, Outcome]:
@@ -96,17 +96,17 @@ def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, Outco
     Raises:
         KeyboardInterrupt: a signal came; what is done is kept.
     """
-    course = Course(terminal, bench)
-    with course.shown():
-        if asyncio.run(_paid(course, paid)):
+    headway = Headway(terminal, bench)
+    with headway.shown():
+        if asyncio.run(_paid(headway, paid)):
             raise KeyboardInterrupt
-    return course.done
+    return headway.done
 
 
-async def _paid(course: Course, paid: Paid) -> bool:
+async def _paid(headway: Headway, paid: Paid) -> bool:
     """Whether a signal stopped it."""
     asked = False
-    racing = asyncio.create_task(_take_all(course, paid))
+    racing = asyncio.create_task(_take_all(headway, paid))
 
     def stop() -> None:
         nonlocal asked
@@ -125,9 +125,9 @@ async def _paid(course: Course, paid: Paid) -> bool:
     return asked
 
 
-async def _take_all(course: Course, paid: Paid) -> None:
+async def _take_all(headway: Headway, paid: Paid) -> None:
     async for outcome in paid.race():
-        course.take(outcome)
+        headway.take(outcome)
 
 
 @contextmanager

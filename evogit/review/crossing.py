@@ -14,8 +14,7 @@ from evogit.merging import Crossing, Crossings, title
 from evogit.repository import Journal, Merged, Repository, UnfitChangeError, clean
 from evogit.review.facts import Record
 from evogit.schema import matches
-from evogit.selection.strategies import Crossings as Outcomes
-from evogit.selection.strategies import Edge, edges, tallies
+from evogit.selection.strategies import Edge, Outcomes, edges, tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

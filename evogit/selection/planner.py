@@ -10,7 +10,7 @@ from typing import Literal
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.selection import Move
-from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, SETTLED_HERE, STRATEGIES, Crossings, Outcome, tallies
+from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, SETTLED_HERE, STRATEGIES, Outcome, Outcomes, tallies
 
 WINDOW = 100
 """Latest judged candidates among which steps are looked for: what helps and is older has been tried."""
@@ -81,13 +81,13 @@ class Planner:
     """
 
     def __init__(self) -> None:
-        self._crossings = Crossings()
+        self._outcomes = Outcomes()
         self._bases = Bases()
         self._parted: dict[str, str | None] = {}
 
     def move(self, history: History, onto: str, agent: str, rng: random.Random) -> Move | None:
         """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn."""
-        known = self._crossings.of(history)
+        known = self._outcomes.of(history)
         latest = [commit for commit in history.judgements[-MEMORY:] if commit in known]
         alike = {commit: self._apart(history, commit) for commit in latest}
         worthwhile = []

@@ -45,7 +45,7 @@ def available(history: History, agent: str) -> tuple[str, ...]:
 class Outcome:
     """What became of a judged merge or graft. `clean`: nothing was in conflict.
 
-    `gain` is over the better parent, `step` over the first one, in the primary metric's unit and positive when better;
+    `gain` is over the better parent, `lift` over the first one, in the primary metric's unit and positive when better;
     None where either is not valid.
     """
 
@@ -55,7 +55,7 @@ class Outcome:
     clean: bool
     valid: bool
     gain: float | None
-    step: float | None
+    lift: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +110,8 @@ class Edge:
         known = list(grafts)
         steps = defaultdict[str, list[float]](list)
         for each in known:
-            if each.step is not None:
-                steps[each.onto].append(each.step)
+            if each.lift is not None:
+                steps[each.onto].append(each.lift)
         means = [fmean(values) for values in steps.values()]
         gain, margin = (Estimate.of(means), math.inf) if means else (None, None)
         if gain and gain.times > 1:
@@ -144,7 +144,7 @@ def outcome(history: History, commit: str) -> Outcome | None:
         clean=not candidate.conflicts,
         valid=value is not None,
         gain=min(valid) if valid else None,
-        step=gains[0],
+        lift=gains[0],
     )
 
 
@@ -155,7 +155,7 @@ def _gain(metric: Metric, value: float | None, over: float | None) -> float | No
     return 0.0 if math.isclose(value, over, rel_tol=ROUNDING) else metric.gain(value, over)
 
 
-class Crossings:
+class Outcomes:
     """The outcomes of a history, kept up to date by looking at each evaluation once; equal to a look at all of them."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, TaskChanged
 from evogit.history import History
 from evogit.review.crossing import merge_statistics
-from evogit.selection.strategies import SETTLED_HERE, STRATEGIES, Crossings, available, edges, tallies
+from evogit.selection.strategies import SETTLED_HERE, STRATEGIES, Outcomes, available, edges, tallies
 
 START: dict[str, Any] = {
     "task": "",
@@ -97,7 +97,7 @@ def test_one_background_is_no_proof() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_index_equals_a_look_at_everything(seed: int) -> None:
-    rng, run, index = random.Random(seed), Run(), Crossings()
+    rng, run, index = random.Random(seed), Run(), Outcomes()
     known, waiting = [run.seed], []
     for _ in range(80):
         parents = (rng.choice(known), rng.choice(known))
@@ -111,7 +111,7 @@ def test_the_index_equals_a_look_at_everything(seed: int) -> None:
             run.apply(TaskChanged(by="x", **changed))
         if rng.random() < 0.3:
             found = index.of(run.history)
-            assert found == Crossings().of(run.history)
+            assert found == Outcomes().of(run.history)
             assert sum(tally.made for tally in tallies(found.values()).values()) == len(found)
             assert {edge.commit for edge in edges(found.values())} == {each.edge for each in found.values()} - {""}
 
