@@ -10,8 +10,11 @@ from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
 from evogit.selection.planner import Planner
 
-OPENING = 20
-"""Candidates that are judged before anybody but the seed is mutated."""
+ANEW = 0.20
+"""Chance that a child of the seed is made at first."""
+
+SETTLED = 200
+"""Candidates that are judged until that chance, which fades, is gone."""
 
 WIDE = 0.02
 """Chance of another parent than the best one while the search goes well."""
@@ -40,10 +43,11 @@ class Elitist:
 
     Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
     Multi-Agent Collaboration") each agent's own individual, which its child replaces if no worse: here that is what
-    keeps other lines alive. The first parent is the seed alone: climbing at once settles for the first hill, and what
-    several of its children gained can be merged. The longer the wait for a better candidate, in waits of usual length,
-    the more parents are others: record holders and individuals with few children, as ShinkaEvolve weighs them (arXiv
-    2509.19349), and the bolder the changes. Without `merging` no two candidates are ever combined.
+    keeps other lines alive. Some children are the seed's, ever fewer: climbing alone settles for the first hill, and
+    what such a child gained can be merged or grafted onto the best one. The longer the wait for a better candidate, in
+    waits of usual length, the more parents are others: record holders and individuals with few children, as
+    ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. Without `merging` no two candidates are
+    ever combined.
     """
 
     def __init__(self, *, merging: bool = True) -> None:
@@ -73,7 +77,7 @@ class Elitist:
         return rng.choice(donors) if donors else None
 
     def _parent(self, history: History, best: str, waits: float, rng: random.Random) -> str:
-        if len(history.judgements) < OPENING and (seed := _untouched(history, best)):
+        if rng.random() < ANEW * (1 - len(history.judgements) / SETTLED) and (seed := _untouched(history, best)):
             return seed
         if rng.random() > min(WIDEST, WIDE + WIDER * waits):
             return _latest(history, best)
