@@ -21,7 +21,7 @@ FIRST = 25
 Of = Literal["area", "final"]
 
 Verdict = Literal["better", "no worse", "worse", "open"]
-"""`better` and `no worse` (within the margin): the test says so at 5 %; `worse`: the whole interval lies below 0."""
+"""`better` and `no worse` (within the margin): the test says so at 5 %; `worse`: the same test the other way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Result:
 class Comparison:
     """One method against another over the pairs of equal seeds, in normalised `area` or `final` value.
 
-    `better` and `not_inferior` are one-sided p; `superiority` is the probability that a run is better than the
+    `better`, `not_inferior` and `worse` are one-sided p; `superiority` is the probability that a run is better than the
     other's; `wins`, `ties` and `losses` count pairs.
     """
 
@@ -72,6 +72,7 @@ class Comparison:
     difference: Estimate
     better: float
     not_inferior: float
+    worse: float
     superiority: float
     wins: int
     ties: int
@@ -84,7 +85,7 @@ class Comparison:
             return "better"
         if self.not_inferior <= statistics.LEVEL:
             return "no worse"
-        return "worse" if self.difference.high < 0 else "open"
+        return "worse" if self.worse <= statistics.LEVEL else "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +126,8 @@ def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing | None:
     pick = max if metric.direction == "maximize" else min
     judged = course.truth or course.split
     known = metric.best_known if judged == "train" else None  # of other cases another value is the best
+    if known is not None and metric.gain(known, seed_value) <= 0:
+        known = None  # where the seed beats it there is no way from one to the other
     top = pick(value for curve in shown for value in curve) if known is None else known
     curves = {
         name: [[statistics.normalised(value, seed_value, top) for value in curve] for curve in each]
@@ -235,6 +238,7 @@ def _comparison(
         difference=_estimate(differences, label),
         better=statistics.greater(differences, random.Random(f"{label} better")),
         not_inferior=statistics.not_inferior(differences, random.Random(f"{label} not inferior")),
+        worse=statistics.greater([-each for each in differences], random.Random(f"{label} worse")),
         superiority=statistics.superiority(ours, theirs),
         wins=sum(each > 0 for each in differences),
         ties=sum(each == 0 for each in differences),

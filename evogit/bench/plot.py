@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evogit.bench.comparison import Standing
 from evogit.bench.methods import is_control
+from evogit.bench.statistics import tail
 from evogit.core import NotFoundError
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def _band(runs: Sequence[Sequence[float]]) -> tuple[list[float], list[float], li
     values = np.asarray(runs)
     picks = np.random.default_rng(0).integers(len(runs), size=(RESAMPLES, len(runs)))
     weights = np.stack([(picks == i).sum(axis=1) for i in range(len(runs))], axis=1) / len(runs)
-    low, high = np.quantile(weights @ values, (0.025, 0.975), axis=0)
+    beyond = tail(len(runs))
+    low, high = np.quantile(weights @ values, (beyond, 1 - beyond), axis=0)
     return values.mean(axis=0).tolist(), low.tolist(), high.tolist()
 
 

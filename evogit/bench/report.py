@@ -80,8 +80,8 @@ METHOD = f"""\
 Every method had the same number of evaluations; the seed's, failed and remembered ones count. Normalised values: the
 seed is 0, the best known value (or else the best one seen) is 1. Area: the mean of the normalised best so far over all
 evaluations. Intervals: 95 %, {RESAMPLES:,} bootstrap resamples of pairs with equal seeds. p: one-sided paired sign-flip
-tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}. P(sup): the probability that a run is better
-than one of the other method."""
+tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}; worse: the same test the other way. P(sup):
+the probability that a run is better than one of the other method."""
 
 
 def _markdown(table: Table) -> str:

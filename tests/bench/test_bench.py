@@ -127,6 +127,21 @@ def test_with_lower_values_better_and_no_known_best_the_best_seen_is_the_top(tin
     assert found.comparisons[0].wins == 1
 
 
+def test_a_best_known_value_that_the_seed_beats_is_no_top(tiny: Tiny, tmp_path: Path) -> None:
+    found = made_up(tiny, tmp_path, {"evolve": [[2, 3, 6]], "sequential": [[2, 2, 4]]})  # 0 is declared
+    assert (found.top, found.top_known) == (6, False)
+    assert [each.final.mean for each in found.results] == [1.0, 0.5]
+
+
+def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> None:
+    task, good, bad = tiny(), [-8, -2, 0, 0], [-8, -8, -8, -4]
+    for n, verdict in ((1, "open"), (4, "open"), (5, "worse")):
+        found = made_up(lambda: task, tmp_path, {"evolve": [bad] * n, "best-of-n": [good] * n})
+        area = found.comparison("evolve", "best-of-n")
+        assert area
+        assert (area.verdict, area.worse, area.better) == (verdict, 0.5**n, 1.0)
+
+
 def test_seeds_without_all_methods_are_left_out(tiny: Tiny, tmp_path: Path) -> None:
     compared = methods(["evolve", "best-of-n"], [], [])
     bench = Bench(course=Course(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
