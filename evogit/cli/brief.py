@@ -8,10 +8,10 @@ from rich.text import Text
 from evogit.agents import briefing
 from evogit.breeding import Breeder
 from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.place import find_repository, task_here
+from evogit.cli.place import find_repository, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.config import REPOSITORY_FILE, Task, find_task, load_repository_task
+from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import Repository
@@ -73,6 +73,6 @@ def _run(repository: Repository, repo: str | None, name: str | None, task: str |
         return own, beginning(repository, own, name or own.name)
     history, _ = open_run(repository, name)
     try:
-        return find_task(task) if task else task_here(repo, history.run)[0], history
+        return task_of(history.run, repo, task), history
     except UsageError as error:
         raise UsageError(f"{error}; here: evogit brief --task FOLDER") from error

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from evogit.cli.diff import code
 from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.place import Place, open_place, task_here
+from evogit.cli.place import Place, open_place, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.cli.view import SHORT, View, first_line
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
 from evogit.judging.pairs import Pair
 from evogit.panel import LONGEST_REASON
@@ -63,7 +63,7 @@ def judge(
     elif status:
         _status(place, terminal)
     else:
-        found = find_task(task) if task else _task(repo, place)
+        found = _task(place, repo, task)
         asking = _Asking(place, terminal, found, random.Random())
         if terminal.json:
             asking.tell()
@@ -71,9 +71,9 @@ def judge(
             asking.ask(pairs)
 
 
-def _task(repo: str | None, place: Place) -> Task:
+def _task(place: Place, repo: str | None, named: str | None) -> Task:
     try:
-        return task_here(repo, place.history.run)[0]
+        return task_of(place.history.run, repo, named)
     except UsageError as error:
         raise UsageError(f"{error}; here: evogit judge --task FOLDER") from error
 

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from evogit.cli.decide import asks, check_confirmable, confirm
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import Place, open_place, task_here
+from evogit.cli.place import Place, open_place, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import SHORT, View, first_line
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.review import SCHEMA, resolve
 from evogit.review.landing import Landing, Trial, body, measure, message, objections, prepare, title
@@ -56,7 +56,7 @@ def land(
     is. Your branch, your checkout and your index stay as they are: merging is up to you.
     """
     place = open_place(repo, name)
-    found = find_task(task) if task else task_here(repo, place.history.run)[0]
+    found = task_of(place.history.run, repo, task)
     _Landing(place=place, terminal=terminal, task=found, **how).go(rev, sandbox, yes, dry_run)
 
 

@@ -13,12 +13,11 @@ from rich.text import Text
 
 from evogit.cli.diff import code
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import Place, open_place, task_here
+from evogit.cli.place import Place, open_place, task_of
 from evogit.cli.status import next_steps
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
 from evogit.cli.view import SHORT, View
-from evogit.config import find_task
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.minimizing import Minimized, Part, Trial
@@ -60,7 +59,7 @@ def minimize(
     cut off. It may work beside a running engine. The smallest one can be landed like any other.
     """
     place = open_place(repo, name)
-    found = find_task(task) if task else task_here(repo, place.history.run)[0]
+    found = task_of(place.history.run, repo, task)
     candidate = resolve(place.history, rev)
     done = asyncio.run(
         search(

@@ -135,6 +135,11 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
         raise UsageError(f"expected the folder of the task {task}: `run FOLDER` or --task FOLDER") from error
 
 
+def task_of(run: str, repo: str | None, named: str | None) -> Task:
+    """The task of a run: the one that a person named, else the one here; raises as `task_here` does."""
+    return find_task(named) if named else task_here(repo, run)[0]
+
+
 def open_or_create(path: Path) -> Repository:
     """The repository at `path` or around it; a new one where `path` is absent or an empty folder."""
     try:

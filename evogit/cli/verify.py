@@ -11,11 +11,10 @@ import click
 from rich.text import Text
 
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import open_place, task_here
+from evogit.cli.place import open_place, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import View, first_line
-from evogit.config import find_task
 from evogit.review import SCHEMA, resolve
 from evogit.review.facts import finite
 from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable
@@ -39,7 +38,7 @@ def verify(
     Ends with 1 when a claim does not hold.
     """
     place = open_place(repo, name)
-    found = find_task(task) if task else task_here(repo, place.history.run)[0]
+    found = task_of(place.history.run, repo, task)
     history = place.history
     candidates = list({(each := resolve(history, rev)).commit: each for rev in revs or ("best",)}.values())
     check_verifiable(history, candidates)
