@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
 from evogit.selection import Move
 from evogit.selection.planner import INTERFERING, RARELY, Bases, Plan, Planner, expected, plans
 
-from .born import Born
+from .born import METRICS, Born
 
 
 def seeded(cases: Mapping[str, float] | None = None, agents: tuple[str, ...] = ("a1",)) -> Born:
@@ -106,10 +107,6 @@ def test_gains_in_cases_that_the_other_side_left_alone_count_in_full() -> None:
 
 
 def test_the_direction_of_the_metric_decides_what_a_gain_is() -> None:
-    from dataclasses import replace
-
-    from .born import METRICS
-
     born = Born(metrics=(replace(METRICS[0], direction="minimize"), METRICS[1]))
     born.born(1.0, agent="seed")
     born.born(0.2, 0)
