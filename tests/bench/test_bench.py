@@ -134,7 +134,7 @@ def test_a_best_known_value_that_the_seed_beats_is_no_top(tiny: Tiny, tmp_path: 
 
 
 def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> None:
-    task, good, bad = tiny(), [-8, -2, 0, 0], [-8, -8, -8, -4]
+    task, good, bad = tiny(), [-8.0, -2, 0, 0], [-8.0, -8, -8, -4]
     for n, verdict in ((1, "open"), (4, "open"), (5, "worse")):
         found = made_up(lambda: task, tmp_path, {"evolve": [bad] * n, "best-of-n": [good] * n})
         area = found.comparison("evolve", "best-of-n")
