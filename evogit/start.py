@@ -216,7 +216,7 @@ class Start:
         evaluation = self.history.evaluation(seed)
         if evaluation is not None and evaluation.counts and not evaluation.ok:
             raise EvoGitError(
-                f"the seed itself fails ({evaluation.status}: {evaluation.reason}); "
+                f"the seed of {self.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
                 "mend it or its evaluator and look at it with `evogit check`"
             )
         for name in names:

@@ -218,7 +218,7 @@ def test_measured_times_are_not_deterministic(tmp_path: Path, tiny: MakeTask) ->
 
 
 def test_a_seed_that_fails_is_said_at_once(tmp_path: Path, tiny: MakeTask) -> None:
-    with pytest.raises(EvoGitError, match="the seed itself fails .crashed.*evogit check"):
+    with pytest.raises(EvoGitError, match="the seed of .* itself fails .crashed.*evogit check"):
         evolve(tmp_path / "r", tiny(program="def value(x):\n    raise ValueError\n"), evaluations=5)
 
 

@@ -57,7 +57,7 @@ def summary_table(summaries: Sequence[Summary]) -> Table:
         for each in summaries
     ]
     title = (
-        "Over all tasks, in normalised area: ahead on average; better and worse by single tests at 5 %; "
+        "Over all tasks, in normalised area: ahead on average;\nbetter and worse by single tests at 5 %; "
         f"no worse within {MARGIN:.0%} with Holm's correction"
     )
     return Table(title=title, align="llrrrrl", rows=[head, *rows])
@@ -96,34 +96,38 @@ def _markdown(table: Table) -> str:
 
 def _values(standing: Standing) -> Table:
     at = points(standing.evaluations)
-    head = ("method", *(f"at {point}" for point in at), "area [95 %]", "final [95 %]")
+    head = ("method", "area [95 %]", "final [95 %]", *(f"at {point}" for point in at))
     rows = [
-        (each.method, *(f"{each.at[point]:.4g}" for point in at), _estimate(each.area), _estimate(each.final))
+        (each.method, _estimate(each.area), _estimate(each.final), *(f"{each.at[point]:.4g}" for point in at))
         for each in standing.results
     ]
     top = f"{'best known' if standing.top_known else 'best seen'} {standing.top:.6g}"
     title = (
         f"{standing.task}: {standing.metric} ({standing.direction}) on {standing.split}, {standing.evaluations} "
-        f"evaluations, {len(standing.seeds)} seed{'s' * (len(standing.seeds) > 1)} from {standing.seeds[0]}; "
+        f"evaluations, {len(standing.seeds)} seed{'s' * (len(standing.seeds) > 1)} from {standing.seeds[0]};\n"
         f"seed {standing.seed_value:.6g}, {top}"
     )
     return Table(title=title, align="l" + "r" * (len(at) + 2), rows=[head, *rows])
 
 
 def _work(standing: Standing) -> Table:
-    head = ["method", "selector", "agents", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds"]
+    head = ["method", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds"]
     extra: Mapping[str, Sequence[float]] = {
         "repeats": [each.repeated for each in standing.results],
         "dollars": [each.dollars for each in standing.results],
     }
     told = {name: values for name, values in extra.items() if any(values)}
-    rows = [[*_done(each), *(f"{told[name][i]:.2f}" for name in told)] for i, each in enumerate(standing.results)]
-    return Table(title="A run on average:", align="lll" + "r" * (6 + len(told)), rows=[[*head, *told], *rows])
+    rows = [
+        [*_done(each), *(f"{told[name][i]:.2f}" for name in told), each.selector, each.agents]
+        for i, each in enumerate(standing.results)
+    ]
+    align = "l" + "r" * (6 + len(told)) + "ll"
+    return Table(title="A run on average:", align=align, rows=[[*head, *told, "selector", "agents"], *rows])
 
 
 def _done(each: Result) -> list[str]:
     numbers = (each.proposals, each.failed_proposals, each.duplicates, each.failed, each.cached, each.seconds)
-    return [each.method, each.selector, each.agents, *(f"{number:.1f}" for number in numbers)]
+    return [each.method, *(f"{number:.1f}" for number in numbers)]
 
 
 def _merges(standing: Standing) -> Table | None:
@@ -137,9 +141,19 @@ def _merges(standing: Standing) -> Table | None:
 
 
 def _comparisons(standing: Standing) -> Table:
-    head = ("method", "against", "in", "difference [95 %]", "p better", "p no worse", "P(sup)", "won-tied-lost", "")
+    head = (
+        "method",
+        "against",
+        "in",
+        "verdict",
+        "difference [95 %]",
+        "p better",
+        "p no worse",
+        "P(sup)",
+        "won-tied-lost",
+    )
     rows = [_against(each) for each in standing.comparisons]
-    return Table(title="Paired by seed, normalised:", align="lllrrrrrl", rows=[head, *rows])
+    return Table(title="Paired by seed, normalised:", align="llllrrrrr", rows=[head, *rows])
 
 
 def _against(each: Comparison) -> tuple[str, ...]:
@@ -148,12 +162,12 @@ def _against(each: Comparison) -> tuple[str, ...]:
         each.method,
         each.against,
         each.of,
+        each.verdict,
         f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]",
         f"{each.better:.4f}",
         f"{each.not_inferior:.4f}",
         f"{each.superiority:.2f}",
         f"{each.wins}-{each.ties}-{each.losses}",
-        each.verdict,
     )
 
 

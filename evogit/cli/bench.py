@@ -179,7 +179,11 @@ def _report(terminal: Terminal, standings: Sequence[Standing], out: Path) -> Non
     else:
         shown = [each for one in standings for each in tables(one)]
         shown += [summary_table(found)] if len(standings) > 1 else []
-        terminal.show(line for each in shown for line in _lines(each))
+        lines = [line for each in shown for line in _lines(each)]
+        wide = terminal.width and max(line.cell_len for line in lines) > terminal.width
+        terminal.show(lines)
+        if wide:
+            terminal.note(f"cut to {terminal.width} columns; all of it is in {out}/bench.md", "dim")
     terminal.note(f"written to {out}/: bench.md, bench.json{', pictures' * drawn}", "dim")
 
 
@@ -197,4 +201,5 @@ def _draw(terminal: Terminal, standings: Sequence[Standing], out: Path) -> bool:
 
 def _lines(found: Table) -> list[Text]:
     rows = [[escape(cell) for cell in row] for row in found.rows]
-    return [Text(escape(found.title), "bold"), *table(rows, found.align), Text()]
+    titles = [Text(escape(line), "bold") for line in found.title.splitlines()]
+    return [*titles, *table(rows, found.align), Text()]

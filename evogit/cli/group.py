@@ -59,7 +59,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "verify": Listed("verify", "whether a score holds", "evogit verify best"),
         "eval": Listed("eval", "judge uncommitted work", "evogit eval"),
         "shell": Listed("shell", "go inside the sandbox", "evogit shell best -- ls -l"),
-        "minimize": Listed("minimize", "the part that earns its score", "evogit minimize best"),
+        "minimize": Listed("minimize", "the part that counts", "evogit minimize best"),
         "bench": Listed("bench", "evolution against controls", "evogit bench circle_packing --split lite"),
         "rescore": Listed("rescore", "judge again, task changed", "evogit rescore --dry-run"),
         "doctor": Listed("doctor", "whether all is in place", "evogit doctor"),

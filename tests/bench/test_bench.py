@@ -22,7 +22,7 @@ from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, methods
 from evogit.bench.outcome import Merges, Outcome, read, write
 from evogit.bench.plot import pictures
-from evogit.bench.report import markdown, record
+from evogit.bench.report import markdown, record, tables
 from evogit.bench.workers import Order
 from evogit.config import Task
 from evogit.core import Evaluation, EvoGitError
@@ -172,6 +172,16 @@ def test_over_all_tasks_with_a_correction(tiny: Tiny, tmp_path: Path) -> None:
     json.dumps(record([one], summaries([one])), allow_nan=False)
 
 
+def test_what_decides_fits_into_80_columns(tiny: Tiny, tmp_path: Path) -> None:
+    found = made_up(tiny, tmp_path, {"evolve": [[2, 3, 6]], "one-plus-lambda": [[2, 2, 4]]})
+    values, work, *_, paired = tables(found)
+    for shown, told in ((values, "final [95 %]"), (work, "seconds"), (paired, "difference [95 %]")):
+        columns = list(shown.rows[0]).index(told) + 1
+        wide = [max(len(row[i]) for row in shown.rows) for i in range(columns)]
+        assert sum(wide) + 2 * (columns - 1) <= 80, told
+    assert all(len(line) <= 80 for line in values.title.splitlines())
+
+
 def test_points_double() -> None:
     assert points(200) == [25, 50, 100, 200]
     assert points(250) == [25, 50, 100, 200, 250]
@@ -262,5 +272,5 @@ def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: 
     broken = replace(
         bench, course=Course(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)
     )
-    with pytest.raises(EvoGitError, match="the seed itself fails"):
+    with pytest.raises(EvoGitError, match="the seed of .* itself fails"):
         list(broken.race(jobs=1, keep=False))
