@@ -90,14 +90,18 @@ class _Writer:
     words: list[str] = field(default_factory=list)
     _locals: dict[str, str] | None = None
     """Name -> what stands for it, in the outermost function that is being written; None outside."""
+    _met: int = 0
+    """How many of them were met."""
 
     def write(self, node: ast.AST) -> None:
         if isinstance(node, FUNCTIONS) and self._locals is None:
-            self._locals = dict.fromkeys(renamable(node), "")
+            self._locals, self._met = dict.fromkeys(renamable(node), ""), 0
             self._fields(node)
             self._locals = None
         elif isinstance(node, ast.Name) and self._locals and node.id in self._locals:
-            self._locals[node.id] = self._locals[node.id] or f"local {sum(map(bool, self._locals.values()))}"
+            if not self._locals[node.id]:
+                self._locals[node.id] = f"local {self._met}"
+                self._met += 1
             self.words.append(self._locals[node.id])
         else:
             self._fields(node)

@@ -146,3 +146,12 @@ def test_a_name_is_guessed_to_be_a_number_a_count_or_something_with_parts() -> N
 
 def test_nesting_that_is_too_deep_to_guess_leaves_names_unknown() -> None:
     assert fits(b"x = " + b"-" * 900 + b"1\nz = []\n", "", "x", "z") in (True, False)
+
+
+def test_patterns_that_would_take_for_ever_are_not_parsed() -> None:
+    deep = b"match a:\n    case 1:\n        pass\n    case " + b"(" * 60 + b"x" + b")" * 60 + b": pass\n"
+    usual = b"match a:\n    case Box(left=(x, [y])) | {1: x, 'b': y} if x:\n        pass\n"
+
+    assert compiles(deep)
+    assert parse(deep) is None
+    assert parse(usual)

@@ -6,7 +6,9 @@ that everything outside of them keeps its bytes.
 
 from __future__ import annotations
 
+import ast
 import functools
+import warnings
 
 import libcst as cst
 
@@ -30,9 +32,13 @@ __all__ = [
 ]
 
 
+MOST_BRACKETS = 8
+"""Brackets that are opened in a `case`: libcst takes twice the time for each one that stands in another."""
+
+
 @functools.lru_cache(maxsize=64)
 def parse(content: bytes) -> Source | None:
-    """Parse a module; None for what is not UTF-8, is not Python, or is nested too deeply.
+    """Parse a module; None for what is not UTF-8, is not Python, or is nested too deeply, as patterns are soon.
 
     Cached by content, because parsing costs a hundred times more than an edit.
     """
@@ -40,9 +46,26 @@ def parse(content: bytes) -> Source | None:
         return None
     try:
         text = content.decode()
+        if b"case" in content and _most_brackets(content) > MOST_BRACKETS:
+            return None
         module = cst.parse_module(text)
         if module.code != text:  # a byte order mark is dropped, which would move every span
             return None
         return collect(content, module)
     except (UnicodeDecodeError, cst.ParserSyntaxError, RecursionError, KeyError):
         return None  # KeyError: what libcst makes of a RecursionError in its span provider
+
+
+def _most_brackets(content: bytes) -> int:
+    """How many brackets are opened from a `case` to the line of what it does, at most."""
+    lines, most = content.splitlines(), 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = ast.parse(content)
+    for match in (node for node in ast.walk(module) if isinstance(node, ast.Match)):
+        start = match.subject.end_lineno or 0
+        for case in match.cases:
+            header = b"".join(lines[start : case.body[0].lineno])
+            most = max(most, sum(map(header.count, (b"(", b"[", b"{"))))
+            start = case.body[-1].end_lineno or 0
+    return most
