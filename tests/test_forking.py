@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from evogit.config import Task
 from evogit.core import (
     Adopted,
     Decision,
@@ -31,9 +26,6 @@ from evogit.review import open_run
 from evogit.review.forking import make, plan
 from evogit.review.landing import follow_undo
 from evogit.review.removing import remove
-from evogit.run import Run, Settings
-
-MakeTask = Callable[..., Task]
 
 
 def git(path: Path, *arguments: str) -> str:
@@ -172,38 +164,3 @@ def test_a_fork_takes_no_name_that_is_taken(tmp_path: Path) -> None:
     begin(hosts, "@2")
     with pytest.raises(RefusedError, match="just now"):
         make(hosts.repository, early)
-
-
-def evogit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [Path(sys.executable).with_name("evogit"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.slow
-def test_a_fork_goes_on_in_its_own_way_and_repeats(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
-    repository = Repository.create(path)
-    settings = Settings(evaluations=14, sandbox="none", deterministic=True, seed=5, jobs=2)
-    asyncio.run(Run(repository, task, "old", settings).evolve())
-    before = git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old")
-    options: list[str | Path] = ["-C", path, "run", task.folder, "--at", "@8", "--fork-of", "old", "--seed", "6"]
-    options += ["--deterministic", "--sandbox", "none", "--evaluations", "12", "--selector", "weighted"]
-    for name in ("one", "two"):
-        done = evogit(*options, "--name", name)
-        assert done.returncode == 0, done.stderr
-    histories = {name: open_run(Repository.open(path), name)[0] for name in ("old", "one", "two")}
-    ids = {name: [each.commit for each in history.phylogeny] for name, history in histories.items()}
-    assert ids["one"] == ids["two"] != ids["old"][:12]
-    assert ids["one"][:8] == ids["old"][:8]
-    assert histories["one"].counts.evaluated == 12
-    assert git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old") == before
-    status = json.loads(evogit("-C", path, "status", "--name", "one", "--json").stdout)
-    assert status["forked"]["run"] == "old"
-    assert "forked from old at" in evogit("-C", path, "status", "--name", "one").stdout
-    for gone in ("old", "two"):
-        assert evogit("-C", path, "rm", gone, "--yes").returncode == 0
-    git(path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-    git(path, "fsck", "--strict")
-    more = evogit("-C", path, "run", task.folder, "--name", "one", "--sandbox", "none", "--evaluations", "14")
-    assert more.returncode == 0, more.stderr
-    assert "14 evaluated" in evogit("-C", path, "status").stdout

@@ -55,25 +55,25 @@ def place(tmp_path: Path, server: Server) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_a_panel_is_agreed_to_paid_and_prefers_shorter_programs(
-    script: Cli, place: dict[str, str], tmp_path: Path, server: Server
+    cli: Cli, place: dict[str, str], tmp_path: Path, server: Server
 ) -> None:
     command = ("run", "short", "--evaluations", "10", "--agents", "2")
-    asked = script(*command, **place)
+    asked = cli(*command, **place)
     assert (asked.code, server.requests) == (4, [])
     for words in ("honest at http", "babbler at http", "3 calls for each", "--yes"):
         assert words in asked.err
-    done = script(*command, "--dollars", "4", "--yes", "--json", **place)
+    done = cli(*command, "--dollars", "4", "--yes", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "evaluations"), done.err
     assert done.json["spending"]["calls"] == len(server.requests)
     assert {each["agent"] for each in done.json["spending"]["by"]} == {"panel"}
-    status = script("-C", "evogit-short", "judge", "--status", "--json").json
+    status = cli("-C", "evogit-short", "judge", "--status", "--json").json
     assert [(each["judge"], each["by"]) for each in status["judges"]] == [("honest", "model")]
     babbled = sum(request.body["model"] == "babbler" for request in server.requests)
     assert 6 <= babbled <= 8, "three questions, each asked twice, and one that was in flight"
     ranked = [each["commit"] for each in status["candidates"]]
     lengths = []
     for end in (ranked[0], ranked[-1]):
-        patch = script("-C", "evogit-short", "diff", "seed", end, "--json").json["patch"]
+        patch = cli("-C", "evogit-short", "diff", "seed", end, "--json").json["patch"]
         lengths.append(growth(f"## The first candidate\n{patch}## The second candidate\n", len)[0])
     assert lengths[0] < lengths[1], "the strongest is shorter than the weakest"
     assert all(request.prompt.count("## Criteria") == 1 for request in server.requests)
@@ -81,7 +81,7 @@ def test_a_panel_is_agreed_to_paid_and_prefers_shorter_programs(
 
 @pytest.mark.slow
 def test_limits_on_money_hold_for_the_panel_after_a_kill(
-    script: Cli, place: dict[str, str], tmp_path: Path, server: Server
+    cli: Cli, script: Cli, place: dict[str, str], tmp_path: Path, server: Server
 ) -> None:
     command = ["run", "short", "--agents", "2", "--dollars", "0.12", "--yes"]
     engine = subprocess.Popen(
@@ -95,7 +95,7 @@ def test_limits_on_money_hold_for_the_panel_after_a_kill(
     killed = script("-C", "evogit-short", "status", "--json", **place).json["spending"]
     lost = len(server.requests) - killed["calls"]
     assert 0 <= lost <= 2, "what is lost was in flight"
-    done = script("run", "short", "--json", **place)
+    done = cli("run", "short", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
     assert len(server.requests) == done.json["spending"]["calls"] + lost
     assert 0.12 <= done.json["spending"]["dollars"] <= 0.15

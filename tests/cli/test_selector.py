@@ -35,17 +35,17 @@ def test_a_wrong_selector_is_refused_before_anything_is_made(
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_the_selector_of_its_last_start(script: Cli, cli: Cli, task: Path, tmp_path: Path) -> None:
+def test_a_run_goes_on_with_the_selector_of_its_last_start(cli: Cli, task: Path, tmp_path: Path) -> None:
     mine = "from evogit.selection.weighted import Weighted\nclass Mine(Weighted): pass\n"
     (tmp_path / "mine.py").write_text(mine)
-    assert script("run", "sine", "--evaluations", "1", "--selector", "mine.py:Mine").code == 0
-    assert script("run", "sine", "--evaluations", "2", "--json").json["settings"]["selector"] == "mine.py:Mine"
+    assert cli("run", "sine", "--evaluations", "1", "--selector", "mine.py:Mine").code == 0
+    assert cli("run", "sine", "--evaluations", "2", "--json").json["settings"]["selector"] == "mine.py:Mine"
     folder = ("-C", "evogit-sine")
     assert "selector mine.py:Mine" in cli(*folder, "status").out
     assert "selector mine.py:Mine" in cli(*folder, "report").out
     (tmp_path / "mine.py").unlink()
     gone = cli("run", "sine", "--evaluations", "3")
     assert "the run's last start had this selector; name another with --selector" in gone.err
-    back = script("run", "sine", "--evaluations", "3", "--selector", "elitist", "--json")
+    back = cli("run", "sine", "--evaluations", "3", "--selector", "elitist", "--json")
     assert back.json["settings"]["selector"] == "elitist"
     assert "selector" not in cli(*folder, "status").out
