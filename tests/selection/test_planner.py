@@ -17,6 +17,9 @@ from evogit.selection.planner import INTERFERING, RARELY, Bases, Plan, Planner, 
 
 from .born import METRICS, Born
 
+TIMES = 300
+"""Moves of which is counted how many are merges."""
+
 
 def seeded(cases: Mapping[str, float] | None = None, agents: tuple[str, ...] = ("a1",)) -> Born:
     born = Born(agents)
@@ -47,9 +50,9 @@ def tried(born: Born, move: int, operator: Any, strategy: str, *parents: int) ->
     born.add(Duplicate(engine="e", move=move, agent="a1", first=born.ids[0], **named))
 
 
-def often(born: Born, onto: int, agent: str = "a1", times: int = 1000) -> list[Move]:
+def often(born: Born, onto: int, agent: str = "a1") -> list[Move]:
     rng, planner = random.Random(1), Planner()
-    found = [planner.move(born.history, born.ids[onto], agent, rng) for _ in range(times)]
+    found = [planner.move(born.history, born.ids[onto], agent, rng) for _ in range(TIMES)]
     return [move for move in found if move]
 
 
@@ -159,8 +162,8 @@ def test_merges_become_rare_where_they_never_help_and_stay_frequent_where_they_d
         for _ in range(100):
             crossed(born, value, onto, born.born(2.0, 0))
         born.born(9.0, 0)
-    assert len(often(helping, len(helping.ids) - 1)) > 950
-    assert 0 < len(often(hindering, len(hindering.ids) - 1)) < 2 * 1000 * RARELY
+    assert len(often(helping, len(helping.ids) - 1)) > 0.95 * TIMES
+    assert 0 < len(often(hindering, len(hindering.ids) - 1)) < 2 * TIMES * RARELY
 
 
 @pytest.mark.slow
@@ -172,11 +175,11 @@ def test_those_whose_sides_changed_other_cases_are_counted_by_themselves() -> No
         crossed(born, 0.0, 1, born.born(1.5, 0, cases=same))
     assert len(often(born, 1)) == 0, "all were tried"
     born.born(1.5, 0, cases=same)
-    assert 0 < len(often(born, 1)) < 2 * 1000 * RARELY
+    assert 0 < len(often(born, 1)) < 2 * TIMES * RARELY
     last = born.born(1.25, 0, cases=other)
     found = often(born, 1)
-    assert len(found) == pytest.approx(667, abs=60)
-    assert sum(move.parents[1] == born.ids[last] for move in found) > len(found) - 2 * 1000 * RARELY
+    assert len(found) == pytest.approx(TIMES * 2 / 3, rel=0.1)
+    assert sum(move.parents[1] == born.ids[last] for move in found) > len(found) - 2 * TIMES * RARELY
 
 
 @pytest.mark.slow
