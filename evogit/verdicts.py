@@ -39,7 +39,7 @@ class Executor(Protocol):
 
     @property
     def judged(self) -> Judged:
-        """Whether the score is computed out of the candidate's reach."""
+        """Where scores come from."""
         ...
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:

@@ -21,14 +21,13 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     {"core", "content", "workers"},
     {
-        *("config", "project", "schema", "starter", "tables", "user_settings"),
+        *("config", "project", "schema", "settings", "starter", "tables", "user_settings"),
         *("confidence", "counts", "judging", "loading", "phylogeny", "source"),
         *("llm", "repository", "sandbox"),
     },
     {"scores", "standing", "strengths"},
     {"history", "knowledge", "leading"},
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
-    {"settings"},
     {"budget", "experience", "merging", "novelty", "population", "projections", "purse", "readded", "seeds", "turns"},
     {"adding", "attention", "background", "believing", "breeding", "panel", "proposals", "start", "verdicts"},
     {"run", "review"},

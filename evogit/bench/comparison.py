@@ -81,11 +81,11 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """What may be said."""
-        if self.better <= statistics.LEVEL:
+        if self.better <= statistics.ALPHA:
             return "better"
-        if self.not_inferior <= statistics.LEVEL:
+        if self.not_inferior <= statistics.ALPHA:
             return "no worse"
-        return "worse" if self.worse <= statistics.LEVEL else "open"
+        return "worse" if self.worse <= statistics.ALPHA else "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,8 +292,8 @@ def _summary(method: str, against: str, standings: Sequence[Standing]) -> Summar
         method=method,
         against=against,
         tasks=len(found),
-        better=tuple(task for task, each in found.items() if each.better <= statistics.LEVEL),
+        better=tuple(task for task, each in found.items() if each.better <= statistics.ALPHA),
         worse=tuple(task for task, each in found.items() if each.verdict == "worse"),
-        not_inferior=tuple(task for task in found if adjusted[task] <= statistics.LEVEL),
+        not_inferior=tuple(task for task in found if adjusted[task] <= statistics.ALPHA),
         ahead=sum(each.difference.mean > 0 for each in found.values()),
     )

@@ -17,7 +17,7 @@ from evogit.bench.methods import Method
 from evogit.bench.outcome import Outcome, read, write
 from evogit.bench.workers import Order, Place, outcomes
 
-MEMORY = Path("/dev/shm")
+RAM = Path("/dev/shm")
 """A file system in memory, where runs of which little is kept take half the time."""
 
 ROOM = 200_000
@@ -101,8 +101,8 @@ def _scratch(kept: Path | None, candidates: int) -> Iterator[Path]:
         kept.mkdir(parents=True, exist_ok=True)
         yield kept
         return
-    roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > candidates * ROOM
-    parent = MEMORY if roomy and "TMPDIR" not in os.environ else Path(tempfile.gettempdir())
+    roomy = RAM.is_dir() and os.access(RAM, os.W_OK) and shutil.disk_usage(RAM).free > candidates * ROOM
+    parent = RAM if roomy and "TMPDIR" not in os.environ else Path(tempfile.gettempdir())
     _clear(parent)
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True) as folder:
         lock = os.open(folder, os.O_RDONLY)

@@ -57,7 +57,7 @@ class Remembering:
 
     @property
     def judged(self) -> Judged:
-        """Whether the score is computed out of the candidate's reach."""
+        """Where scores come from."""
         return self._executor.judged
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:

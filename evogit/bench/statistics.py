@@ -19,7 +19,7 @@ EXACT = 13
 MARGIN = 0.03
 """How much of the normalised area a method may lose and still be called no worse."""
 
-LEVEL = 0.05
+ALPHA = 0.05
 """Chance of a false claim that is taken."""
 
 
@@ -55,25 +55,25 @@ def superiority(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return wins / (len(ours) * len(theirs))
 
 
-def interval(differences: Sequence[float], rng: random.Random, level: float = LEVEL) -> tuple[float, float]:
+def interval(differences: Sequence[float], rng: random.Random) -> tuple[float, float]:
     """Bounds of the mean of paired differences: the bootstrap percentile interval (Efron & Tibshirani, 1993, ch. 13).
 
     Pairs are resampled whole, since runs with equal seeds are alike. What is cut off is less for few pairs: see `tail`.
     """
     n = len(differences)
     means = sorted(math.fsum(rng.choices(differences, k=n)) / n for _ in range(RESAMPLES))
-    cut = int(tail(n, level) * RESAMPLES)
+    cut = int(tail(n) * RESAMPLES)
     return means[cut], means[-1 - cut]
 
 
-def tail(n: int, level: float = LEVEL) -> float:
+def tail(n: int) -> float:
     """The share of resamples beyond each end of a percentile interval of `n` values.
 
     Resampled means spread too little, and as if the spread were known: plain percentiles of 5 normal values cover the
     mean 82 % of the time, these 92 %. The expanded percentile interval (Hesterberg, 2015, "What teachers should know
     about the bootstrap", The American Statistician 69): the normal probability of -sqrt(n / (n - 1)) * Student's t.
     """
-    return NormalDist().cdf(-math.sqrt(n / (n - 1)) * student(1 - level, n - 1)) if n > 1 else 0.0
+    return NormalDist().cdf(-math.sqrt(n / (n - 1)) * student(1 - ALPHA, n - 1)) if n > 1 else 0.0
 
 
 def greater(differences: Sequence[float], rng: random.Random, than: float = 0.0) -> float:

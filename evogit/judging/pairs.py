@@ -27,17 +27,17 @@ def opponent(
 
     Equals are drawn. `avoid` are pairs that shall not meet, such as the one that met last; None where nobody is left.
     """
-    fit_ones = [each for each in others if each != one and frozenset((one, each)) not in avoid]
-    if not fit_ones:
+    free = [each for each in others if each != one and frozenset((one, each)) not in avoid]
+    if not free:
         return None
     linked = _reached(tally, one)
-    return max(fit_ones, key=lambda each: (each not in linked, gain(fit, one, each), rng.random()))
+    return max(free, key=lambda each: (each not in linked, gain(fit, one, each), rng.random()))
 
 
 def pairs(
     fit: Fit, tally: Tally, items: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]] = ()
 ) -> Iterator[Pair]:
-    """Pairs worth comparing now, best known to least; no item comes twice, so that all may be compared at once."""
+    """Pairs worth comparing now, those of the least known first; none comes twice, so that all may be asked at once."""
     free = set(items)
     for one in sorted(items, key=lambda each: (-fit.variance(each), rng.random())):
         if one not in free:
@@ -50,9 +50,9 @@ def pairs(
 
 def _reached(tally: Tally, one: str) -> set[str]:
     """All that verdicts link with `one`, itself included."""
-    reached, edge = {one}, [one]
-    while edge:
-        found = set(tally.met.get(edge.pop(), ())) - reached
+    reached, frontier = {one}, [one]
+    while frontier:
+        found = set(tally.met.get(frontier.pop(), ())) - reached
         reached |= found
-        edge.extend(found)
+        frontier.extend(found)
     return reached

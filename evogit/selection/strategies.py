@@ -12,6 +12,7 @@ from evogit.confidence import LEVEL, Estimate, student
 from evogit.core import Metric
 from evogit.history import History
 from evogit.scores import Scores
+from evogit.settings import ASKING
 
 FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
 
@@ -19,9 +20,6 @@ SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
 """Those that need nobody: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""
 
 STRATEGIES = (*SETTLED_HERE, MODEL)
-
-ASK_MODELS = frozenset({"editor"})
-"""Kinds of agents that can settle conflicts by a model."""
 
 ROUNDING = 1e-12
 """Relative difference of values up to which they are the same."""
@@ -37,7 +35,7 @@ def available(history: History, agent: str) -> tuple[str, ...]:
             specs = started.settings.get("population", ())
             kinds = [spec.get("kind") for spec in specs for _ in range(spec.get("count", 1))]
             kind = dict(zip(started.agents, kinds, strict=False)).get(agent)
-            return STRATEGIES if kind in ASK_MODELS else SETTLED_HERE
+            return STRATEGIES if kind in ASKING else SETTLED_HERE
     return SETTLED_HERE
 
 
