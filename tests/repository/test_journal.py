@@ -2,14 +2,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from evogit.core import Adopted, Duplicate, Entry, Evaluated, Evaluation, Metric, RefusedError, RunStarted, Stopped
+from evogit.core import (
+    Adopted,
+    Duplicate,
+    Entry,
+    Evaluated,
+    Evaluation,
+    Event,
+    Metric,
+    Operator,
+    RefusedError,
+    RunStarted,
+    Stopped,
+    StopReason,
+)
 from evogit.repository import Repository
 
 COMMIT = "1" * 40
@@ -27,6 +43,19 @@ for number in range(int(sys.argv[3])):
 
 def adopted(agent: str = "a1") -> Adopted:
     return Adopted(agent=agent, candidate=COMMIT)
+
+
+def test_the_page_on_the_format_names_every_field_of_every_record() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "design" / "journal.md").read_text()
+    rows = {
+        row[1]: set(re.findall("`([a-z_-]+)`", row[2])) for row in re.finditer(r"(?m)^\| `([a-z-]+)` \|(.*)$", page)
+    }
+    known = {next(each.default for each in fields(event) if each.name == "event"): event for event in get_args(Event)}
+    missing = {name: {each.name for each in fields(event)} - rows[name] - {"event"} for name, event in known.items()}
+    missing["evaluated"] |= {each.name for each in fields(Evaluation)} - rows["evaluated"]
+    missing["proposed"] |= set(get_args(Operator)) - rows["proposed"]
+    missing["stopped"] |= set(get_args(StopReason)) - rows["stopped"]
+    assert not any(missing.values()), missing
 
 
 def test_what_is_appended_comes_back_in_order_and_whole(repository: Repository) -> None:
