@@ -12,18 +12,14 @@ import argparse
 import json
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from evogit.judging.bradley_terry import Fit, Tally, fit  # noqa: E402
-from evogit.judging.pairs import Pair, pairs  # noqa: E402
+from evogit.judging.bradley_terry import Fit, Tally, fit
+from evogit.judging.pairs import Pair, pairs
 
 CANDIDATES, VERDICTS, RIGHT = 50, 2000, 0.8
 
