@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evogit.core import Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
+from evogit.core import Cost, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
 from evogit.history import History
-from evogit.scores import Scores
+from evogit.scores import Scores, together
 
 METRIC = Metric(name="m", direction="maximize", primary=True)
 
@@ -105,6 +105,17 @@ def test_a_candidate_that_fails_now_and_then_is_flaky_and_neither_best_nor_paren
     assert (run.history.counts.failed, run.history.counts.evaluated) == (1, 2)
     run.history.heads["a1"] = "a"
     assert run.history.head("a1") == "s"
+
+
+def test_repeats_are_told_as_one_with_means_of_what_all_have_and_what_they_cost() -> None:
+    one = Evaluation(
+        status="ok", metrics={"m": 1.0, "n": 5.0}, cases={"x": {"m": 1.0}}, cost=Cost(wall=1, cpu=2, memory=30)
+    )
+    more: dict[str, Any] = {"metrics": {"m": 3.0}, "cases": {"x": {"m": 3.0}, "y": {"m": 9.0}}}
+    other = Evaluation(status="ok", repeat=1, cost=Cost(wall=2, cpu=3, memory=20), cached=True, **more)
+    told = together([one, other, Evaluation(status="evaluator-error", repeat=2, cost=Cost(wall=99))])
+    assert (told.metrics, told.cases) == ({"m": 2.0}, {"x": {"m": 2.0}})
+    assert (told.cost, told.cached, told.repeat) == (Cost(wall=3, cpu=5, memory=30), False, 0)
 
 
 def test_a_pruned_best_gives_way_and_comes_back(run: Noisy) -> None:
