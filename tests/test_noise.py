@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evogit.core import Cost, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
 from evogit.history import History
+from evogit.leading import contender, to_repeat
 from evogit.scores import Scores, together
 
 METRIC = Metric(name="m", direction="maximize", primary=True)
@@ -92,6 +93,18 @@ def test_who_is_surely_better_is_believed_early_and_whoever_falls_back_is_the_be
     assert run.history.best == "a"
     run.judged("a", -160.0, begin=2)
     assert (run.history.best, run.history.records) == ("s", ["s", "a"])
+
+
+def test_the_best_is_judged_again_before_a_contender_that_is_known_better() -> None:
+    run = Noisy(repeats=3)
+    run.judged("s", 1.0, 2.0, 3.0, 2.0)
+    run.judged("a", 50.0, 51.0)
+    run.judged("b", 52.0, 51.0)
+    assert (run.history.best, contender(run.history), to_repeat(run.history)) == ("a", "b", "b")
+    run.judged("b", 51.0, begin=2)
+    assert (run.history.best, contender(run.history), to_repeat(run.history)) == ("a", "b", "a")
+    run.judged("a", 50.0, begin=2)
+    assert to_repeat(run.history) == "b"
 
 
 def test_a_candidate_that_fails_now_and_then_is_flaky_and_neither_best_nor_parent(run: Noisy) -> None:
