@@ -62,7 +62,8 @@ def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[
     cells = [Text(metric.name, "bold" if metric.primary else "")]
     for split in splits:
         old, new = _value(history, a, split, metric.name), _value(history, b, split, metric.name)
-        places = decimals(old, new)
+        margins = [history.scores.margin(commit, split, metric.name) for commit in (a, b)]
+        places = decimals(old, new, margins=margins)
         for commit, value, style in ((a, old, ""), (b, new, "bold" if metric.primary else "")):
             cells.append(Text(number(value, places) + view.give(commit, places, split, metric.name), style))
         cells.append(_change(metric, old, new, places))

@@ -109,7 +109,7 @@ def _legend(glyphs: Glyphs, folded: int) -> list[Text]:
         (glyphs.promoted, "promoted"),
         (glyphs.pruned, "pruned"),
     ]
-    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   second edge: merge or graft", "dim")]
+    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   2 edges: merge, graft", "dim")]
     if folded:
         text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
         lines.append(Text(text, "dim"))

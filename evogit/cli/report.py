@@ -157,6 +157,8 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     ]
     words += [f"target {asked['target']:g}"] if asked["target"] is not None else []
     words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
+    words += [f"patience {asked['patience']:,}"] if asked["patience"] is not None else []
+    words += [f"at most {count(asked['confirmations'], 'repeat')}"] if asked["confirmations"] is not None else []
     words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, USUAL_SELECTOR) else []
     yield Text(f" {view.glyphs.dot} ".join(words))
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")

@@ -86,6 +86,10 @@ def run(
     hooks.check()
     ground = find_ground(task, repo, name, origin)
     found, history = ground.task, ground.history
+    if settings.confirmations and not found.repeats:
+        raise UsageError(
+            f"--confirm limits repeats, but scores of {found.name} are exact: its [evaluator] has no repeats"
+        )
     settings = replace(settings, selector=selector_before(selector, found, history))
     crew = hire(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not crew.will_end:

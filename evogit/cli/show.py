@@ -129,15 +129,20 @@ def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> 
         goal, what = metric.best_known, f"the best known {metric.best_known:.10g}"
     start = _value(history, history.seed, metric)
     holdout = _value(history, commit, metric, "holdout")
-    beside = "" if holdout is None else f"holdout {number(holdout, decimals(holdout))}"
-    beside += view.give(commit, decimals(holdout), "holdout", metric.name)
-    shown = number(value, decimals(value)) + view.give(commit, decimals(value), metric=metric.name)
+    beside = "" if holdout is None else f"holdout {_told(view, commit, holdout, metric, 'holdout')}"
+    shown = _told(view, commit, value, metric)
     cells = [f"  {metric.name}", shown, beside, "", ""]
     if start is not None and goal is not None and start != goal:
         share = (value - start) / (goal - start)
         drawn = bar(share, 20, view.glyphs.full, view.glyphs.empty)
         cells[3:] = [drawn, f"{percent(share)} of the way from the seed to {what}"]
     return cells
+
+
+def _told(view: View, commit: str, value: float, metric: Metric, split: str | None = None) -> str:
+    margin = view.history.scores.margin(commit, split, metric.name)
+    places = decimals(value, margins=[margin])
+    return number(value, places) + view.margin(margin, places)
 
 
 def _value(history: History, commit: str | None, metric: Metric, split: str | None = None) -> float | None:

@@ -30,7 +30,7 @@ def status(place: Place, terminal: Terminal) -> None:
         terminal.data(status_record(place.repository, place.history))
         return
     view = View.of(place.history, terminal)
-    lines = [_headline(view), _state(place), _work(view), Text(""), *best_against_seed(view), Text("")]
+    lines = [_headline(view), *_manner(view), _state(place), _work(view), Text(""), *best_against_seed(view), Text("")]
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
@@ -78,11 +78,16 @@ def _headline(view: View) -> Text:
     better = "higher" if history.metric.direction == "maximize" else "lower"
     parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
     parts += ["judged: inside"] if started.judged == "inside" else []
-    forked = history.forked
-    parts += [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
+    return Text.assemble((history.run, "bold"), dot, dot.join(parts))
+
+
+def _manner(view: View) -> list[Text]:
+    """What is not as usual: where the run came from, and how it searches."""
+    history, forked = view.history, view.history.forked
+    parts = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
     selector = last_start(history).get("selector", USUAL_SELECTOR)
     parts += [f"selector {first_line(selector)}"] if selector != USUAL_SELECTOR else []
-    return Text.assemble((history.run, "bold"), dot, dot.join(parts))
+    return [Text(f" {view.glyphs.dot} ".join(parts))] if parts else []
 
 
 def _state(place: Place) -> Text:

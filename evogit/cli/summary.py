@@ -28,6 +28,8 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     limits = ((name, getattr(settings, name)) for name in (*TOTALS[::-1], "minutes"))
     asked = [amount(name, limit) for name, limit in limits if limit]
     asked += [f"target {settings.target:g}"] if settings.target is not None else []
+    asked += [f"patience {settings.patience:,}"] if settings.patience else []
+    asked += [f"at most {count(settings.confirmations, 'repeat')}"] if settings.confirmations else []
     view = View.of(place.history, terminal)
     dot = f" {view.glyphs.dot} "
     why = HOW.get(done.stopped.reason, f"reached: {done.stopped.reason}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories of characters that a terminal acts upon or does not show."""
@@ -21,10 +21,12 @@ def _code(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def decimals(*values: float | None) -> int:
-    """How many decimals show about five significant digits of the largest value."""
+def decimals(*values: float | None, margins: Iterable[float | None] = ()) -> int:
+    """How many decimals show about five significant digits of the largest value, two of the least margin."""
     size = max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
-    return min(max(4 - math.floor(math.log10(size)), 0), 9)
+    least = min((each for each in margins if each and math.isfinite(each)), default=0.0)
+    digits = min(4 - math.floor(math.log10(size)), 1 - math.floor(math.log10(least)) if least else 9)
+    return min(max(digits, 0), 9)
 
 
 def number(value: float | None, places: int) -> str:

@@ -70,7 +70,8 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
     rows = [[Text(head, "dim") for head in ("", f"recorded, {times[0]}", f"now, {times[1]}", "change")]]
     for name in found.recorded.metrics if found.again.ok else ():
         then, now = found.recorded.metrics[name], found.again.metrics.get(name)
-        places = decimals(then, now)
+        margins = [found.scores.margin(which, None, name) for which in (RECORDED, AGAIN)]
+        places = decimals(then, now, margins=margins)
         cells = [_value(view, found, RECORDED, name, places), _value(view, found, AGAIN, name, places)]
         difference = change(now - then, places) if now is not None else ""
         rows.append([Text(first_line(name)), *map(Text, cells), Text(difference, "dim")])

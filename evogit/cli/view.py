@@ -39,8 +39,9 @@ class View:
     def places(self) -> int:
         """Decimals of the primary metric, so that the values of a run line up."""
         history = self.history
-        known = [history.fitness(commit) for commit in (history.seed, history.best) if commit]
-        return decimals(*known, history.metric.baseline if not any(known) else None)
+        ends = [commit for commit in (history.seed, history.best) if commit]
+        known, margins = [history.fitness(each) for each in ends], [history.scores.margin(each) for each in ends]
+        return decimals(*known, history.metric.baseline if not any(known) else None, margins=margins)
 
     def glyph(self, commit: str) -> Text:
         """The symbol of a candidate: what people decided about it first, then what it is."""

@@ -61,11 +61,11 @@ def report_record(repository: Repository, history: History) -> Record:
 def _asked(history: History) -> Record:
     """The task, the agents of the last start, and what people told them."""
     last = list(history.engines.values())[-1] if history.engines else None
-    names = ("selector", "split", "seed", "deterministic", "sandbox", "target", "minutes")
+    limits = ("target", "minutes", "patience", "confirmations")
     settings = dict(last.settings) if last else {}
     return {
         "agents": [_spec(each) for each in settings.get("population", ())],
-        **{name: settings.get(name) for name in names},
+        **{name: settings.get(name) for name in ("selector", "split", "seed", "deterministic", "sandbox", *limits)},
         "provider": last.provider if last else None,
         "editable": list(history.started.editable) if history.started else [],
         "guidance": history.guidance,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
+
+from evogit.cli.text import decimals
 
 from ..conftest import TOML, write_task
 from .conftest import Cli
@@ -24,14 +27,14 @@ def task(tmp_path: Path) -> Path:
     return write_task(tmp_path / "tiny")
 
 
-def run(cli: Cli, task: Path, evaluations: int = 3) -> None:
-    limits = ("--evaluations", str(evaluations), "--confirm", "12")
-    cli("-C", "repo", "run", str(task), *limits, "--sandbox", "none", "-j", "1")
+def run(cli: Cli, task: Path, *limits: str) -> None:
+    done = cli("-C", "repo", "run", str(task), *limits, "--sandbox", "none", "-j", "1")
+    assert done.code == 0, done.err
 
 
 @pytest.mark.slow
 def test_an_exact_score_holds_until_what_judges_changes(cli: Cli, task: Path) -> None:
-    run(cli, task)
+    run(cli, task, "--evaluations", "12")
     asked = ("-C", "repo", "verify", "best", "seed", "--task", str(task), "--sandbox", "none")
     shown = cli(*asked)
     assert shown.out.count("holds") == 4, "each on train and on the holdout"
@@ -49,7 +52,7 @@ def test_an_exact_score_holds_until_what_judges_changes(cli: Cli, task: Path) ->
 def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cli: Cli, tmp_path: Path) -> None:
     toml = TOML.replace('splits = ["smoke", "train", "holdout"]', 'splits = ["train", "holdout"]\nrepeats = 3')
     task = write_task(tmp_path / "noisy", evaluate=NOISY, toml=toml.replace('gate.smoke = "score > -1e9"\n', ""))
-    run(cli, task, 6)
+    run(cli, task, "--evaluations", "6", "--confirm", "12")
     shown = cli("-C", "repo", "verify", "--task", str(task), "--sandbox", "none")
     assert "on train: holds" in shown.out
     for command in ("status", "log", "graph", "best", "report"):
@@ -58,6 +61,21 @@ def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cl
     low, high = found["best"]["interval"]
     assert low < found["best"]["metrics"]["score"] < high
     assert found["repeated"] >= 3
+
+
+def test_repeats_of_exact_scores_cannot_be_limited(cli: Cli, task: Path) -> None:
+    done = cli("run", str(task), "--evaluations", "3", "--confirm", "12")
+    assert (done.code, "scores of tiny are exact" in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("values", "margins", "places"),
+    [((0.615267,), (), 5), ((0.615267,), (0.0577,), 3), ((0.69,), (3.5, 2.9), 1), ((1234.5,), (20.0, math.inf), 0)],
+)
+def test_as_many_decimals_as_the_noise_leaves(
+    values: tuple[float, ...], margins: tuple[float, ...], places: int
+) -> None:
+    assert decimals(*values, margins=margins) == places
 
 
 def test_there_must_be_something_to_verify(cli: Cli, tmp_path: Path) -> None:
