@@ -12,6 +12,7 @@ from typing import Protocol
 
 from evogit.adding import Adding, People
 from evogit.agents import Agent, NoUsableChangeError
+from evogit.agents.mutator import Mutator
 from evogit.attention import Attention
 from evogit.believing import Believing
 from evogit.breeding import Bred, Breeder
@@ -50,8 +51,7 @@ LIMITS = ("evaluations", "proposals", "target", "patience", "count_repeats")
 """Settings that the budget goes by."""
 
 LONGEST_PAUSE = 5.0
-"""Seconds that an agent which fails again and again pauses at most between two moves."""
-
+"""Seconds that an agent which fails again and again pauses at most between two moves; one that asks nobody does not."""
 
 HURRIED = ("interrupted", "asked", "minutes")
 """Reasons for which a run ends without judging what people added at the last moment."""
@@ -263,9 +263,9 @@ class Run:
                 self._show(name, "")
                 return await self._turns.leave(number)
             if self._budget.reserve(name):
-                failures = 0 if await self._move(number, name, agent) else min(failures + 1, 20)
+                failures = 0 if await self._move(number, name, agent) or agent.kind == Mutator.kind else failures + 1
                 if failures:
-                    await asyncio.sleep(min(0.005 * 2**failures, LONGEST_PAUSE))
+                    await asyncio.sleep(min(0.005 * 2 ** min(failures, 20), LONGEST_PAUSE))
             else:
                 self._show(name, "waiting")
                 await self._judge.take_over()

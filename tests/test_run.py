@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents.mutator import Mutator
+from evogit.bench.lane import Here
 from evogit.config import Task, load_repository_task
 from evogit.core import (
     ConfigError,
@@ -340,3 +342,13 @@ def everything(path: Path) -> dict[str, bytes]:
         if file.is_file() and not name.removeprefix(".git/").startswith(ours if name.startswith(".git/") else ()):
             found[name] = file.read_bytes()
     return found
+
+
+@pytest.mark.slow
+def test_a_mutator_without_anything_to_edit_ends_the_run_soon(tmp_path: Path, tiny: MakeTask) -> None:
+    judge = "from evogit import Case\n\n\ndef evaluate(program, split):\n    yield Case('x', score=1.0)\n"
+    task, mutator = tiny(program="pass\n", evaluate=judge), Mutator(Here())
+
+    stopped, history = evolve(tmp_path / "r", task, agents_given=[mutator], minutes=1, sandbox="none", jobs=1)
+
+    assert (stopped.reason, history.counts.evaluated) == ("exhausted", 1)  # with pauses that took a quarter of an hour
