@@ -14,6 +14,11 @@ from evogit.selection.index import Index, Ranked, ranked
 Trait = Callable[[History, str], float | None]
 """Describes a valid candidate by a number; None where that cannot be told."""
 
+
+def untold(history: History, commit: str) -> None:
+    """Stands for a trait where nothing is asked but its name."""
+
+
 MOST_CELLS = 1_000_000
 """Of an axis: more than anybody can fill."""
 

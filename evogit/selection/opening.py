@@ -9,7 +9,7 @@ from evogit.core import UsageError
 from evogit.loading import is_own
 from evogit.schema import nearest
 from evogit.selection import Selector
-from evogit.selection.cells import Axis, Trait
+from evogit.selection.cells import Axis, Trait, untold
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 from evogit.selection.elitist import Elitist
 from evogit.selection.islands import Islands
@@ -80,15 +80,11 @@ def _map_elites(options: Options, traits: Traits | None) -> Selector:
         raise UsageError("expected what makes a kind: METRIC=LOW..HIGH/PARTS, such as size=0..10000/20")
     axes = {name: Axis.parse(name, text) for name, text in options.items()}
     if traits is None:
-        return MapElites([(_untold, axis) for axis in axes.values()])
+        return MapElites([(untold, axis) for axis in axes.values()])
     if unknown := [name for name in axes if name not in traits]:
         near = nearest(unknown[0], traits)
         raise UsageError(f"nothing called {unknown[0]!r} describes candidates of this task; {near}")
     return MapElites([(traits[name], axis) for name, axis in axes.items()])
-
-
-def _untold(history: object, commit: str) -> None:
-    return None
 
 
 def _islands(options: Options, traits: Traits | None) -> Selector:

@@ -9,7 +9,7 @@ from evogit.config import Task
 from evogit.core import Metric
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.selection.cells import Trait
+from evogit.selection.cells import Trait, untold
 
 
 def traits_of(task: Task, repository: Repository | None = None) -> Mapping[str, Trait]:
@@ -18,7 +18,7 @@ def traits_of(task: Task, repository: Repository | None = None) -> Mapping[str, 
     `size` is the bytes of all files that may be changed, `changed` the lines added to and removed from the seed.
     Without a repository there are names but no values: enough to check what a person asks for.
     """
-    known: dict[str, Trait] = {"size": _unknown, "changed": _unknown}
+    known: dict[str, Trait] = {"size": untold, "changed": untold}
     if repository is not None:
         known = {
             "size": partial(_size, task=task, repository=repository),
@@ -30,10 +30,6 @@ def traits_of(task: Task, repository: Repository | None = None) -> Mapping[str, 
 def _measured(history: History, commit: str, metric: Metric) -> float | None:
     evaluation = history.evaluation(commit)
     return evaluation.metrics.get(metric.name) if evaluation else None
-
-
-def _unknown(history: History, commit: str) -> float | None:
-    return None
 
 
 def _size(history: History, commit: str, task: Task, repository: Repository) -> float:
