@@ -56,6 +56,8 @@ def judge(
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
     `--pair A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
+    if status and (pairs or pair or winner):
+        raise UsageError("expected --status alone, which asks nothing and keeps nothing, or no --status")
     place = open_place(repo, name)
     strengths_of(place.history)
     if pair is not None or winner is not None:
@@ -150,6 +152,7 @@ class _Asking:
 
     def _shown(self, sides: Sides) -> Iterator[Text]:
         pairwise = self._task.pairwise
+        yield Text("")
         for head, text in (("goal", self._task.goal), ("criteria", pairwise.criteria if pairwise else "")):
             yield Text.assemble((f"{head}  ", "dim"), " ".join(escape(text).split()))
         for number, patch in ((1, sides.first), (2, sides.second)):

@@ -63,11 +63,16 @@ def taking(place: Place) -> str:
     return "export best DIR" if place.repository.created else "land best --squash"
 
 
+def judging(place: Place) -> tuple[str, ...]:
+    """The command with which people compare candidates, where these are not measured."""
+    return ("judge",) if place.history.strengths is not None else ()
+
+
 def _worth_trying(place: Place) -> tuple[str, ...]:
     history = place.history
     if history.best not in (None, history.seed):
-        return ("graph", "diff", taking(place))
-    return ("log", "show seed") if history.seed else ("doctor",)
+        return ("graph", "diff", taking(place), *judging(place))
+    return ("log", "show seed", *judging(place)) if history.seed else ("doctor",)
 
 
 def _headline(view: View) -> Text:

@@ -8,7 +8,7 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.engine import Done
 from evogit.cli.place import Place
 from evogit.cli.spending import amount, spent_words
-from evogit.cli.status import next_steps, taking, work
+from evogit.cli.status import judging, next_steps, taking, work
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line
@@ -54,4 +54,10 @@ def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     improved = place.history.best not in (None, place.history.seed)
     steps = ("graph -n 20", "diff seed best", taking(place)) if improved else ("log -n 20",)
     known = [Text(escape(remark), "yellow") for remark in remarks(place.history)]
-    return [*summary(place, terminal, done), Text(""), *known, where, *next_steps(place, "report", *steps)]
+    return [
+        *summary(place, terminal, done),
+        Text(""),
+        *known,
+        where,
+        *next_steps(place, "report", *steps, *judging(place)),
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -79,8 +80,10 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
         yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"))
     elif found.holds:
         yield Text(f"  {found.recorded.status}, and {found.again.status} now")
-    yield from (Text(f"  {escape(line)}", "red") for line in found.against)
-    yield from (Text(f"  {escape(line)}", "yellow") for line in found.differs)
+    for said, style in ((found.against, "red"), (found.differs, "yellow")):
+        for line in said:
+            parts = wrap(escape(line), max(view.width - 2, 20)) if view.width else [escape(line)]
+            yield from (Text(f"  {part}", style) for part in parts)
 
 
 def _value(view: View, found: Verification, which: str, metric: str, places: int) -> str:

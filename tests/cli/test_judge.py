@@ -82,11 +82,13 @@ def test_what_makes_no_sense_is_refused(cli: Cli, ids: list[str], small: Small, 
         (("--pair", "seed", ids[1]), 2, "expected both"),
         (("--winner", "a"), 2, "expected both"),
         (("--pair", "seed", "0000", "--winner", "a"), 3, "0000"),
+        (("--status", "--pairs", "3"), 2, "--status alone"),
         (("--task", "short"), 2, "expected a terminal"),
     ):
         done = cli("-C", "repo", "judge", *arguments, "--name", "short")
         assert (done.code, words in done.err) == (code, True), done.err
     assert "here: evogit judge --task FOLDER" in cli("judge", "--name", "short", cwd=tmp_path / "repo").err
+    assert "judge --name short" in cli("-C", "repo", "status", "--name", "short").out
     done = cli("-C", "repo", "judge", "--name", "toy")
     assert (done.code, "ranked by score" in done.err) == (4, True), done.err
 
