@@ -43,7 +43,7 @@ FIRST, SECOND, THIRD = "first = polish(points)\n", "second = grow(points)\n", "t
         ([FIRST + SECOND, FIRST, FIRST + THIRD, FIRST + SECOND + THIRD], {1: 1}),
         ([FIRST + SECOND, FIRST, "", FIRST + SECOND], {2: 1, 1: 1}),
         ([FIRST, FIRST + SECOND, FIRST, FIRST + "    " + SECOND], {2: 1}),
-        ([FIRST + SECOND, SECOND + FIRST, FIRST + SECOND], {}),
+        ([FIRST + SECOND + THIRD, SECOND + THIRD + FIRST, FIRST + SECOND + THIRD], {}),
         ([FIRST, FIRST + "else:\n", FIRST, FIRST + "else:\n"], {}),
         ([FIRST, FIRST + SECOND], {}),
         ([FIRST], {}),
