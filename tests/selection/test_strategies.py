@@ -70,6 +70,16 @@ def test_merges_are_counted_by_strategy() -> None:
     assert (chance["made"], chance["clean"], chance["valid"], chance["gain"]) == (1, 0, 0, None)
 
 
+def test_rounding_is_no_gain() -> None:
+    run = Run()
+    a, b = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
+    run.add("merge", "fitter", (b, a), 3.0 + 1e-15)
+    run.add("graft", "fitter", (b, a), 3.0 + 1e-15)
+    found = merge_statistics(run.history)
+    assert [(each["better"], each["gain"]) for each in found["strategies"]] == [(0, 0.0), (0, 0.0)]
+    assert found["steps"][0]["helped"] == 0
+
+
 def test_a_step_that_helps_on_many_backgrounds_is_a_cause() -> None:
     run = Run()
     edge, luck = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
