@@ -145,8 +145,10 @@ class Judge:
             self.record(commit, verdict)
             self._faults += 1
             if self._faults >= FAULTS:
+                listed = self._task.splits
+                odd = "" if split in listed else f"{self._task.name} lists {', '.join(listed)}, is {split!r} misspelt? "
                 raise EvaluatorError(
-                    f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; "
+                    f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; {odd}"
                     f"mend it, try it with `evogit check {self._task.name}`, then run again"
                 )
 

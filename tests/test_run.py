@@ -192,6 +192,8 @@ def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path
     broken = tiny(evaluate="def evaluate(program, split):\n    raise KeyError('oops')\n    yield\n")
     with pytest.raises(EvaluatorError, match="3 times in a row.*oops"):
         evolve(tmp_path / "r", broken, evaluations=5)
+    with pytest.raises(EvaluatorError, match="tiny lists .*train.*, is 'trian' misspelt"):
+        evolve(tmp_path / "odd", broken, evaluations=5, split="trian")
     history = History("r")
     Repository.open(tmp_path / "r").journal("r", history.apply)
     assert history.counts.evaluated == 0
