@@ -31,6 +31,10 @@ def test_a_tie_pulls_equals_together_and_is_no_win() -> None:
     found = fit(tally)
     assert found.strength("a") == found.strength("b") == 0.0
     assert found.error("a") < SPREAD
+    tally.add("me", "a", "b", 1.0)
+    once = Tally()
+    once.add("me", "a", "b", 1.0)
+    assert 0 < fit(tally).strength("a") < fit(once).strength("a") / 2
 
 
 def test_strengths_follow_the_wins_whichever_side_is_named_first() -> None:
