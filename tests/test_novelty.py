@@ -100,6 +100,10 @@ DIFFERENT = {
         "def f(x):\n    match x:\n        case [b, *a]:\n            return a\n",
     ),
     "what is shown by name": ("def f():\n    a = 1\n    return f'{a=}'\n", "def f():\n    b = 1\n    return f'{b=}'\n"),
+    "locals that Python or tools look for": (
+        "def f():\n    __class__ = 1\n    return super()\n",
+        "def f():\n    parent = 1\n    return super()\n",
+    ),
     "strings that are values": ("x = 'a'\n", "x = 'b'\n"),
     "two words for one": ("x = 'a', 'b'\n", "x = \"a', 'b\"\n"),
 }

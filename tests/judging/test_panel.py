@@ -57,6 +57,13 @@ def test_each_candidate_meets_its_parent_first_and_sides_are_swapped(make: Make,
     assert all(each.evidence and each.engine and each.reason == "so it is" for each in met)
 
 
+def test_where_there_are_but_two_each_model_is_asked_once_each_way_round(make: Make, prepare: Go) -> None:
+    run = prepare(make("m"), [Speaker("m", shorter)], evaluations=2)
+    asyncio.run(run.evolve())
+    assert run.history.strengths
+    assert sorted(each.swapped for each in run.history.strengths.verdicts if not each.calibration) == [False, True]
+
+
 @pytest.mark.slow
 def test_a_liar_in_the_panel_is_known_and_does_no_harm(make: Make, prepare: Go) -> None:
     panel = [Speaker("m", shorter), Speaker("n", shorter), Speaker("liar", liar)]
