@@ -91,7 +91,7 @@ class Next:
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """The next rank, as the program."""
         rank = next(self._order)
-        return Proposal(changes={"program.py": b"# %d\n" % rank}, title=f"rank {rank}")
+        return Proposal(changes={"program.py": b"RANK = %d\n" % rank}, title=f"rank {rank}")
 
 
 class Draws:
@@ -109,7 +109,7 @@ class Draws:
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """One measurement; the seed's is that of the first rank in the order."""
-        found = re.search(rb"# (\d+)\n", files.changed)
+        found = re.search(rb"RANK = (\d+)\n", files.changed)
         metrics = {"score": self._measure(int(found[1]) if found else self._first, repeat)}
         about: dict[str, Any] = {"split": split, "repeat": repeat, "key": self.key(tree, split, repeat)}
         return Evaluation(status="ok", metrics=metrics, **about), Evidence()
