@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import random
 import re
@@ -9,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 
+from benchmarks import noise
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
@@ -258,3 +260,10 @@ async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_
     again = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0), evaluations=4)
     assert (await again.evolve()).reason == "evaluations"
     assert again.history.counts.repeated > 40
+
+
+async def test_candidates_of_the_noise_benchmark_are_not_nearly_the_same() -> None:
+    agent, brief = noise.Next([1, 2]), cast(Brief, None)  # it reads none
+    made = [(await agent.propose(brief, random.Random())).changes["program.py"] for _ in range(2)]
+    one, other = (ast.dump(ast.parse(each or b"")) for each in made)
+    assert one != other, "comments do not count"
