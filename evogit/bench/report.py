@@ -57,7 +57,7 @@ def summary_table(summaries: Sequence[Summary]) -> Table:
         for each in summaries
     ]
     title = (
-        "Over all tasks, in normalised area: ahead on average;\nbetter and worse by single tests at 5 %; "
+        "Over all tasks, in normalised area: ahead on average;\nbetter and worse by single tests at 5 %;\n"
         f"no worse within {MARGIN:.0%} with Holm's correction"
     )
     return Table(title=title, align="llrrrrl", rows=[head, *rows])
