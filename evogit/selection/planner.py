@@ -10,7 +10,17 @@ from typing import Literal
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.selection import Move
-from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, SETTLED_HERE, STRATEGIES, Outcome, Outcomes, tallies
+from evogit.selection.strategies import (
+    FITTER,
+    FUNCTION,
+    MODEL,
+    RANDOM,
+    STRATEGIES,
+    Outcome,
+    Outcomes,
+    available,
+    tallies,
+)
 
 WINDOW = 100
 """Latest judged candidates among which steps are looked for: what helps and is older has been tried."""
@@ -24,7 +34,7 @@ RARELY = 0.03
 INTERFERING = 0.5
 """What is left of a gain in a case that the other side has changed as well."""
 
-PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25}
+PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25, MODEL: 0.75}
 """How much a strategy is trusted before it was tried, as the share of two merges that helped."""
 
 
@@ -99,9 +109,8 @@ class Planner:
         best = max((plan for plan in own if plan.apart in worthwhile), default=None)
         if best is None:
             return None
-        return Move(
-            operator=best.operator, parents=best.parents, strategy=_drawn(best, [known[each] for each in latest], rng)
-        )
+        strategy = _drawn(best, available(history, agent), [known[each] for each in latest], rng)
+        return Move(operator=best.operator, parents=best.parents, strategy=strategy)
 
     def complements(self, history: History, onto: str, other: str) -> bool:
         """Whether a candidate of another line has what this one lacks: it is better in some case of several."""
@@ -128,15 +137,15 @@ class Planner:
                 yield plan
 
 
-def _drawn(plan: Plan, latest: Sequence[Outcome], rng: random.Random) -> str:
-    """A strategy, more often one that helped, by the square of its share."""
+def _drawn(plan: Plan, strategies: Sequence[str], latest: Sequence[Outcome], rng: random.Random) -> str:
+    """One of the strategies, more often one that helped, by the square of its share."""
     known = tallies(latest)
     shares = []
-    for strategy in SETTLED_HERE:
+    for strategy in strategies:
         tally = known.get((plan.operator, strategy))
         better, made = (tally.better, tally.made) if tally else (0, 0)
         shares.append((better + 2 * PRIOR[strategy]) / (made + 2))
-    return rng.choices(SETTLED_HERE, [share**2 for share in shares])[0]
+    return rng.choices(strategies, [share**2 for share in shares])[0]
 
 
 def plans(history: History, onto: str, bases: Bases) -> Iterator[Plan]:

@@ -193,6 +193,18 @@ def test_the_strategy_that_helped_is_drawn_most() -> None:
     assert drawn.count("random") > len(drawn) / 2 > drawn.count("fitter")
 
 
+def test_a_model_settles_conflicts_only_for_an_agent_that_asks_one() -> None:
+    born = seeded()
+    started = born.history.started
+    assert started
+    crew = {"population": [{"kind": "editor", "count": 1}, {"kind": "mutator", "count": 1}]}
+    born.add(replace(started, engine="f", agents=("a1", "a2"), settings=crew))
+    born.born(2.0, 0)
+    born.born(3.0, 0)
+    drawn = {agent: {move.strategy for move in often(born, 2, agent=agent)} for agent in ("a1", "a2")}
+    assert drawn == {"a1": {"fitter", "random", "function", "model"}, "a2": {"fitter", "random", "function"}}
+
+
 def test_cases_that_differ_in_name_leave_the_whole() -> None:
     born = seeded({"x": 1.0})
     born.born(3.0, 0, cases={"y": 3.0})
