@@ -145,9 +145,9 @@ def test_a_shallow_clone_knows_where_its_history_ends(own: Own) -> None:
         )
         for path in ("src/one.py", "src/main.py")
     )
-    tree, conflicts = asyncio.run(repository.merger.clean(one, two))
-    assert conflicts == ()
-    assert repository.changed_paths(repository.tree_of(seed), tree) == ["src/main.py", "src/one.py"]
+    draft = asyncio.run(repository.merger.draft(one, two))
+    assert not draft.unsettled
+    assert repository.changed_paths(repository.tree_of(seed), draft.tree) == ["src/main.py", "src/one.py"]
 
 
 def test_what_a_person_pruned_is_not_landed(own: Own) -> None:

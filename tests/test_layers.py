@@ -75,7 +75,10 @@ async def judged(folder: Path, provider: str, candidates: list[Files]) -> list[t
 def task_of(folder: Path, evaluate: str, sandbox: str = "") -> Path:
     write_task(folder, evaluate=evaluate)
     file = folder / "task.toml"
-    plain = file.read_text().replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > -1e9"\n', "")
+    plain = file.read_text()
+    for line in ('splits = ["smoke", "train", "holdout"]\n', 'gate.smoke = "score > -1e9"\n'):
+        assert line in plain, "else feedback of the stage would come before that of the split"
+        plain = plain.replace(line, "")
     file.write_text(f"{plain}{sandbox}\n")
     return folder
 

@@ -311,8 +311,8 @@ def test_only_those_who_matter_are_judged_again_and_nobody_with_what_is_protecte
     def propose(files: dict[str, bytes], operator: Operator) -> str:
         tree = repository.trees.write(repository.tree_of(seed), files)
         commit = repository.commit(tree, (seed,), author="x", time=0, title="more", trailers={})
-        engine = "" if operator == "human" else "dead"
-        known: dict[str, Any] = {"parents": (seed,), "agent": "a1", "operator": operator}
+        engine, agent = ("", "human") if operator == "human" else ("dead", "a1")
+        known: dict[str, Any] = {"parents": (seed,), "agent": agent, "operator": operator}
         journal.append(Proposed(engine=engine, move=9, candidate=commit, tree=tree, **known))
         return commit
 

@@ -220,7 +220,7 @@ class Campaign:
 def test_a_run_survives_every_fault_and_tells_of_each(tmp_path: Path) -> None:
     with serve(CAMPAIGN) as server:
         campaign = Campaign(tmp_path, server.url)
-        done = campaign.run("--proposals", str(PROPOSALS))
+        done = campaign.run("--proposals", str(PROPOSALS), "--selector", "sequential")  # every move asks the model
 
     assert done.returncode == 0, done.stderr
     events = campaign.events()
