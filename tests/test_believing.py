@@ -24,6 +24,8 @@ from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
 
+pytestmark = pytest.mark.slow
+
 MakeTask = Callable[..., Task]
 
 

@@ -27,6 +27,8 @@ from evogit.bench.workers import Order
 from evogit.config import Task
 from evogit.core import Evaluation, EvoGitError
 
+pytestmark = pytest.mark.slow
+
 Tiny = Callable[..., Task]
 
 

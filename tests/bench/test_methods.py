@@ -7,6 +7,8 @@ from evogit.core import ConfigError, UsageError
 from evogit.selection.opening import open_selector
 from evogit.settings import AgentSpec
 
+pytestmark = pytest.mark.slow
+
 FOUR = (AgentSpec("mutator", count=4),)
 
 

@@ -16,6 +16,8 @@ from evogit.bench.statistics import (
     tail,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def rng(seed: int = 1) -> random.Random:
     return random.Random(seed)

@@ -15,6 +15,8 @@ from evogit.strengths import judges
 
 from .conftest import Go, Speaker, again, growth, liar, lines_of, shorter, verdict
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Task]
 
 

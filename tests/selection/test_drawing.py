@@ -16,6 +16,8 @@ from evogit.selection.weighted import Weighted
 
 from .born import Born
 
+pytestmark = pytest.mark.slow
+
 KINDS = ["weighted", "tournament", "tournament:latest=9", "pareto:over=cases", "pareto:over=metrics", "grid"]
 
 

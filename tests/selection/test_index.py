@@ -26,6 +26,8 @@ from evogit.selection.weighted import Weighted
 
 from .born import Born
 
+pytestmark = pytest.mark.slow
+
 AGENTS = ("a1", "a2", "a3", "human", MINIMIZE)
 VALUE = st.none() | st.integers(0, 3).map(float)
 WHO = st.integers(0, 30)

@@ -11,6 +11,8 @@ from evogit.selection.tournament import Tournament
 
 from .born import Born
 
+pytestmark = pytest.mark.slow
+
 
 def archipelago() -> Born:
     """A seed, a child by each of two agents on islands of their own, and one that a person added."""

@@ -20,6 +20,8 @@ from evogit.settings import Settings
 
 from .born import CREW, Born, Lottery
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = textwrap.dedent(inspect.cleandoc(Own.__doc__ or "").partition("no more than this:\n\n")[2])
 
 
