@@ -79,6 +79,7 @@ class Course:
             "evaluations": self.evaluations,
             "split": self.split,
             "truth": self.truth,
+            "fingerprints": self.task.fingerprints,
             "repeats": self.task.repeats and [self.task.repeats, self.count_repeats],
             "sandbox": self.sandbox,
         }
@@ -116,7 +117,8 @@ class Lane:
         secrets: Sequence[str] = (),
     ) -> None:
         self._course, self._models, self._secrets = course, models, secrets
-        self._executor = Remembering(executor, memory)
+        noisy = course.task.repeats > 0  # a draw that all runs shared would make them less independent than they look
+        self._executor: Executor = executor if noisy else Remembering(executor, memory)
         self._engine: Run | None = None
         self._stopping = False
 

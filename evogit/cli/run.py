@@ -86,10 +86,7 @@ def run(
     hooks.check()
     ground = find_ground(task, repo, name, origin)
     found, history = ground.task, ground.history
-    if settings.confirmations and not found.repeats:
-        raise UsageError(
-            f"--confirm limits repeats, but scores of {found.name} are exact: its [evaluator] has no repeats"
-        )
+    _refuse_idle(settings, found)
     settings = replace(settings, selector=selector_before(selector, found, history))
     crew = hire(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not crew.will_end:
@@ -111,6 +108,16 @@ def run(
     if done.stopped.reason == "interrupted":
         sys.exit(130)
     hooks.end(place.history)
+
+
+def _refuse_idle(settings: Settings, task: Task) -> None:
+    """Refuse a limit on what never happens.
+
+    Raises:
+        UsageError: repeats are limited, but there are none.
+    """
+    if settings.confirmations and not task.repeats:
+        raise UsageError(f"--confirm limits repeats, but scores of {task.name} are exact: [evaluator] has no repeats")
 
 
 def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:
