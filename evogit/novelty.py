@@ -59,8 +59,8 @@ class Novelty:
             return f"{entry.mode:o} {entry.blob}"
         if entry.blob not in self._known:
             trees = self.repository.trees
-            content = trees.blob(entry.blob) if trees.size(entry.blob) <= LARGEST else b""
-            self._known[entry.blob] = essence(content) or entry.blob
+            small = trees.size(entry.blob) <= LARGEST
+            self._known[entry.blob] = (essence(trees.blob(entry.blob)) if small else "") or entry.blob
         return f"{entry.mode:o} {self._known[entry.blob]}"
 
 

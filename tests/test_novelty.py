@@ -154,6 +154,14 @@ def test_a_tree_is_its_changes_in_effect(tmp_path: Path) -> None:
     assert novelty.fingerprint(write(trees[-1], {"a.py": noted})) == novelty.fingerprint(trees[-1])
 
 
+def test_a_change_in_a_file_too_large_to_look_into_is_seen(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "r")
+    filler = b"#" + b"." * LARGEST + b"\n"
+    trees = [repository.trees.write(None, {"a.py": b"x = %d\n" % number + filler}) for number in range(3)]
+    novelty = Novelty(repository, _with_seed(repository, trees[0]))
+    assert len({UNCHANGED, *map(novelty.fingerprint, trees)}) == 3
+
+
 def _with_seed(repository: Repository, tree: str) -> Any:
     history = History("r")
     commit = repository.commit(tree, (), author="seed", time=1, title="seed", trailers={})
