@@ -90,6 +90,16 @@ def test_of_a_class_members_count() -> None:
     )
 
 
+def test_bases_of_a_class_that_both_changed_are_a_conflict() -> None:
+    fitter, other = (
+        edit(("(object)", "(int)"), ("x = 1", "x = 2")),
+        edit(("(object)", "(str)"), ("return 1", "return 9")),
+    )
+    text, conflicts = merged(fitter, other)
+    assert conflicts == 1
+    assert "class C(int):\n    x = 2" in text
+
+
 def test_new_ones_of_both_stand_where_they_stood() -> None:
     fitter = edit(("import os\n", "import os\nimport re\n"), ("# what g", "def mine():\n    pass\n\n\n# what g"))
     other = edit(("import os\n", "import os\nimport sys\n"), ("# what g", "def its():\n    pass\n\n\n# what g"))

@@ -28,14 +28,16 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class _Part(NamedTuple):
-    """A statement with the comments and empty lines above it. `members` are the parts of a class, after its `head`."""
+    """A statement with the comments and empty lines above it. `members` are the parts of a class, its head the first."""
 
     text: str
-    head: str = ""
     members: tuple[tuple[Key, _Part], ...] = ()
 
 
 Parts = dict[Key, _Part]
+
+_HEAD: Key = ("class", 0)
+"""No statement is called like that."""
 
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises; text that is not UTF-8 is a `ValueError`."""
@@ -115,7 +117,8 @@ class _Reader:
         match group:
             case [ast.ClassDef(body=[first, *_] as body) as definition] if _first_line(first) > definition.lineno:
                 at = _first_line(first) - 1
-                return _Part(text, "".join(self._lines[start:at]), tuple(self._parts(body, at, stop)))
+                head = _Part("".join(self._lines[start:at]))
+                return _Part(text, ((_HEAD, head), *self._parts(body, at, stop)))
         return _Part(text)
 
 
@@ -165,8 +168,7 @@ def _merge_part(base: _Part | None, fitter: _Part | None, other: _Part | None) -
             return other, 0
     if base and fitter and other and fitter.members and other.members:
         members, count = _merge(dict(base.members), dict(fitter.members), dict(other.members))
-        head = other.head if fitter.head.strip() == base.head.strip() else fitter.head
-        return _Part(head + "".join(part.text for part in members.values()), head, tuple(members.items())), count
+        return _Part("".join(part.text for part in members.values()), tuple(members.items())), count
     return fitter, 1
 
 
