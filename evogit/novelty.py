@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
+from evogit.source import syntax
 
 LARGEST = 64 * 1024
 """Bytes of a Python file that is looked into: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
@@ -73,11 +73,8 @@ def essence(content: bytes) -> str:
     if REFLECTIVE.search(content):
         return ""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes and the like
-            module = ast.parse(content)
         writer = _Writer()
-        writer.write(module)
+        writer.write(syntax(content))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     return hashlib.sha256("\n".join(writer.words).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from evogit.source import Kind, compiles, fits, is_number, parse
 
 MODULE = b'''\
@@ -142,6 +144,11 @@ def test_a_name_is_guessed_to_be_a_number_a_count_or_something_with_parts() -> N
     assert fitting("points") == {"SIZES", "point"}
     assert not is_number(GUESSED, "f", "SIZES")
     assert is_number(GUESSED, "f", "point")  # nobody knows
+
+
+@pytest.mark.filterwarnings("error")
+def test_guessing_says_nothing_of_escapes_on_the_terminal() -> None:
+    assert is_number(b"odd = '\\d'; n = 1\n", "", "n")
 
 
 def test_nesting_that_is_too_deep_to_guess_leaves_names_unknown() -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import warnings
 
 import libcst as cst
 
 from evogit.source.collector import collect
-from evogit.source.definitions import compiles, merge_definitions
+from evogit.source.definitions import compiles, merge_definitions, syntax
 from evogit.source.kinds import fits, is_number
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
 
@@ -29,6 +28,7 @@ __all__ = [
     "is_number",
     "merge_definitions",
     "parse",
+    "syntax",
 ]
 
 
@@ -59,10 +59,7 @@ def parse(content: bytes) -> Source | None:
 def _most_brackets(content: bytes) -> int:
     """How many brackets are opened from a `case` to the line of what it does, at most."""
     lines, most = content.splitlines(), 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = ast.parse(content)
-    for match in (node for node in ast.walk(module) if isinstance(node, ast.Match)):
+    for match in (node for node in ast.walk(syntax(content)) if isinstance(node, ast.Match)):
         start = match.subject.end_lineno or 0
         for case in match.cases:
             header = b"".join(lines[start : case.body[0].lineno])

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 SECONDS, BYTES = 5, 1 << 30
@@ -28,7 +29,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class _Part(NamedTuple):
-    """A statement with the comments and empty lines above it. `members` are the parts of a class, its head the first."""
+    """A statement with the comments and empty lines above it. `members` are the parts of a class, first its head."""
 
     text: str
     members: tuple[tuple[Key, _Part], ...] = ()
@@ -45,13 +46,26 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 def compiles(content: bytes) -> bool:
     """Whether Python accepts a module."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of invalid escapes and the like
+    with _quietly():
         try:
             compile(content, "<candidate>", "exec", dont_inherit=True)
         except _UNREADABLE:
             return False
     return True
+
+
+def syntax(content: bytes | str) -> ast.Module:
+    """The syntax tree of a module, without a word about it on the terminal; raises what `ast.parse` does."""
+    with _quietly():
+        return ast.parse(content)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep what Python thinks of a candidate's invalid escapes and the like to ourselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def merge_definitions(base: bytes, fitter: bytes, other: bytes) -> tuple[bytes, int] | None:
@@ -83,10 +97,7 @@ class _Reader:
             self._lines[-1] += "\n"
         self._known = known
         self._texts = set[str]()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(text)
-        self.parts: Parts = dict(self._parts(module.body, 0, len(self._lines)))
+        self.parts: Parts = dict(self._parts(syntax(text).body, 0, len(self._lines)))
 
     @property
     def texts(self) -> frozenset[str]:

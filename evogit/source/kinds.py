@@ -8,6 +8,8 @@ import functools
 from collections.abc import Mapping
 from typing import Literal
 
+from evogit.source.definitions import syntax
+
 NameKind = Literal["number", "whole", "many"]
 """A number; one that is used as a count or an index; something with parts or methods."""
 
@@ -26,7 +28,7 @@ def kinds(content: bytes) -> Mapping[tuple[str, str], NameKind]:
     """
     guesses = _Guesses()
     with contextlib.suppress(RecursionError):  # what was found so far will do
-        guesses.visit(ast.parse(content))
+        guesses.visit(syntax(content))
     return guesses.found
 
 
