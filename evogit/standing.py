@@ -36,3 +36,9 @@ def marked(standing: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], s
         elif decision.kind == "prune":
             pruned |= phylogeny.descendants(*named) if decision.subtree else set(named)
     return pruned, promoted
+
+
+def restored(entries: Sequence[Entry], phylogeny: Phylogeny) -> set[str]:
+    """Ids of the candidates that a decision pruned which another one took back."""
+    standing = {entry.id for entry in in_force(entries)}
+    return marked((entry for entry in entries if entry.id not in standing), phylogeny)[0]

@@ -10,7 +10,6 @@ from typing import Protocol, cast
 
 from evogit.config import Task
 from evogit.core import (
-    HUMAN,
     Entry,
     Evaluated,
     Evaluation,
@@ -24,6 +23,7 @@ from evogit.history import History
 from evogit.panel import Panel
 from evogit.repository import Journal, Repository
 from evogit.sandbox import Base, Files
+from evogit.standing import restored
 from evogit.turns import together
 
 FAULTS = 3
@@ -82,7 +82,6 @@ class Judge:
         self._faults = 0
         self._taken: set[str] = set()
         self._judging: dict[str, asyncio.Task[Verdict]] = {}
-        self._given_up: set[str] = set()
         self._seed: asyncio.Task[Base] | None = None
         self._known = self._verdicts_of_other_runs()
 
@@ -119,7 +118,7 @@ class Judge:
                 raise
             return None
         finally:
-            if self._judging.get(commit) is judging:  # else an undo has it judged again already
+            if self._judging.get(commit) is judging:  # else it is judged again already
                 del self._judging[commit]
 
     def give_up_pruned(self) -> None:
@@ -127,8 +126,6 @@ class Judge:
         for commit in self._judging.keys() & self._history.pruned:
             if self._judging[commit].cancelling():  # it is being cleaned up, which a second time would break off
                 continue
-            self._given_up.add(commit)
-            self._taken.discard(commit)
             self._judging[commit].cancel()
 
     async def _judge(self, commit: str, split: str, repeat: int) -> Verdict:
@@ -160,12 +157,17 @@ class Judge:
         self.record(commit, verdict)
 
     def record(self, commit: str, verdict: Verdict) -> None:
-        """Keep the evidence and journal the evaluation, unless another engine did so meanwhile."""
+        """Keep the evidence and journal the evaluation, unless another engine did so meanwhile.
+
+        One of what is pruned is dropped, as its place in the budget may be taken by now.
+        """
         evaluation = verdict.evaluation
         evidence = self._journal.keep(verdict.evidence, commit) if verdict.evidence else ""
         self._journal.append(
             Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence),
-            unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat),
+            unless=lambda: (
+                commit in self._history.pruned or self._history.judged(commit, evaluation.split, evaluation.repeat)
+            ),
         )
 
     async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
@@ -174,24 +176,35 @@ class Judge:
             await self.settle(commit, verdict)
 
     async def take_over(self) -> None:
-        """Judge what engines that are gone left, what is no longer pruned, and the seed if it is ours."""
-        left = [commit for commit in self._left() if commit not in self._taken]
+        """Judge what engines that are gone left, what people added or no longer prune, and the seed if it is ours."""
+        left = self._left()
         self._taken.update(left)
-        self._given_up.difference_update(left)
-        await together(self.finish(commit) for commit in left)
+        await together(self._take(commit) for commit in left)
+
+    async def _take(self, commit: str) -> None:
+        try:
+            await self.finish(commit)
+        finally:
+            self._taken.discard(commit)
 
     def _left(self) -> list[str]:
-        pending, me = self._history.pending, self._engine
-        mine = [commit for commit, event in pending.items() if event.engine == me]
-        left = [commit for commit in mine if pending[commit].operator == "seed" or commit in self._given_up]
-        if any(event.engine != me for event in pending.values()):
-            alive = {me, *self._repository.engines(self._history.run).alive()}
-            left += [commit for commit, event in pending.items() if event.engine not in alive]
-        added = [commit for commit in left if self._is_new_of_people(commit) and commit not in self._taken]
-        return [commit for commit in left if commit not in added] + added[: self._room(len(added))]
+        """What is ours to judge; of what people added or brought back no more than the limit has room for."""
+        history, me = self._history, self._engine
+        busy = self._taken | self._judging.keys()
+        free = {commit: event for commit, event in history.pending.items() if commit not in busy}
+        if not free:
+            return []
+        back = restored(history.decisions, history.phylogeny)
+        new = [commit for commit in free if history.former(commit) is None]
+        waiting = [commit for commit in new if commit in back or not free[commit].engine]
+        beyond = waiting[self._room(len(waiting)) :]
+        others = self._repository.engines(history.run).alive() if any(e.engine != me for e in free.values()) else []
 
-    def _is_new_of_people(self, commit: str) -> bool:
-        return self._history.phylogeny[commit].agent == HUMAN and self._history.former(commit) is None
+        def is_ours(commit: str) -> bool:
+            event = free[commit]
+            return (event.operator == "seed" or commit in back) if event.engine == me else event.engine not in others
+
+        return [commit for commit in free if commit not in beyond and is_ours(commit)]
 
     def _room(self, waiting: int) -> int:
         """How many of those that wait the run may still judge, beside what is being judged."""

@@ -18,7 +18,7 @@ from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
-from evogit.verdicts import Judge
+from evogit.verdicts import Judge, Verdict
 
 MakeTask = Callable[..., Task]
 
@@ -170,6 +170,44 @@ async def test_what_is_no_longer_pruned_is_judged_after_all(tmp_path: Path, tiny
     await asyncio.wait_for(running, 10)
     person.journal.refresh()
     assert (person.history.counts.evaluated, person.history.pending) == (4, {})
+
+
+@pytest.mark.slow
+async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path = tiny(), tmp_path / "r"
+    gate = Gate(task, 2, 3)
+    running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=2).evolve())
+    await asyncio.wait_for(gate.reached.wait(), 10)
+    person = Person(path)
+    (first,) = person.history.pending
+    decision = person.decide("prune", first)
+    while len(gate.begun) < 3:
+        await asyncio.sleep(0.02)
+    person.decide("undo", undoes=decision)
+    await asyncio.sleep(2 * LOOK_EVERY)
+    gate.go.set()
+    await asyncio.wait_for(running, 10)
+    person.journal.refresh()
+    assert (person.history.counts.evaluated, list(person.history.pending)) == (2, [first])
+    await asyncio.wait_for(engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve(), 10)
+    person.journal.refresh()
+    assert (person.history.counts.evaluated, person.history.judged(first)) == (3, True)
+
+
+async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), executor=Gate(task), evaluations=1).evolve()
+    person, repository = Person(path), Repository.open(path)
+    tree = repository.trees.write(None, {"program.py": b"mine"})
+    commit = repository.commit(tree, (), author="human", time=1, title="mine", trailers={})
+    event = Proposed(engine="", move=0, candidate=commit, tree=tree, parents=(), agent="human", operator="human")
+    person.journal.append(event)
+    person.decide("prune", commit)
+    judge = Judge(repository, person.journal, person.history, task, Gate(task), "e")
+    await judge.settle(commit, Verdict(Evaluation(status="ok", metrics={"score": 1.0}), {}))
+    assert (person.history.counts.evaluated, person.history.judged(commit)) == (1, False)
 
 
 async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(tmp_path: Path, tiny: MakeTask) -> None:
