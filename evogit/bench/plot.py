@@ -36,6 +36,7 @@ STYLE: Any = {
     "ytick.color": "#666666",
     "svg.hashsalt": "evogit",
     "svg.fonttype": "none",
+    "text.parse_math": False,
 }
 
 GAP = 0.048
@@ -109,7 +110,7 @@ def _frame(axes: Axes, standing: Standing) -> None:
     axes.tick_params(length=3)
     axes.set_xlabel("evaluations")
     axes.set_ylabel(f"best so far (seed 0, {'best known' if standing.top_known else 'best seen'} 1)")
-    axes.set_title(f"{standing.task}", loc="left", fontweight="bold")
+    axes.set_title(standing.task, loc="left", fontweight="bold")
     axes.set_title(
         f"{standing.metric} on {standing.split}; mean of {len(standing.seeds)} runs, 95 % interval",
         loc="right",
