@@ -171,10 +171,11 @@ def points(evaluations: int) -> list[int]:
 
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Who is measured against whom: what is no control against every control, the default against what is none."""
+    """Who is measured against whom: what is no control against every control, and against the default or the first."""
     own = [name for name in names if not is_control(name)] or list(names[:1])
+    usual = DEFAULT if DEFAULT in own else own[0]
     pairs = [(name, other) for name in own for other in names if other != name and is_control(other)]
-    return pairs + [(name, DEFAULT) for name in own if DEFAULT in own and name != DEFAULT]
+    return pairs + [(name, usual) for name in own if name != usual]
 
 
 def _result(
@@ -273,12 +274,10 @@ BEST_CONTROL = "best control"
 
 def summaries(standings: Sequence[Standing]) -> list[Summary]:
     """Every method over all tasks against every one that it was measured against, and against the best control."""
-    first = standings[0]
-    pairs = list(dict.fromkeys((each.method, each.against) for each in first.comparisons))
+    pairs = list(dict.fromkeys((each.method, each.against) for each in standings[0].comparisons))
     subjects = dict.fromkeys(method for method, against in pairs if is_control(against))
-    if first.best_control:
-        pairs += [(method, BEST_CONTROL) for method in subjects if method != first.best_control]
-    return [_summary(method, against, standings) for method, against in pairs]
+    found = [_summary(*pair, standings) for pair in [*pairs, *((method, BEST_CONTROL) for method in subjects)]]
+    return [each for each in found if each.tasks]
 
 
 def _summary(method: str, against: str, standings: Sequence[Standing]) -> Summary:

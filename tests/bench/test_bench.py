@@ -34,16 +34,17 @@ Tiny = Callable[..., Task]
 
 def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], evaluations: int = 4) -> Standing:
     """What is found when runs had these curves, a list for each method."""
+    compared = methods([name for name in curves if name in KNOWN], [name for name in curves if name not in KNOWN], [])
     bench = Bench(
         course=Course(task=tiny(), evaluations=evaluations),
-        methods=methods(curves, [], []),
+        methods=compared,
         seeds=range(len(next(iter(curves.values())))),
         folder=folder,
     )
     done = {
-        (KNOWN[name], seed): Outcome(method=name, seed=seed, curve=tuple(curve), evaluated=len(curve))
-        for name, each in curves.items()
-        for seed, curve in enumerate(each)
+        (method, seed): Outcome(method=method.name, seed=seed, curve=tuple(curve), evaluated=len(curve))
+        for method in compared
+        for seed, curve in enumerate(curves[method.name])
     }
     found = standing(bench, done)
     assert found
@@ -133,6 +134,20 @@ def test_a_best_known_value_that_the_seed_beats_is_no_top(tiny: Tiny, tmp_path: 
     found = made_up(tiny, tmp_path, {"evolve": [[2, 3, 6]], "sequential": [[2, 2, 4]]})  # 0 is declared
     assert (found.top, found.top_known) == (6, False)
     assert [each.final.mean for each in found.results] == [1.0, 0.5]
+
+
+def test_something_is_compared_whatever_takes_part(tiny: Tiny, tmp_path: Path) -> None:
+    task, good, bad = tiny(), [[-8.0, -2, 0, 0]], [[-8.0, -8, -8, -4]]
+    own = made_up(lambda: task, tmp_path, {"weighted": good, "tournament": bad})
+    assert {(each.method, each.against) for each in own.comparisons} == {("tournament", "weighted")}
+    first, second = (
+        made_up(lambda: task, tmp_path, {"best-of-n": one, "sequential": other})
+        for one, other in ((good, bad), (bad, good))
+    )
+    assert {(each.against, each.tasks) for each in summaries([first, second])} == {
+        ("sequential", 2),
+        ("best control", 1),
+    }
 
 
 def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> None:
