@@ -18,15 +18,7 @@ from evogit.believing import Believing
 from evogit.breeding import Bred, Breeder
 from evogit.budget import Budget
 from evogit.config import Task
-from evogit.core import (
-    Adopted,
-    Decision,
-    Entry,
-    EvoGitError,
-    FailedProposal,
-    Stopped,
-    StopReason,
-)
+from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
 from evogit.evaluator import Evaluator
 from evogit.history import History
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
@@ -68,7 +60,7 @@ class Observer(Protocol):
         ...
 
     def activity(self, agent: str, doing: str) -> None:
-        """An agent turned to something else: `thinking`, `merging`, `judging 9f2c1ab`, `waiting`, empty when done."""
+        """An agent turned to something else: `thinking`, `judging 9f2c1ab`, `pausing ...`, empty when done."""
         ...
 
 
@@ -263,9 +255,12 @@ class Run:
                 self._show(name, "")
                 return await self._turns.leave(number)
             if self._budget.reserve(name):
-                failures = 0 if await self._move(number, name, agent) or agent.kind == Mutator.kind else failures + 1
+                failed = await self._move(number, name, agent)
+                failures = failures + 1 if failed and agent.kind != Mutator.kind else 0
                 if failures:
-                    await asyncio.sleep(min(0.005 * 2 ** min(failures, 20), LONGEST_PAUSE))
+                    self._show(name, f"pausing, as it failed {failures} in a row: {failed}")
+                    pause = min(0.005 * 2 ** min(failures, 20), LONGEST_PAUSE)
+                    await self._purse.account(name, number).pause(pause)
             else:
                 self._show(name, "waiting")
                 await self._judge.take_over()
@@ -277,8 +272,8 @@ class Run:
             self.stop(reached)
         return self._asked is not None
 
-    async def _move(self, number: int, name: str, agent: Agent) -> bool:
-        """Choose parents, breed, propose, judge, and take the child if it is worth it; says if a tree came of it."""
+    async def _move(self, number: int, name: str, agent: Agent) -> str:
+        """Choose parents, breed, propose, judge, and take the child if it is worth it; says why no tree came of it."""
         rng = generator(self.settings.seed, number, name)
         self.history.attempts.horizon = number - self._budget.agents if self.settings.deterministic else None
         move = self._selector.next_move(self.history, name, rng)
@@ -294,7 +289,7 @@ class Run:
                     self._adopt(name, child)
                 self._packer.grown(len(self.history.phylogeny))
             self._budget.release(name, new_tree=child is not None)
-        return isinstance(bred, Bred)
+        return "" if isinstance(bred, Bred) else bred.reason
 
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random

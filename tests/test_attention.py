@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pytest
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.attention import LOOK_EVERY
 from evogit.config import Task
-from evogit.core import Decision, Evaluation, Evidence, Proposed, RepositoryError
+from evogit.core import Decision, Entry, Evaluation, Evidence, Proposed, RepositoryError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -287,3 +287,25 @@ async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sent
 
     with pytest.raises(RepositoryError, match="lost entries"):
         await asyncio.wait_for(engine(path, task, Notes(lose_the_journal), executor=Gate(task)).evolve(), 10)
+
+
+async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_path: Path, tiny: MakeTask) -> None:
+    class Watching:
+        def __init__(self) -> None:
+            self.said = list[str]()
+
+        def entry(self, entry: Entry) -> None:
+            pass
+
+        def activity(self, agent: str, doing: str) -> None:
+            self.said.append(doing)
+
+    async def fail(brief: Brief) -> None:
+        raise NoUsableChangeError("no idea")
+
+    task, watching = tiny(), Watching()
+    repository, settings = Repository.create(tmp_path / "r"), Settings(selector="sequential", proposals=2)
+    run = Run(repository, task, "r", settings, watching, agents=[Notes(fail)], executor=Gate(task))
+    await run.evolve()
+    pauses = [doing for doing in watching.said if doing.startswith("pausing")]
+    assert pauses == [f"pausing, as it failed {times} in a row: no idea" for times in (1, 2)]
