@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
@@ -40,15 +41,20 @@ class Axis:
         Raises:
             UsageError: when it is something else.
         """
-        match = re.fullmatch(rf"({NUMBER})\.\.({NUMBER})/(\d+)", text)
-        if not match or not float(match[1]) < float(match[2]) < float("inf") or not 0 < int(match[3]) <= MOST_CELLS:
-            raise UsageError(f"expected {name}=LOW..HIGH/PARTS, such as {name}=0..100/20, got {name}={text}")
-        return cls(float(match[1]), float(match[2]), int(match[3]))
+        match = re.fullmatch(rf"({NUMBER})\.\.({NUMBER})/(\d{{1,9}})", text)
+        axis = cls(float(match[1]), float(match[2]), int(match[3])) if match else cls(0.0, 0.0, 0)
+        if not 0 < axis._half < math.inf or not 0 < axis.parts <= MOST_CELLS:
+            raise UsageError(f"expected {name}=LOW..HIGH/PARTS, such as {name}=0..100/20, got {name}={text:.200}")
+        return axis
 
     def part(self, value: float) -> int:
         """The number of the part that a value lies in."""
-        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves: differences of the greatest
-        return int(min(max(share, 0.0), 1 - 1e-12) * self.parts)  # numbers are none
+        share = (value / 2 - self.low / 2) / self._half
+        return int(min(max(share, 0.0), 1 - 1e-12) * self.parts)
+
+    @property
+    def _half(self) -> float:
+        return self.high / 2 - self.low / 2  # of halves, as differences of the greatest numbers are none
 
 
 Placed = tuple[tuple[int, ...], Ranked]

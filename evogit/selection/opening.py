@@ -47,8 +47,8 @@ def _numbers(options: Options, **defaults: int) -> dict[str, int]:
         known = nearest(unknown[0], defaults) if defaults else "it has none"
         raise UsageError(f"no option {unknown[0]!r}; {known}")
     for key, text in options.items():
-        if not (text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000):
-            raise UsageError(f"expected {key}=N, a whole number from 1 to a million, got {key}={text}")
+        if not (text.isascii() and text.isdigit() and len(text) <= 7 and 0 < int(text) <= 1_000_000):
+            raise UsageError(f"expected {key}=N, a whole number from 1 to a million, got {key}={text:.200}")
     return defaults | {key: int(text) for key, text in options.items()}
 
 
@@ -67,10 +67,10 @@ def _tournament(options: Options, traits: Traits | None) -> Selector:
 
 
 def _pareto(options: Options, traits: Traits | None) -> Selector:
-    match dict(options):
-        case {} if not options:
+    match list(options.items()):
+        case []:
             return Pareto()
-        case {"over": "metrics" | "cases" as over} if len(options) == 1:
+        case [("over", "metrics" | "cases" as over)]:
             return Pareto(over)
     raise UsageError(f"expected over=metrics or over=cases, got {', '.join(map('='.join, options.items()))}")
 
