@@ -6,7 +6,10 @@ import random
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
@@ -15,6 +18,8 @@ from evogit.selection import Move, Selector
 
 PARENTS = {"mutation": 1, "merge": 2, "graft": 2}
 """How many parents each kind of move has."""
+
+_MOVE = TypeAdapter(Move)
 
 
 class Own:
@@ -51,10 +56,11 @@ class Own:
             ConfigError: it fails, or says what cannot be done.
         """
         with self._explained():
-            move = self._selector.next_move(history, agent, rng)
-        if not isinstance(move, Move) or PARENTS.get(move.operator) != len(move.parents):
+            told = self._selector.next_move(history, agent, rng)
+        move = _move(told)
+        if move is None:
             raise ConfigError(
-                f"expected next_move of {self._text} to return a Move with its parents, got {move!r:.200}"
+                f"expected next_move of {self._text} to return a Move with its parents, got {told!r:.200}"
             )
         for commit in [*move.parents, *([move.donor] if move.donor is not None else [])]:
             if commit not in history.phylogeny:
@@ -80,3 +86,12 @@ class Own:
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
             place = f", line {lines[-1]}" if lines else ""
             raise ConfigError(f"the selector {self._text} failed{place}: {type(error).__name__}: {error}") from error
+
+
+def _move(told: object) -> Move | None:
+    """What a person's selector returned, if that is a move through and through."""
+    try:
+        move = _MOVE.validate_python(asdict(told)) if isinstance(told, Move) else None
+    except ValidationError:
+        return None
+    return move if move and PARENTS[move.operator] == len(move.parents) else None
