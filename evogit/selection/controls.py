@@ -23,7 +23,7 @@ class BestOfN:
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """What is fitter than the agent's own best, so that its branch shows the best of its samples."""
-        return history.fitter(child, history.head(agent))
+        return child not in history.pruned and history.fitter(child, history.head(agent))
 
 
 class Sequential:

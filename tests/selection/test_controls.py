@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
+
 from evogit.selection import Move, Selector
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 
@@ -30,6 +32,15 @@ def parents(born: Born, selector: Selector, agent: str = "a1") -> Counter[int]:
 
 def test_sampling_mutates_nothing_but_the_seed() -> None:
     assert parents(lines(), BestOfN()).keys() == {0}
+
+
+@pytest.mark.parametrize("kind", [BestOfN, Sequential, OnePlusLambda, RandomParent])
+def test_nobody_adopts_what_a_person_pruned(kind: type[Selector]) -> None:
+    born = lines()
+    child = born.born(9.0, 0, agent="a1")
+    assert kind().adopts(born.history, "a1", born.ids[child])
+    born.decide("prune", child)
+    assert not kind().adopts(born.history, "a1", born.ids[child])
 
 
 def test_the_sequential_one_keeps_its_own_line() -> None:
