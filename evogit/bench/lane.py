@@ -117,8 +117,7 @@ class Lane:
         secrets: Sequence[str] = (),
     ) -> None:
         self._course, self._models, self._secrets = course, models, secrets
-        noisy = course.task.repeats > 0  # a draw that all runs shared would make them less independent than they look
-        self._executor: Executor = executor if noisy else Remembering(executor, memory)
+        self._executor, self._remembering = executor, Remembering(executor, memory)
         self._engine: Run | None = None
         self._stopping = False
 
@@ -137,6 +136,7 @@ class Lane:
         began = time.monotonic()
         repository = self._repository(folder)
         settings = replace(self._course.settings(method, seed), **limits)
+        executor = self._judging(settings)
         async with AsyncExitStack() as stack:
             agents = populate(stack, settings.population, self._models, Here())
             self._engine = engine = Run(
@@ -147,15 +147,24 @@ class Lane:
                 models=self._models,
                 secrets=self._secrets,
                 agents=agents,
-                executor=self._executor,
+                executor=executor,
             )
             if self._stopping:
                 engine.stop("interrupted")
             stopped = await engine.evolve()
             self._engine = None
-        outcome = await self._outcome(repository, stopped)
+        outcome = await self._outcome(repository, stopped, executor)
         depends = self._course.depends(method)
         return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
+
+    def _judging(self, settings: Settings) -> Executor:
+        """Who judges a run: what another run saw is not taken over where that would show.
+
+        A draw of noise that all runs shared would make them less independent than they look, and what is remembered
+        lacks what evaluators say to models.
+        """
+        plain = self._course.task.repeats > 0 or any(spec.asks for spec in settings.population)
+        return self._executor if plain else self._remembering
 
     def _repository(self, folder: Path) -> Repository:
         """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""
@@ -165,14 +174,14 @@ class Lane:
             return Repository.borrow(folder, Repository.discover(self._course.task.folder))
         return Repository.create(folder)
 
-    async def _outcome(self, repository: Repository, stopped: Stopped) -> Outcome:
+    async def _outcome(self, repository: Repository, stopped: Stopped, executor: Executor) -> Outcome:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
         story = Story(count_repeats=self._course.count_repeats)
         journal = repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
         truth: tuple[float, ...] = ()
         if self._course.truth:
-            judge = Judge(repository, journal, history, self._course.task, self._executor, stopped.engine)
+            judge = Judge(repository, journal, history, self._course.task, executor, stopped.engine)
             truth = await self._truth(judge, history, [commit for commit, _ in story.best])
         return Outcome(
             method="",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import write_task
+from ..conftest import EVALUATE, write_task
 from ..openai_server import Behaviour, Request, Server, reply, serve
 from .conftest import EVOGIT, Cli, environment
 
@@ -21,7 +21,7 @@ KEY = "sk-very-secret-0123456789"
 
 @pytest.fixture
 def task(tmp_path: Path) -> str:
-    return str(write_task(tmp_path / "tiny"))
+    return str(write_task(tmp_path / "tiny", evaluate=EVALUATE.replace('f"x={x}"', 'f"x={x}", "a word for the next"')))
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,8 @@ def test_money_is_agreed_to_once_and_no_call_is_paid_twice(
     assert paid == pytest.approx(0.1 * len(endpoint.requests))
     assert KEY not in "".join(file.read_text() for file in (tmp_path / "out").rglob("*.json"))
     assert not list((tmp_path / "out" / "runs" / "tiny" / "repositories").iterdir())
+
+    assert all("a word for the next" in each.prompt for each in endpoint.requests), "whichever run came first"
 
     calls = len(endpoint.requests)
     again = cli(*command, "--json", **env)
