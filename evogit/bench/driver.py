@@ -72,9 +72,9 @@ class Bench:
         """Whether runs of this method ask models."""
         return any(spec.asks for spec in method.population(self.course.agents))
 
-    def stale(self) -> int:
+    def stale(self, done: Collection[Order]) -> int:
         """How many files are there of runs that would come out otherwise today."""
-        return sum(self.file(*order).exists() for order in self.orders) - len(self.done())
+        return sum(self.file(*order).exists() for order in self.missing(done))
 
     def race(self, *, jobs: int, keep: bool) -> Generator[Outcome, None, None]:
         """Do the runs that are missing, and give each that is done; its file is written by then. Closing it ends all.

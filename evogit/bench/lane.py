@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Pool
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -38,7 +38,7 @@ class Course:
     """What all runs on one task have in common.
 
     `truth` names a split that record holders are judged on as well, uncounted; `count_repeats` says that what a noisy
-    task judges again uses up `evaluations`.
+    task judges again uses up `evaluations`. `source` identifies EvoGit as it was when the bench began.
     """
 
     task: Task
@@ -48,6 +48,7 @@ class Course:
     agents: tuple[AgentSpec, ...] = Settings().population
     sandbox: str = "auto"
     count_repeats: bool = True
+    source: str = field(default_factory=source_digest)
 
     def settings(self, method: Method, seed: int) -> Settings:
         """Of the run of a method with this seed."""
@@ -73,7 +74,7 @@ class Course:
             "task": self.task.digest,
             "seed": "" if self.task.seed else Repository.discover(self.task.folder).head(),
             "evaluator": self.task.evaluator_digest,
-            "evogit": __version__ if any(spec.asks for spec in agents) else source_digest(),
+            "evogit": __version__ if any(spec.asks for spec in agents) else self.source,
             "selector": [method.selector, _own_digest(method.selector)],
             "agents": [str(spec) for spec in agents],
             "evaluations": self.evaluations,
@@ -133,7 +134,7 @@ class Lane:
         Raises:
             EvoGitError: when the world fails.
         """
-        began = time.monotonic()
+        began, depends = time.monotonic(), self._course.depends(method)
         repository = self._repository(folder)
         settings = replace(self._course.settings(method, seed), **limits)
         executor = self._judging(settings)
@@ -154,7 +155,6 @@ class Lane:
             stopped = await engine.evolve()
             self._engine = None
         outcome = await self._outcome(repository, stopped, executor)
-        depends = self._course.depends(method)
         return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
 
     def _judging(self, settings: Settings) -> Executor:

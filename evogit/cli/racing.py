@@ -44,7 +44,7 @@ class Headway:
         total = len(self._bench.orders)
         if self.done:
             self._terminal.note(f"{self._name}: {count(len(self.done), 'run')} of {total} done before")
-        if stale := self._bench.stale():
+        if stale := self._bench.stale(self.done):
             self._terminal.note(f"{self._name}: {count(stale, 'run')} of another EvoGit, task or settings made again")
         try:
             with self._drawn(total):

@@ -83,18 +83,21 @@ def test_evaluations_are_remembered_beyond_a_kill(tmp_path: Path) -> None:
 
 
 def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, tmp_path: Path) -> None:
+    def found(bench: Bench) -> tuple[int, int]:
+        done = bench.done()
+        return len(done), bench.stale(done)
+
     evolve = KNOWN["evolve"]
     bench = Bench(course=Course(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
     for seed in (0, 1):
         depends = bench.course.depends(evolve)
         write(bench.file(evolve, seed), Outcome(method="evolve", seed=seed, curve=(1.0,), depends=depends))
-    assert (len(bench.done()), bench.stale()) == (2, 0)
-    longer = replace(bench, course=replace(bench.course, evaluations=10))
-    assert (len(longer.done()), longer.stale()) == (0, 2)
-    other = replace(bench, course=Course(task=tiny("other", program="A = 3.0\n"), evaluations=9))
-    assert (len(other.done()), other.stale()) == (0, 2)
+    assert found(bench) == (2, 0)
+    task = tiny("other", program="A = 3.0\n")
+    for course in ({"evaluations": 10}, {"task": task}, {"source": "edited meanwhile"}):
+        assert found(replace(bench, course=replace(bench.course, **course))) == (0, 2)
     bench.file(evolve, 0).write_text("{")
-    assert (len(bench.done()), bench.stale()) == (1, 1)
+    assert found(bench) == (1, 1)
 
 
 # --- what is found ------------------------------------------------------------------------------------------------
@@ -221,7 +224,7 @@ def test_pictures_are_the_same_every_time(tiny: Tiny, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: Path) -> None:
-    course = Course(task=tiny(), evaluations=8, truth="holdout")
+    course = Course(task=tiny(), evaluations=8, truth="holdout", source="as the bench began")
     bench = Bench(
         course=course,
         methods=methods(["evolve"], [], []),
@@ -233,6 +236,7 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
     race.close()
     assert len(first.curve) == len(first.truth) == first.evaluated == 8
     assert first.curve == tuple(sorted(first.curve)), "the best so far"
+    assert first.depends["evogit"] == "as the bench began"
     assert len(bench.done()) == 1
     assert len(list(bench.race(jobs=1, keep=False))) == 1
     whole = replace(bench, folder=tmp_path / "b")
