@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, deque
+from typing import Self
 
 from evogit.core import (
     Entry,
@@ -138,6 +140,19 @@ class Knowledge:
                 self._records.append(commit)
         if self._best in self.judgements:
             self._record_at = self.judgements.index(self._best) + 1
+
+    def narrowed(
+        self, scores: Scores, judgements: list[str], heads: dict[str, str], records: list[str], record_at: int
+    ) -> Self:
+        """The same run for one who knows a part of the candidates: a copy with what differs, that shares the rest.
+
+        The best is the last one of `records`, which `record_at` judgements led to.
+        """
+        part = copy.copy(self)
+        part._scores, part.judgements, part.heads = scores, judgements, heads
+        part._records, part._record_at, part._best = records, record_at, records[-1] if records else None
+        part._shifted = False
+        return part
 
     def _first_start(self) -> RunStarted:
         if self.started is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
@@ -113,6 +112,8 @@ class _Island:
         self.scores = _Known(scores)
         self.judgements: list[str] = []
         self.ranked: list[Ranked] = []
+        self.records: list[str] = []
+        self.record_at = 0
         self.bred = 0
 
     def join(self, history: History, commit: str) -> None:
@@ -124,35 +125,25 @@ class _Island:
         self.judgements.append(commit)
         if breeds(history, commit):
             insort(self.ranked, ranked(history, commit))
+            if self.ranked[0][2] == commit:
+                self.records.append(commit)
+                self.record_at = len(self.judgements)
 
     def view(self, history: History) -> History:
-        """The history as this island knows it: a shallow copy whose scores, heads and best are those from here."""
-        view = copy.copy(history)
-        self.scores.share()
-        view._scores, view.judgements = self.scores, self.judgements
-        view._record_at = len(self.judgements) - history.stagnant
-        view.heads = {agent: history.heads[agent] for agent in self.agents if agent in history.heads}
-        view._shifted = False
-        view.best = self.ranked[0][2] if self.ranked else None
-        view.records = [commit for commit in history.records if commit in self.scores.members]
-        return view
+        """The history as this island knows it."""
+        heads = {agent: history.heads[agent] for agent in self.agents if agent in history.heads}
+        return history.narrowed(self.scores, self.judgements, heads, self.records, self.record_at)
 
 
 class _Known(Scores):
-    """The scores of a run, with those of `members` alone; it has a log of its own."""
+    """The scores of a run, shared with it, with those of `members` alone; it has a log of its own."""
 
     __slots__ = ("members", "whole")
 
-    def __init__(self, scores: Scores) -> None:
-        super().__init__(scores.metric, scores.split)
-        self.whole = scores
-        self.members: set[str] = set()
-
-    def share(self) -> None:
-        """Know what the run knows by now."""
+    def __init__(self, whole: Scores) -> None:
         for each in fields(Scores):
-            if each.name != "log":
-                setattr(self, each.name, getattr(self.whole, each.name))
+            setattr(self, each.name, getattr(whole, each.name))
+        self.log, self.whole, self.members = list[str](), whole, set[str]()
 
     @property
     def shifting(self) -> bool:

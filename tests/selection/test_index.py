@@ -165,6 +165,7 @@ SELECTORS: dict[str, Any] = {
     "metrics": lambda: Pareto("metrics"),
     "grid": lambda: MapElites(GRID),
     "islands": lambda: Islands(Weighted, count=2, every=2),
+    "islands of elitist": lambda: Islands(Elitist, count=2, every=2),
     "islands of latest": lambda: Islands(lambda: Tournament(latest=3), count=3, every=3, migrants=2),
 }
 

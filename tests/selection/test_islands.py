@@ -80,6 +80,15 @@ def test_any_selector_lives_on_an_island() -> None:
     assert selector.adopts(born.history, "a1", born.ids[1])
 
 
+def test_an_island_where_nothing_gets_better_becomes_bold_however_well_others_do() -> None:
+    born, selector = archipelago(), Islands(Elitist, count=2, every=1000)
+    for better in range(60):
+        born.born(0.5, 1, agent="a1")
+        born.born(4.0 + better, 2, agent="a2")
+    boldest = [max(move.boldness for move in born.moves(selector, agent, 50)) for agent in ("a1", "a2")]
+    assert boldest[0] > 2 > boldest[1]
+
+
 @pytest.mark.parametrize("agent", ["a1", "a2"])
 def test_a_changed_task_leaves_the_seed_until_others_are_judged_again(agent: str) -> None:
     born, selector = archipelago(), islands()
