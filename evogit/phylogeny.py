@@ -52,7 +52,13 @@ class Phylogeny:
         return commit in self._candidates
 
     def __getitem__(self, commit: str) -> Candidate:
-        return self._candidates[commit]
+        try:
+            return self._candidates[commit]
+        except KeyError:
+            raise RepositoryError(
+                f"expected the candidate {commit[:7]}, which no journal has proposed; fetch the missing journal, or "
+                "see `evogit doctor`"
+            ) from None
 
     def starting_with(self, prefix: str) -> list[Candidate]:
         """The candidates whose id begins with `prefix` (hex digits, any case)."""
@@ -61,7 +67,7 @@ class Phylogeny:
 
     def children(self, commit: str) -> tuple[str, ...]:
         """Ids of the candidates bred from `commit`, oldest first."""
-        return tuple(self._children[commit])
+        return tuple(self._children[self[commit].commit])
 
     def ancestors(self, *commits: str) -> set[str]:
         """Ids of `commits` and everything they descend from."""

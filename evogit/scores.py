@@ -44,7 +44,12 @@ class Scores:
         return list(self._evaluations)
 
     def record(self, commit: str, evaluation: Evaluation) -> None:
-        """Take in an evaluation, in the place of an earlier one on the same split with the same repeat."""
+        """Take in an evaluation, in the place of an earlier one on the same split with the same repeat.
+
+        What claims to be valid without a value, as no evaluator does, is invalid.
+        """
+        if evaluation.ok and not self.shifting and self.metric.name not in evaluation.metrics:
+            evaluation = replace(evaluation, status="invalid", reason=f"there is no {self.metric.name} on record")
         known = self._evaluations.setdefault(commit, {})
         known[evaluation.split, evaluation.repeat] = evaluation
         self.log.append(commit)

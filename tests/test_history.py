@@ -18,6 +18,7 @@ from evogit.core import (
     Metric,
     NotFoundError,
     Proposed,
+    RepositoryError,
     RunStarted,
     Status,
 )
@@ -168,3 +169,17 @@ def test_a_run_that_has_not_begun_says_so() -> None:
     for question in (lambda h: h.split, lambda h: h.metric, lambda h: h.head("a1")):
         with pytest.raises(NotFoundError, match="begin it with `evogit run`"):
             question(History("r"))
+
+
+def test_what_another_journal_would_have_told_is_missed_in_a_sentence(story: Story) -> None:
+    with pytest.raises(RepositoryError, match="fetch the missing journal"):
+        story.add(Evaluated(candidate="z" * 40, evaluation=Evaluation(status="ok", metrics={"m": 1.0})))
+
+
+def test_who_claims_to_be_valid_without_a_value_is_not(story: Story) -> None:
+    story.born("y", "s")
+    story.add(Evaluated(candidate="y" * 40, evaluation=Evaluation(status="ok", metrics={"other": 9.0})))
+    assert story.history.fitness("y" * 40) is None
+    evaluation = story.history.evaluation("y" * 40)
+    assert evaluation
+    assert (evaluation.status, evaluation.reason) == ("invalid", "there is no m on record")

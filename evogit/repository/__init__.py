@@ -16,7 +16,7 @@ from evogit.repository import engines, forks, notes, refs
 from evogit.repository.branches import Branches
 from evogit.repository.changes import Change, Hunk, Lines, lines, take_apart
 from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
-from evogit.repository.faults import written
+from evogit.repository.faults import found_tree, written
 from evogit.repository.folders import tracked_below
 from evogit.repository.git import git
 from evogit.repository.hunks import count_markers
@@ -247,13 +247,13 @@ class Repository:
 
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
         """The change from one commit or tree to another as a patch, of the wanted paths."""
-        a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
+        a, b = found_tree(self._repo, old), found_tree(self._repo, new)
         patches = (patch for patch in a.diff_to_tree(b) if patch and wanted(os.fsdecode(patch.delta.new_file.raw_path)))
         return b"".join(patch.data for patch in patches).decode(errors="replace")
 
     def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
         """Path, lines added, lines removed for each file that differs between two commits or trees."""
-        a, b = self._repo[old].peel(pygit2.Tree), self._repo[new].peel(pygit2.Tree)
+        a, b = found_tree(self._repo, old), found_tree(self._repo, new)
         patches = [patch for patch in a.diff_to_tree(b) if patch]
         return [(os.fsdecode(patch.delta.new_file.raw_path), *patch.line_stats[1:]) for patch in patches]
 

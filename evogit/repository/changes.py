@@ -11,6 +11,7 @@ from itertools import groupby
 
 import pygit2
 
+from evogit.repository.faults import found_tree
 from evogit.repository.trees import TreeEntry, Trees, UnfitChangeError, sides
 
 LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -89,7 +90,7 @@ def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Cha
     Raises:
         UnfitChangeError: its hunks together do not make the new tree, as where a file gives way to a folder.
     """
-    diff = repo[old].peel(pygit2.Tree).diff_to_tree(repo[new].peel(pygit2.Tree), context_lines=0, interhunk_lines=0)
+    diff = found_tree(repo, old).diff_to_tree(found_tree(repo, new), context_lines=0, interhunk_lines=0)
     files: dict[str, _File] = {}
     hunks: list[Hunk] = []
     for patch in filter(None, diff):
@@ -144,7 +145,7 @@ class Lines:
 
 def lines(repo: pygit2.Repository, old: str, new: str, wanted: Callable[[str], bool]) -> Lines:
     """The lines in which two trees differ, in wanted files that are texts."""
-    diff = repo[old].peel(pygit2.Tree).diff_to_tree(repo[new].peel(pygit2.Tree), context_lines=0, interhunk_lines=0)
+    diff = found_tree(repo, old).diff_to_tree(found_tree(repo, new), context_lines=0, interhunk_lines=0)
     removed, added = Counter[tuple[str, bytes]](), Counter[tuple[str, bytes]]()
     for patch in filter(None, diff):
         path = os.fsdecode(patch.delta.new_file.raw_path)

@@ -1,4 +1,4 @@
-"""What libgit2 and the system say about a failed write, as a sentence with a way on."""
+"""What libgit2 and the system say about a failed write or a missing object, as a sentence with a way on."""
 
 from __future__ import annotations
 
@@ -31,3 +31,15 @@ def written(what: str, write: Callable[[], T]) -> T:
                     "again: nothing that was recorded is lost"
                 ) from error
     raise AssertionError("the last attempt returns or raises")
+
+
+def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
+    """The tree with this id, or of the commit with this id.
+
+    Raises:
+        RepositoryError: the repository has no such object.
+    """
+    found = repo.get(name)
+    if not isinstance(found, pygit2.Tree | pygit2.Commit):
+        raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
+    return found.peel(pygit2.Tree)

@@ -116,6 +116,8 @@ class Merger:
     async def _draft(self, ours: str, theirs: str, elsewhere: Path | None = None) -> Draft:
         output = await self._merge_trees(ours, theirs, elsewhere)
         head, _, rest = output.stdout.partition(b"\0")
+        if not head:
+            raise RepositoryError(f"cannot merge {theirs[:7]} into {ours[:7]}: {output.stderr[:500]}")
         if output.code == 0:
             return Draft(head.decode())
         stages, _, messages = rest.partition(b"\0\0")

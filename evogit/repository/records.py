@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evogit.core import (
     Compared,
@@ -23,8 +24,15 @@ from evogit.core import (
 
 VERSION = 1
 
-_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+_ADAPTER: TypeAdapter[Event] = TypeAdapter(
+    Annotated[Event, Field(discriminator="event")], config=ConfigDict(allow_inf_nan=False)
+)
 _KNOWN = frozenset(_ADAPTER.json_schema()["discriminator"]["mapping"])
+
+_IDS = ("candidate", "tree", "parents", "evidence", "first", "a", "b", "candidates", "undoes", "commit", "entry")
+"""Fields that hold ids of Git objects, each one or several, empty where there is none."""
+
+_ID = re.compile("([0-9a-f]{40})?")
 
 
 def encode(event: Event, seq: int) -> str:
@@ -43,18 +51,35 @@ def decode(message: str) -> tuple[Event, int]:
     """
     try:
         record: dict[str, Any] = json.loads(message.partition("\n\n")[2])
-        version, seq = record.pop("evogit"), record.pop("seq")
-    except (ValueError, KeyError, AttributeError) as error:
+        version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise RepositoryError(f"expected a journal record, got {message[:80]!r}; see docs/design/journal.md") from error
-    if version != VERSION or record.get("event") not in _KNOWN:
+    if version != VERSION or name not in _KNOWN:
         raise RefusedError(
-            f"expected a journal record of version {VERSION}, got version {version}, event {record.get('event')!r}; "
+            f"expected a journal record of version {VERSION}, got version {version}, event {name!r}; "
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        return _ADAPTER.validate_python(record), int(seq)
+        event = _ADAPTER.validate_python(record)
     except ValidationError as error:
         raise RepositoryError(f"damaged journal record: {error}") from error
+    if wrong := _wrong(event, record):
+        raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}; see docs/design/journal.md")
+    return event, seq
+
+
+def _wrong(event: Event, record: dict[str, Any]) -> str:
+    """What no engine would have written although it has the right shape; empty where all is well."""
+    for field in _IDS:
+        value = record.get(field, "")
+        for each in [value] if isinstance(value, str) else value:
+            if not _ID.fullmatch(each):
+                return f"expected ids of 40 hex digits as {field}, got {each!r}"
+    if isinstance(event, RunStarted | TaskChanged) and sum(metric.primary for metric in event.metrics) != 1:
+        return "expected one primary metric"
+    if isinstance(event, Proposed) and event.operator in ("merge", "graft") and len(event.parents) != 2:
+        return f"expected two parents of a {event.operator}, got {len(event.parents)}"
+    return ""
 
 
 def _subject(event: Event) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.faults import written
+from evogit.repository.faults import found_tree, written
 
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 
@@ -272,10 +272,7 @@ class Trees:
         return self._repo.create_blob(change.content), mode
 
     def _tree(self, tree: str) -> pygit2.Tree:
-        found = self._repo.get(tree)
-        if not isinstance(found, pygit2.Tree):
-            raise RepositoryError(f"expected the tree {tree}; the repository lacks it (a partial clone?)")
-        return found
+        return found_tree(self._repo, tree)
 
 
 class TreeFiles(Mapping[str, bytes]):

@@ -22,6 +22,7 @@ from evogit.core import (
     Metric,
     Operator,
     RefusedError,
+    RepositoryError,
     RunStarted,
     Stopped,
     StopReason,
@@ -139,6 +140,31 @@ def test_a_newer_version_is_refused_not_guessed(repository: Repository, git, rec
     commit = git("commit-tree", tree, "-m", f"x\n\n{json.dumps(record)}").strip()
     git("update-ref", f"refs/evogit/r/journal/{repository.host}", commit)
     with pytest.raises(RefusedError, match="newer"):
+        repository.journal("r", lambda entry: None)
+
+
+METRIC = {"name": "m", "direction": "maximize"}
+CHANGED = {"event": "task-changed", "by": "p", "task_digest": "", "split": "train", "evaluator": "", "editable": []}
+BORN = {"event": "proposed", "engine": "e", "move": 1, "candidate": COMMIT, "tree": COMMIT, "agent": "a1"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"seq": "first", "event": "adopted", "agent": "a1", "candidate": COMMIT},
+        {"event": ["adopted"]},
+        {"event": "adopted", "agent": "a1", "candidate": "HEAD"},
+        {"event": "decision", "kind": "prune", "by": "p", "candidates": ["../../x"]},
+        {"event": "evaluated", "candidate": COMMIT, "evaluation": {"status": "ok", "metrics": {"m": float("inf")}}},
+        {**CHANGED, "metrics": [METRIC]},
+        {**BORN, "operator": "graft", "parents": [COMMIT]},
+    ],
+)
+def test_what_no_engine_writes_is_one_sentence(repository: Repository, git, damage: dict[str, object]) -> None:
+    tree = repository.trees.write(None, {})
+    commit = git("commit-tree", tree, "-m", f"x\n\n{json.dumps({'evogit': 1, 'seq': 1, **damage})}").strip()
+    git("update-ref", f"refs/evogit/r/journal/{repository.host}", commit)
+    with pytest.raises((RepositoryError, RefusedError)):
         repository.journal("r", lambda entry: None)
 
 
