@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 
 from evogit.cli.agents import LIMITS, Asked, hire, with_agents
-from evogit.cli.choice import selector_before
+from evogit.cli.choice import list_selectors, selector_before
 from evogit.cli.consent import engage
 from evogit.cli.engine import evolve
 from evogit.cli.ground import Origin, find_ground, with_origin
@@ -43,6 +43,8 @@ from evogit.settings import Settings
 @click.option(
     "--selector",
     metavar="NAME",
+    is_eager=True,
+    callback=list_selectors,
     help="How parents and survivors are chosen: NAME:KEY=VALUE,... or FILE.py:Name; `--selector help` lists them.",
 )
 @click.option(

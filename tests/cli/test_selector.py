@@ -19,7 +19,7 @@ def task(cli: Cli, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("selector", "said"),
     [
-        ("help", "selectors for --selector NAME:\n  elitist"),
+        ("", "no selector ''; these come along:\n  elitist"),
         ("weighted:\x1b[31m=3", "no option '\\x1b[31m'"),
         ("map-elites:worst=0..1/5", 'did you mean "worst_error"?'),
     ],
@@ -32,6 +32,12 @@ def test_a_wrong_selector_is_refused_before_anything_is_made(
     assert said in refused.err
     assert "\x1b" not in refused.err
     assert not (tmp_path / "evogit-sine").exists()
+
+
+def test_all_are_listed_wherever_one_is(cli: Cli) -> None:
+    told = cli("run", "--selector", "help")
+    assert (told.code, told.err) == (0, "")
+    assert "\n  elitist:merge=yes|no  (mostly the best" in told.out
 
 
 @pytest.mark.slow
