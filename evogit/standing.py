@@ -8,28 +8,31 @@ from evogit.core import Decision, Entry
 from evogit.phylogeny import Phylogeny
 
 
-def in_force(entries: Sequence[Entry]) -> list[Entry]:
-    """The decisions that no other one takes back, undoing ones left out, oldest first."""
+def standing(entries: Sequence[Entry]) -> list[Entry]:
+    """The decisions that no later one takes back, those to undo included, oldest first."""
     undone: set[str] = set()
-    standing: list[Entry] = []
+    found: list[Entry] = []
     for entry in reversed(entries):
-        decision = entry.event
-        assert isinstance(decision, Decision)
-        if entry.id in undone:
-            continue
-        if decision.kind == "undo":
-            undone.add(decision.undoes)
-        else:
-            standing.append(entry)
-    return standing[::-1]
+        if entry.id not in undone:
+            found.append(entry)
+            undone.add(_decision(entry).undoes)
+    return found[::-1]
 
 
-def marked(standing: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], set[str]]:
-    """Ids of the pruned and of the promoted candidates under decisions that stand."""
+def in_force(entries: Sequence[Entry]) -> list[Entry]:
+    """Those that stand, undoing ones left out."""
+    return [entry for entry in standing(entries) if _decision(entry).kind != "undo"]
+
+
+def _decision(entry: Entry) -> Decision:
+    assert isinstance(entry.event, Decision)
+    return entry.event
+
+
+def marked(entries: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], set[str]]:
+    """Ids of the candidates that these decisions prune and promote."""
     pruned, promoted = set[str](), set[str]()
-    for entry in standing:
-        decision = entry.event
-        assert isinstance(decision, Decision)
+    for decision in map(_decision, entries):
         named = [commit for commit in decision.candidates if commit in phylogeny]
         if decision.kind == "promote":
             promoted.update(named)
@@ -40,5 +43,5 @@ def marked(standing: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], s
 
 def restored(entries: Sequence[Entry], phylogeny: Phylogeny) -> set[str]:
     """Ids of the candidates that a decision pruned which another one took back."""
-    standing = {entry.id for entry in in_force(entries)}
-    return marked((entry for entry in entries if entry.id not in standing), phylogeny)[0]
+    kept = {entry.id for entry in in_force(entries)}
+    return marked((entry for entry in entries if entry.id not in kept), phylogeny)[0]

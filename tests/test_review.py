@@ -24,8 +24,9 @@ from evogit.core import (
 )
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review import agents, decide, effect, lanes, most_telling, open_run, resolve, rows, skeleton, standing
+from evogit.review import agents, decide, effect, lanes, most_telling, open_run, resolve, rows, skeleton
 from evogit.review.lanes import Way
+from evogit.standing import standing
 
 
 def began(*names: str) -> RunStarted:
@@ -143,5 +144,5 @@ def test_a_decision_that_somebody_made_meanwhile_is_refused(tmp_path: Path) -> N
     decide(mine, my_journal, Decision(kind="undo", by="me", undoes=entry.id))
     with pytest.raises(RefusedError, match="undone already"):
         decide(history, journal, Decision(kind="undo", by="me", undoes=entry.id))
-    assert [each.event.kind for each in standing(history)] == ["undo"]  # type: ignore[union-attr]
+    assert [each.event.kind for each in standing(history.decisions)] == ["undo"]  # type: ignore[union-attr]
     assert history.pruned == set()

@@ -17,8 +17,9 @@ from evogit.cli.view import SHORT, View, first_line, one_line
 from evogit.core import Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
 from evogit.repository import clean
-from evogit.review import SCHEMA, Effect, decide, effect, resolve, standing
+from evogit.review import SCHEMA, Effect, decide, effect, resolve
 from evogit.review.landing import follow_undo
+from evogit.standing import standing
 
 Command = Callable[..., Any]
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
@@ -97,7 +98,7 @@ def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, ye
 def decisions(place: Place, terminal: Terminal) -> None:
     """List what people decided, the newest first. With --json: one object per line."""
     history = place.history
-    valid = {entry.id for entry in standing(history)}
+    valid = {entry.id for entry in standing(history.decisions)}
     if terminal.json:
         for entry in history.decisions[::-1]:
             terminal.data(_record(entry, entry.id in valid))

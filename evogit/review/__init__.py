@@ -1,7 +1,7 @@
 """Every question and every decision that a person can put to the graph; nothing here prints."""
 
 from evogit.review.beginning import beginning
-from evogit.review.decisions import Effect, decide, effect, standing
+from evogit.review.decisions import Effect, decide, effect
 from evogit.review.export import Exported, export
 from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
 from evogit.review.lanes import Cell, lanes
@@ -46,7 +46,6 @@ __all__ = [
     "skeleton",
     "spending_by_model",
     "spending_record",
-    "standing",
     "status_record",
     "used",
     "uses",

@@ -9,6 +9,7 @@ from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
 from evogit.repository import Journal
 from evogit.review.runs import agents
+from evogit.standing import standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +56,6 @@ def decide(history: History, journal: Journal, decision: Decision) -> Entry:
     return entry
 
 
-def standing(history: History) -> list[Entry]:
-    """The decisions that no later one takes back, those to undo included, oldest first."""
-    undone: set[str] = set()
-    found: list[Entry] = []
-    for entry in reversed(history.decisions):
-        if entry.id not in undone:
-            found.append(entry)
-            undone.add(getattr(entry.event, "undoes", ""))
-    return found[::-1]
-
-
 def _what_if(history: History, decision: Decision) -> History:
     """The history with one more decision; the given one stays as it is."""
     after = copy.copy(history)
@@ -106,7 +96,7 @@ def _promote_obstacle(history: History, commit: str, short: str) -> str:
 
 
 def _undo_obstacle(history: History, undoes: str) -> str:
-    found = next((entry for entry in standing(history) if entry.id == undoes), None)
+    found = next((entry for entry in standing(history.decisions) if entry.id == undoes), None)
     if found is not None:
         stop = isinstance(found.event, Decision) and found.event.kind == "stop"
         return "a stop cannot be undone; go on with `evogit run`" if stop else ""
