@@ -25,7 +25,7 @@ Verdict = Literal["better", "no worse", "worse", "open"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Interval:
     """A mean and its 95 % bootstrap interval."""
 
     mean: float
@@ -45,8 +45,8 @@ class Result:
     agents: str
     value: float
     at: Mapping[int, float]
-    area: Estimate
-    final: Estimate
+    area: Interval
+    final: Interval
     proposals: float
     duplicates: float
     failed_proposals: float
@@ -69,7 +69,7 @@ class Comparison:
     method: str
     against: str
     of: Of
-    difference: Estimate
+    difference: Interval
     better: float
     not_inferior: float
     worse: float
@@ -89,7 +89,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Findings:
     """What a bench on one task found; `seed_value` is 0 and `top` is 1 of normalised values."""
 
     task: str
@@ -113,7 +113,7 @@ class Standing:
         return next(found, None)
 
 
-def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing | None:
+def findings(bench: Bench, done: Mapping[Order, Outcome]) -> Findings | None:
     """Sum up the seeds for which the runs of all methods are done; None while there is no such seed."""
     course = bench.course
     seeds = tuple(seed for seed in bench.seeds if all((method, seed) in done for method in bench.methods))
@@ -138,7 +138,7 @@ def standing(bench: Bench, done: Mapping[Order, Outcome]) -> Standing | None:
     controls = [each.name for each in bench.methods if is_control(each.name)]
     pairs = _pairs([each.name for each in bench.methods])
     values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
-    return Standing(
+    return Findings(
         task=course.task.name,
         metric=metric.name,
         direction=metric.direction,
@@ -190,8 +190,8 @@ def _result(
         agents=" ".join(map(str, method.population(course.agents))),
         value=at[reached[-1]],
         at=at,
-        area=_estimate(areas, f"{course.task.name} {method.name} area"),
-        final=_estimate(finals, f"{course.task.name} {method.name} final"),
+        area=_interval(areas, f"{course.task.name} {method.name} area"),
+        final=_interval(finals, f"{course.task.name} {method.name} final"),
         proposals=fmean(run.proposals for run in runs),
         duplicates=fmean(run.duplicates for run in runs),
         failed_proposals=fmean(run.failed_proposals for run in runs),
@@ -217,9 +217,9 @@ def _together(found: Sequence[Mapping[str, Merges]]) -> dict[str, Merges]:
     }
 
 
-def _estimate(values: Sequence[float], label: str) -> Estimate:
+def _interval(values: Sequence[float], label: str) -> Interval:
     low, high = statistics.interval(values, random.Random(label))
-    return Estimate(mean=fmean(values), low=low, high=high)
+    return Interval(mean=fmean(values), low=low, high=high)
 
 
 def _comparison(
@@ -236,7 +236,7 @@ def _comparison(
         method=method,
         against=against,
         of=of,
-        difference=_estimate(differences, label),
+        difference=_interval(differences, label),
         better=statistics.greater(differences, random.Random(f"{label} better")),
         not_inferior=statistics.not_inferior(differences, random.Random(f"{label} not inferior")),
         worse=statistics.greater([-each for each in differences], random.Random(f"{label} worse")),
@@ -272,17 +272,17 @@ BEST_CONTROL = "best control"
 """Stands for that control which has the largest area on the task."""
 
 
-def summaries(standings: Sequence[Standing]) -> list[Summary]:
+def summaries(by_task: Sequence[Findings]) -> list[Summary]:
     """Every method over all tasks against every one that it was measured against, and against the best control."""
-    pairs = list(dict.fromkeys((each.method, each.against) for each in standings[0].comparisons))
+    pairs = list(dict.fromkeys((each.method, each.against) for each in by_task[0].comparisons))
     subjects = dict.fromkeys(method for method, against in pairs if is_control(against))
-    found = [_summary(*pair, standings) for pair in [*pairs, *((method, BEST_CONTROL) for method in subjects)]]
+    found = [_summary(*pair, by_task) for pair in [*pairs, *((method, BEST_CONTROL) for method in subjects)]]
     return [each for each in found if each.tasks]
 
 
-def _summary(method: str, against: str, standings: Sequence[Standing]) -> Summary:
+def _summary(method: str, against: str, by_task: Sequence[Findings]) -> Summary:
     found: dict[str, Comparison] = {}
-    for each in standings:
+    for each in by_task:
         other = each.best_control if against == BEST_CONTROL else against
         if comparison := each.comparison(method, other):
             found[each.task] = comparison

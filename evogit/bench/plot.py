@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evogit.bench.comparison import Standing
+from evogit.bench.comparison import Findings
 from evogit.bench.methods import is_control
 from evogit.bench.statistics import tail
 from evogit.core import NotFoundError
@@ -43,7 +43,7 @@ GAP = 0.048
 """Least distance between two labels, as a share of the height."""
 
 
-def pictures(standing: Standing) -> dict[str, bytes]:
+def pictures(findings: Findings) -> dict[str, bytes]:
     """The curves of one task, by the ending of the file's name: `svg` and `png`. Equal runs give equal files.
 
     Raises:
@@ -58,7 +58,7 @@ def pictures(standing: Standing) -> dict[str, bytes]:
         ) from error
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.8), layout="constrained")
-        _draw(figure.subplots(), standing)
+        _draw(figure.subplots(), findings)
         return {"svg": _saved(figure, "svg", {"Date": None}), "png": _saved(figure, "png", {"Software": None})}
 
 
@@ -68,12 +68,12 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
     return out.getvalue()
 
 
-def _draw(axes: Axes, standing: Standing) -> None:
+def _draw(axes: Axes, findings: Findings) -> None:
     ends: dict[str, tuple[float, str]] = {}
-    for i, (name, runs) in enumerate(standing.curves.items()):
+    for i, (name, runs) in enumerate(findings.curves.items()):
         colour = COLOURS[i % len(COLOURS)]
-        mean, low, high = _band([_whole(run, standing.evaluations) for run in runs])
-        x = range(1, standing.evaluations + 1)
+        mean, low, high = _band([_whole(run, findings.evaluations) for run in runs])
+        x = range(1, findings.evaluations + 1)
         own = not is_control(name)
         axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, step="post")
         axes.plot(
@@ -85,13 +85,13 @@ def _draw(axes: Axes, standing: Standing) -> None:
             drawstyle="steps-post",
         )
         ends[name] = mean[-1], colour
-    _frame(axes, standing)
+    _frame(axes, findings)
     bottom, top = axes.get_ylim()
     for name, y in _spread({name: end for name, (end, _) in ends.items()}, (top - bottom) * GAP).items():
         weight = "normal" if is_control(name) else "bold"
         axes.annotate(
             name,
-            (standing.evaluations, y),
+            (findings.evaluations, y),
             (6, 0),
             textcoords="offset points",
             va="center",
@@ -101,18 +101,18 @@ def _draw(axes: Axes, standing: Standing) -> None:
         )
 
 
-def _frame(axes: Axes, standing: Standing) -> None:
+def _frame(axes: Axes, findings: Findings) -> None:
     """What is said around the curves."""
-    axes.set_xlim(1, standing.evaluations)
+    axes.set_xlim(1, findings.evaluations)
     axes.margins(y=0.04)
     axes.grid(axis="y", color="#dddddd", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(length=3)
     axes.set_xlabel("evaluations")
-    axes.set_ylabel(f"best so far (seed 0, {'best known' if standing.top_known else 'best seen'} 1)")
-    axes.set_title(standing.task, loc="left", fontweight="bold")
+    axes.set_ylabel(f"best so far (seed 0, {'best known' if findings.top_known else 'best seen'} 1)")
+    axes.set_title(findings.task, loc="left", fontweight="bold")
     axes.set_title(
-        f"{standing.metric} on {standing.split}; mean of {len(standing.seeds)} runs, 95 % interval",
+        f"{findings.metric} on {findings.split}; mean of {len(findings.seeds)} runs, 95 % interval",
         loc="right",
         fontsize=8.5,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evogit.bench.comparison import Comparison, Estimate, Result, Standing, Summary, points
+from evogit.bench.comparison import Comparison, Findings, Interval, Result, Summary, points
 from evogit.bench.statistics import MARGIN, RESAMPLES
 
 SCHEMA = 1
@@ -22,10 +22,10 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-def record(standings: Sequence[Standing], summaries: Sequence[Summary]) -> dict[str, Any]:
+def record(by_task: Sequence[Findings], summaries: Sequence[Summary]) -> dict[str, Any]:
     """All of it as data."""
-    tasks = [asdict(each) for each in standings]
-    for task, each in zip(tasks, standings, strict=True):
+    tasks = [asdict(each) for each in by_task]
+    for task, each in zip(tasks, by_task, strict=True):
         task["curves"] = {
             name: [[round(value, 6) for value in run] for run in runs] for name, runs in each.curves.items()
         }
@@ -34,14 +34,14 @@ def record(standings: Sequence[Standing], summaries: Sequence[Summary]) -> dict[
     return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [asdict(each) for each in summaries]}
 
 
-def tables(standing: Standing) -> Iterator[Table]:
+def tables(findings: Findings) -> Iterator[Table]:
     """Those about one task."""
-    yield _values(standing)
-    yield _work(standing)
-    if merged := _merges(standing):
+    yield _values(findings)
+    yield _work(findings)
+    if merged := _merges(findings):
         yield merged
-    if standing.comparisons:
-        yield _comparisons(standing)
+    if findings.comparisons:
+        yield _comparisons(findings)
 
 
 def summary_table(summaries: Sequence[Summary]) -> Table:
@@ -63,15 +63,15 @@ def summary_table(summaries: Sequence[Summary]) -> Table:
     return Table(title=title, align="llrrrrl", rows=[head, *rows])
 
 
-def markdown(standings: Sequence[Standing], summaries: Sequence[Summary], command: str, pictures: bool) -> str:
+def markdown(by_task: Sequence[Findings], summaries: Sequence[Summary], command: str, pictures: bool) -> str:
     """The page: what was measured and how, a section for each task, the summary."""
     parts = ["# Bench", f"Made by `{command}`.", METHOD]
-    for each in standings:
+    for each in by_task:
         parts.append(f"## {each.task}")
         if pictures:
             parts.append(f"![Best so far on {each.task}]({each.task}.svg)")
         parts += [_markdown(table) for table in tables(each)]
-    if len(standings) > 1:
+    if len(by_task) > 1:
         parts += ["## Summary", _markdown(summary_table(summaries))]
     return "\n\n".join(parts) + "\n"
 
@@ -94,32 +94,32 @@ def _markdown(table: Table) -> str:
 # --- the tables of one task ---------------------------------------------------------------------------------------
 
 
-def _values(standing: Standing) -> Table:
-    at = points(standing.evaluations)
+def _values(findings: Findings) -> Table:
+    at = points(findings.evaluations)
     head = ("method", "area [95 %]", "final [95 %]", *(f"at {point}" for point in at))
     rows = [
-        (each.method, _estimate(each.area), _estimate(each.final), *(f"{each.at[point]:.4g}" for point in at))
-        for each in standing.results
+        (each.method, _interval(each.area), _interval(each.final), *(f"{each.at[point]:.4g}" for point in at))
+        for each in findings.results
     ]
-    top = f"{'best known' if standing.top_known else 'best seen'} {standing.top:.6g}"
+    top = f"{'best known' if findings.top_known else 'best seen'} {findings.top:.6g}"
     title = (
-        f"{standing.task}: {standing.metric} ({standing.direction}) on {standing.split}, {standing.evaluations} "
-        f"evaluations, {len(standing.seeds)} seed{'s' * (len(standing.seeds) > 1)} from {standing.seeds[0]};\n"
-        f"seed {standing.seed_value:.6g}, {top}"
+        f"{findings.task}: {findings.metric} ({findings.direction}) on {findings.split}, {findings.evaluations} "
+        f"evaluations, {len(findings.seeds)} seed{'s' * (len(findings.seeds) > 1)} from {findings.seeds[0]};\n"
+        f"seed {findings.seed_value:.6g}, {top}"
     )
     return Table(title=title, align="l" + "r" * (len(at) + 2), rows=[head, *rows])
 
 
-def _work(standing: Standing) -> Table:
+def _work(findings: Findings) -> Table:
     head = ["method", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds"]
     extra: Mapping[str, Sequence[float]] = {
-        "repeats": [each.repeated for each in standing.results],
-        "dollars": [each.dollars for each in standing.results],
+        "repeats": [each.repeated for each in findings.results],
+        "dollars": [each.dollars for each in findings.results],
     }
     told = {name: values for name, values in extra.items() if any(values)}
     rows = [
         [*_done(each), *(f"{told[name][i]:.2f}" for name in told), each.selector, each.agents]
-        for i, each in enumerate(standing.results)
+        for i, each in enumerate(findings.results)
     ]
     align = "l" + "r" * (6 + len(told)) + "ll"
     return Table(title="A run on average:", align=align, rows=[[*head, *told, "selector", "agents"], *rows])
@@ -130,17 +130,17 @@ def _done(each: Result) -> list[str]:
     return [each.method, *(f"{number:.1f}" for number in numbers)]
 
 
-def _merges(standing: Standing) -> Table | None:
+def _merges(findings: Findings) -> Table | None:
     head = ("method", "combined by", "judged", "beat all parents", "new best")
     rows = [
         (each.method, name, str(merges.made), f"{merges.helped} ({merges.helped / merges.made:.0%})", str(merges.best))
-        for each in standing.results
+        for each in findings.results
         for name, merges in each.merges.items()
     ]
     return Table(title="Merges and grafts, of all runs:", align="llrrr", rows=[head, *rows]) if rows else None
 
 
-def _comparisons(standing: Standing) -> Table:
+def _comparisons(findings: Findings) -> Table:
     head = (
         "method",
         "against",
@@ -152,7 +152,7 @@ def _comparisons(standing: Standing) -> Table:
         "P(sup)",
         "won-tied-lost",
     )
-    rows = [_against(each) for each in standing.comparisons]
+    rows = [_against(each) for each in findings.comparisons]
     return Table(title="Paired by seed, normalised:", align="llllrrrrr", rows=[head, *rows])
 
 
@@ -171,5 +171,5 @@ def _against(each: Comparison) -> tuple[str, ...]:
     )
 
 
-def _estimate(found: Estimate) -> str:
+def _interval(found: Interval) -> str:
     return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"

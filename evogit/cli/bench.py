@@ -14,7 +14,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.bench.comparison import Standing, standing, summaries
+from evogit.bench.comparison import Findings, findings, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.lane import Course
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
@@ -86,7 +86,7 @@ def bench(
     if crew.asking:
         found = [_paid(terminal, _only(benches), crew, jobs, keep=keep, yes=asked.yes)]
     else:
-        found = [standing(each, race(terminal, each, jobs, keep=keep)) for each in benches]
+        found = [findings(each, race(terminal, each, jobs, keep=keep)) for each in benches]
     _report(terminal, [each for each in found if each], out)
 
 
@@ -144,7 +144,7 @@ def _only(benches: Sequence[Bench]) -> Bench:
     return benches[0]
 
 
-def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool, yes: bool) -> Standing | None:
+def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
     """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
     asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
     limits = {name: getattr(crew.settings, name) for name in CEILINGS}
@@ -156,29 +156,29 @@ def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool
     done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
-    return standing(bench, done)
+    return findings(bench, done)
 
 
 # --- what comes of it ---------------------------------------------------------------------------------------------
 
 
-def _report(terminal: Terminal, standings: Sequence[Standing], out: Path) -> None:
-    if not standings:
+def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
+    if not by_task:
         terminal.note("no seed has the runs of all methods yet, so there is nothing to compare")
         if terminal.json:
             terminal.data(record([], []))
         return
-    found = summaries(standings)
-    data = record(standings, found)
+    found = summaries(by_task)
+    data = record(by_task, found)
     save(out / "bench.json", json.dumps(data, allow_nan=False) + "\n")
-    drawn = _draw(terminal, standings, out)
+    drawn = _draw(terminal, by_task, out)
     command = shlex.join(["evogit", *sys.argv[1:]])
-    save(out / "bench.md", markdown(standings, found, command, pictures=drawn))
+    save(out / "bench.md", markdown(by_task, found, command, pictures=drawn))
     if terminal.json:
         terminal.data(data)
     else:
-        shown = [each for one in standings for each in tables(one)]
-        shown += [summary_table(found)] if len(standings) > 1 else []
+        shown = [each for one in by_task for each in tables(one)]
+        shown += [summary_table(found)] if len(by_task) > 1 else []
         lines = [line for each in shown for line in _lines(each)]
         wide = terminal.width and max(line.cell_len for line in lines) > terminal.width
         terminal.show(lines)
@@ -187,10 +187,10 @@ def _report(terminal: Terminal, standings: Sequence[Standing], out: Path) -> Non
     terminal.note(f"written to {out}/: bench.md, bench.json{', pictures' * drawn}", "dim")
 
 
-def _draw(terminal: Terminal, standings: Sequence[Standing], out: Path) -> bool:
+def _draw(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> bool:
     """Whether the pictures are there."""
     try:
-        for each in standings:
+        for each in by_task:
             for kind, picture in pictures(each).items():
                 save(out / f"{each.task}.{kind}", picture)
     except NotFoundError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.bench.comparison import Standing, points, standing, summaries
+from evogit.bench.comparison import Findings, findings, points, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.lane import Course
 from evogit.bench.memory import Memory
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 Tiny = Callable[..., Task]
 
 
-def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], evaluations: int = 4) -> Standing:
+def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], evaluations: int = 4) -> Findings:
     """What is found when runs had these curves, a list for each method."""
     compared = methods([name for name in curves if name in KNOWN], [name for name in curves if name not in KNOWN], [])
     bench = Bench(
@@ -46,7 +46,7 @@ def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], eval
         for method in compared
         for seed, curve in enumerate(curves[method.name])
     }
-    found = standing(bench, done)
+    found = findings(bench, done)
     assert found
     return found
 
@@ -166,10 +166,10 @@ def test_seeds_without_all_methods_are_left_out(tiny: Tiny, tmp_path: Path) -> N
     compared = methods(["evolve", "best-of-n"], [], [])
     bench = Bench(course=Course(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
     done: dict[Order, Outcome] = {}
-    assert standing(bench, done) is None
+    assert findings(bench, done) is None
     for method, seed in bench.orders[1:]:
         done[method, seed] = Outcome(method=method.name, seed=seed, curve=(-8.0, -4.0))
-    found = standing(bench, done)
+    found = findings(bench, done)
     assert found
     assert found.seeds == (1, 2)
 
