@@ -9,7 +9,7 @@ from itertools import islice
 
 from evogit.agents import Background, Relative
 from evogit.config import Task
-from evogit.core import Candidate, Decision
+from evogit.core import Candidate, Decision, RepositoryError
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.readded import Readded
@@ -61,7 +61,7 @@ class Backgrounds:
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             evaluation=evaluation,
-            feedback=json.loads(evidence.get("feedback.json", b"{}")) | self._verdicts(parent),
+            feedback=read_feedback(evidence.get("feedback.json", b"")) | self._verdicts(parent),
             log=evidence.get("log", b"").decode(errors="replace"),
             output="" if evaluation is None or evaluation.ok else _tail(evidence.get("stderr", b"")),
             seed_metrics=self._metrics(history.seed),
@@ -134,10 +134,20 @@ class Backgrounds:
 
     def _evidence(self, parent: Candidate) -> dict[str, bytes]:
         """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
-        tree = self._history.evidence.get(parent.commit, "")
-        if not tree or not self._repository.trees.exists(tree):
+        tree, wanted = self._history.evidence.get(parent.commit), ("log", "feedback.json", "stderr")
+        try:
+            return self._repository.trees.files(tree, wanted.__contains__) if tree else {}
+        except RepositoryError:
             return {}
-        return self._repository.trees.files(tree, lambda path: path in ("log", "feedback.json", "stderr"))
+
+
+def read_feedback(content: bytes) -> dict[str, str]:
+    """Case -> what its evaluator said, of the file `feedback.json`; nothing where somebody damaged that."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return {case: said for case, said in found.items() if isinstance(said, str)} if isinstance(found, dict) else {}
 
 
 def _tail(output: bytes) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.background import read_feedback
 from evogit.breeding import Breeder
 from evogit.config import Task
 from evogit.core import Candidate, Entry, Metric, RepositoryError, RunStarted
@@ -122,3 +123,9 @@ async def test_a_merge_that_brings_two_names_for_one_is_not_usable(nursery: Nurs
     move = Move(operator="merge", parents=(new, twin), strategy="fitter")
     with pytest.raises(NoUsableChangeError, match=r"'New.py' differs from a neighbour only in case"):
         await nursery.breeder.breed(Scripted(proposal()), move, random.Random(1))
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[1]", b"[" * 100_000, b"\xff"])
+def test_damaged_evidence_says_nothing(damaged: bytes) -> None:
+    assert read_feedback(damaged) == {}
+    assert read_feedback(b'{"x": 3, "y": "said"}') == {"y": "said"}

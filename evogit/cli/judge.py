@@ -56,11 +56,11 @@ def judge(
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
     `--pair A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
-    if status and (pairs or pair or winner):
+    if status and (pairs or pair or winner or reason):
         raise UsageError("expected --status alone, which asks nothing and keeps nothing, or no --status")
     place = open_place(repo, name)
     strengths_of(place.history)
-    if pair is not None or winner is not None:
+    if pair or winner or reason:
         _said(place, terminal, pair, winner, reason)
     elif status:
         _status(place, terminal)
@@ -168,7 +168,7 @@ class _Asking:
                 return "q", ""
             key, reason = answer[:1].lower(), answer[1:]
             word = answer.partition(" ")[0].lower()
-            if key in "12=" and (not reason or not reason[0].isalnum()):
+            if key in ("1", "2", "=") and (not reason or not reason[0].isalnum()):
                 return key, reason
             if word in ("s", "skip", "q", "quit"):
                 return key, ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 import click
 from rich.text import Text
 
+from evogit.background import read_feedback
 from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
@@ -112,7 +112,8 @@ def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
     yield from (Text(f"  {escape(line)}", "red") for line in evaluation.reason.splitlines())
     if evaluation.ok and view.history.started:
         metrics = sorted(view.history.started.metrics, key=lambda metric: not metric.primary)
-        yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in metrics), "lrlll")
+        known = [metric for metric in metrics if metric.name in evaluation.metrics]
+        yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in known), "lrlll")
     cases = list(evaluation.cases.items())
     for name, values in cases[:EXCERPT]:
         shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
@@ -152,7 +153,7 @@ def _value(history: History, commit: str | None, metric: Metric, split: str | No
 
 def _said(evidence: Mapping[str, bytes]) -> Iterator[Text]:
     for name, content in evidence.items():
-        lines = _lines(name, content.decode(errors="backslashreplace"))
+        lines = _lines(name, content)
         yield Text("")
         yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
         yield from (Text(f"    {escape(line)}") for line in lines[:EXCERPT])
@@ -160,11 +161,11 @@ def _said(evidence: Mapping[str, bytes]) -> Iterator[Text]:
             yield Text(f"    and {count(len(lines) - EXCERPT, 'more line')}, see --json", "dim")
 
 
-def _lines(name: str, text: str) -> list[str]:
+def _lines(name: str, content: bytes) -> list[str]:
     """Feedback as `case: text`, anything else as it is."""
-    if name != "feedback.json":
-        return text.splitlines()
-    return [f"{case}: {line}" for case, said in json.loads(text).items() for line in said.splitlines()]
+    said = read_feedback(content) if name == "feedback.json" else {}
+    told = [f"{case}: {line}" for case, text in said.items() for line in text.splitlines()]
+    return told or content.decode(errors="backslashreplace").splitlines()
 
 
 def _evidence(place: Place, commit: str) -> dict[str, bytes]:

@@ -81,6 +81,7 @@ def test_what_makes_no_sense_is_refused(cli: Cli, ids: list[str], small: Small, 
         (("--pair", "seed", "seed", "--winner", "a"), 2, "two candidates"),
         (("--pair", "seed", ids[1]), 2, "expected both"),
         (("--winner", "a"), 2, "expected both"),
+        (("-m", "shorter"), 2, "expected both"),
         (("--pair", "seed", "0000", "--winner", "a"), 3, "0000"),
         (("--status", "--pairs", "3"), 2, "--status alone"),
         (("--task", "short"), 2, "expected a terminal"),
@@ -96,7 +97,7 @@ def test_what_makes_no_sense_is_refused(cli: Cli, ids: list[str], small: Small, 
 @pytest.mark.slow
 def test_a_person_is_shown_pairs_and_answers(tmp_path: Path, ids: list[str], cli: Cli) -> None:
     screen = Screen("-C", "repo", "judge", "--task", "short", cwd=tmp_path, PAGER="cat")
-    for answer in ("maybe\n", "1 it is shorter\n", "s\n", "=\n", "2\n", "q\n"):
+    for answer in ("maybe\n", " \n", "1 it is shorter\n", "s\n", "=\n", "2\n", "q\n"):
         screen.until("q (quit)")
         screen.text = ""
         screen.press(answer)
