@@ -105,9 +105,10 @@ async def minimize(
         EvoGitError: the evaluator or the sandbox cannot be used.
     """
     change = check(repository, history, task, candidate)
+    jobs = 1 if task.environment.exclusive else jobs
     with repository.engines(history.run).enter(join=True) as engine:
         journal.refresh()
-        async with Evaluator(task, provider=provider, jobs=1 if task.environment.exclusive else jobs) as evaluator:
+        async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
             proposals = Proposals(
                 repository=repository,
                 journal=journal,
