@@ -13,6 +13,7 @@ from evogit.bench.driver import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
 from evogit.bench.outcome import Merges, Outcome
 from evogit.bench.workers import Order
+from evogit.confidence import mean
 from evogit.core import Direction
 
 FIRST = 25
@@ -122,7 +123,7 @@ def findings(bench: Bench, done: Mapping[Order, Outcome]) -> Findings | None:
     metric = course.task.primary
     runs = {each.name: [done[each, seed].shown for seed in seeds] for each in bench.methods}
     shown = [curve for curves in runs.values() for curve in curves]
-    seed_value = fmean(curve[0] for curve in shown)
+    seed_value = mean([curve[0] for curve in shown])
     pick = max if metric.direction == "maximize" else min
     judged = course.truth or course.split
     known = metric.best_known if judged == "train" else None  # of other cases another value is the best
@@ -183,7 +184,7 @@ def _result(
 ) -> Result:
     course = bench.course
     reached = points(course.evaluations)
-    at = {point: fmean(run.shown[min(point, len(run.shown)) - 1] for run in runs) for point in reached}
+    at = {point: mean([run.shown[min(point, len(run.shown)) - 1] for run in runs]) for point in reached}
     return Result(
         method=method.name,
         selector=method.selector,

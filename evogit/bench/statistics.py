@@ -28,7 +28,9 @@ def normalised(value: float, seed: float, top: float) -> float:
 
     0 where there is no way to go.
     """
-    return 0.0 if math.isclose(seed, top, rel_tol=1e-12) else (value - seed) / (top - seed)
+    if math.isclose(seed, top, rel_tol=1e-12, abs_tol=1e-300):
+        return 0.0
+    return (value / 2 - seed / 2) / (top / 2 - seed / 2)  # halves: differences of the greatest numbers are none
 
 
 def area(curve: Sequence[float], evaluations: int) -> float:

@@ -153,6 +153,13 @@ def test_something_is_compared_whatever_takes_part(tiny: Tiny, tmp_path: Path) -
     }
 
 
+def test_the_greatest_numbers_are_compared_like_any(tiny: Tiny, tmp_path: Path) -> None:
+    up, down = [[-1.5e308, 1.6e308, 1.7e308]] * 3, [[-1.5e308, -1e308, 5e-324]] * 3
+    found = made_up(tiny, tmp_path, {"evolve": up, "best-of-n": down})
+    json.dumps(record([found], summaries([found])), allow_nan=False)
+    assert found.comparisons[0].wins == 3
+
+
 def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> None:
     task, good, bad = tiny(), [-8.0, -2, 0, 0], [-8.0, -8, -8, -4]
     for n, verdict in ((1, "open"), (4, "open"), (5, "worse")):
