@@ -58,7 +58,7 @@ class Course:
             evaluations=self.evaluations,
             split=self.split,
             seed=seed,
-            deterministic=True,
+            deterministic=not self.task.environment.exclusive,  # measured times never come twice
             sandbox=self.sandbox,
             count_repeats=self.count_repeats,
             jobs=1,
@@ -160,11 +160,12 @@ class Lane:
     def _judging(self, settings: Settings) -> Executor:
         """Who judges a run: what another run saw is not taken over where that would show.
 
-        A draw of noise that all runs shared would make them less independent than they look, and what is remembered
-        lacks what evaluators say to models.
+        A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
+        what is remembered lacks what evaluators say to models.
         """
-        plain = self._course.task.repeats > 0 or any(spec.asks for spec in settings.population)
-        return self._executor if plain else self._remembering
+        task = self._course.task
+        noisy = task.repeats > 0 or task.environment.exclusive
+        return self._executor if noisy or any(spec.asks for spec in settings.population) else self._remembering
 
     def _repository(self, folder: Path) -> Repository:
         """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""

@@ -258,6 +258,15 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
     }
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a core for the candidate and another one")
+def test_runs_whose_scores_are_times_share_none_of_them(tiny: Tiny, tmp_path: Path) -> None:
+    task = tiny()
+    timed = replace(task, environment=replace(task.environment, exclusive=True))
+    course = Course(task=timed, evaluations=3)
+    bench = Bench(course=course, methods=methods(["evolve", "best-of-n"], [], []), seeds=range(1), folder=tmp_path)
+    assert [(each.evaluated, each.cached) for each in bench.race(jobs=1, keep=False)] == [(3, 0), (3, 0)]
+
+
 def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
