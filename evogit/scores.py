@@ -109,15 +109,11 @@ class Scores:
 
     def repeated(self, commit: str, split: str | None = None) -> int:
         """How often a candidate was judged again, evaluations that do not count left out."""
-        split = split or self.split
-        known = self._evaluations.get(commit, {})
-        return sum(where == split and repeat > 0 and each.counts for (where, repeat), each in known.items())
+        return sum(each.repeat > 0 for each in self.each(commit, split))
 
     def latest(self, commit: str) -> int:
         """The number of the last repeat of a candidate that counts; 0 where it was judged once."""
-        known = self._evaluations.get(commit, {})
-        counted = [repeat for (split, repeat), each in known.items() if split == self.split and each.counts]
-        return max(counted, default=0)
+        return max((each.repeat for each in self.each(commit)), default=0)
 
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
         """The mean of a metric (default: the primary one) over all repeats; None unless the candidate is valid."""
@@ -148,9 +144,9 @@ class Scores:
         0 where scores are exact, infinite while nothing was judged twice.
         """
         estimate = self.estimate(commit, split, metric)
-        if estimate is None or not self.repeats:
-            return None if estimate is None else 0.0
-        return self.noise(split, metric).margin(estimate.times)
+        if estimate is None:
+            return None
+        return self.noise(split, metric).margin(estimate.times) if self.repeats else 0.0
 
     def difference(self, a: str, b: str, split: str | None = None, metric: str | None = None) -> float:
         """Half of the 95 % interval of the difference of two means; 0 where scores are exact."""
