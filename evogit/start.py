@@ -35,17 +35,41 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [name for name in dict.fromkeys([*now, *before]) if before.get(name) != now.get(name)]
 
 
-def changed_judge(history: History, task: Task) -> tuple[str, ...] | None:
+def changed_judge(history: History, task: Task, evaluator: str = "") -> tuple[str, ...] | None:
     """The parts of a task that changed since a run's candidates were judged; None when they would be judged as before.
 
     Scores of two judges must not stand side by side. No part is named where an old journal does not tell its parts.
+    `evaluator` is the digest of who judges, where that is not the task's own.
     """
-    began = history.started
-    if began is None or (began.evaluator, began.task_digest) == (task.evaluator_digest, task.digest):
+    began, evaluator = history.started, evaluator or task.evaluator_digest
+    if began is None or (began.evaluator, began.task_digest) == (evaluator, task.digest):
         return None
     changed = changes(began.parts, task.parts)
-    judges_nobody = changed and set(changed) <= TOLD and began.evaluator == task.evaluator_digest
+    judges_nobody = changed and set(changed) <= TOLD and began.evaluator == evaluator
     return None if judges_nobody else tuple(changed)
+
+
+def check_comparable(history: History, task: Task, split: str, evaluator: str = "") -> None:
+    """Refuse to mix scores of different tasks, evaluators or splits in one run.
+
+    Raises:
+        RefusedError: naming what changed, and the way on.
+    """
+    began = history.started
+    if began is None:
+        return
+    if (changed := changed_judge(history, task, evaluator)) is not None:
+        what = "task" if began.evaluator == (evaluator or task.evaluator_digest) else "evaluator"
+        named = f" ({', '.join(changed)})" if changed else ""
+        raise RefusedError(
+            f"the {what} changed since the run {history.run!r} began{named}, and scores must not mix; "
+            f"{ways_on(task, changed)}, or put it back as it was"
+        )
+    if began.split != split:
+        raise RefusedError(
+            f"this run judges on the split {began.split!r}, not {split!r}; "
+            "go on with a new run (--name NAME), or name that split"
+        )
 
 
 def judged_anew(changed: Sequence[str]) -> str:
@@ -95,31 +119,13 @@ class Start:
         if self.deterministic and self.task.environment.exclusive:
             raise UsageError("--deterministic cannot go with exclusive = true, as measured times never come twice")
         self.repository.check_room(self.history.run)
+        check_comparable(self.history, self.task, self.split, evaluator_digest)
         began = self.history.started
-        if began is None:
-            return
-        if (began.evaluator, began.task_digest) != (evaluator_digest, self.task.digest):
-            self._check_change(began, evaluator_digest)
-        if began.split != self.split:
-            raise RefusedError(
-                f"this run judges on the split {began.split!r}, not {self.split!r}; "
-                "go on with a new run (--name NAME), or name that split"
-            )
-
-    def _check_change(self, began: RunStarted, evaluator_digest: str) -> None:
-        """Refuse a changed task, unless only what agents are told changed: that judges nobody."""
-        changed = changes(began.parts, self.task.parts)
-        if changed and set(changed) <= TOLD and began.evaluator == evaluator_digest:
+        if began is not None and began.task_digest != self.task.digest:
             latest = list(self.history.engines.values())[-1]
             if changes(latest.parts, self.task.parts):
+                changed = changes(began.parts, self.task.parts)
                 logger.warning("the %s changed; the run goes on, as candidates are judged as before", *changed)
-            return
-        what = "task" if began.evaluator == evaluator_digest else "evaluator"
-        named = f" ({', '.join(changed)})" if changed else ""
-        raise RefusedError(
-            f"the {what} changed since the run {self.history.run!r} began{named}, and scores must not mix; "
-            f"{ways_on(self.task, changed)}, or put it back as it was"
-        )
 
     def begin(self, evaluator: Executor, agents: int, *, joined: bool) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.

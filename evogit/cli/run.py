@@ -22,6 +22,7 @@ from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.review import status_record
 from evogit.settings import Settings
+from evogit.start import check_comparable
 
 
 @click.command()
@@ -89,6 +90,7 @@ def run(
     ground = find_ground(task, repo, name, origin)
     found, history = ground.task, ground.history
     _refuse_idle(settings, found)
+    check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
     settings = replace(settings, selector=selector_before(selector, found, history))
     crew = hire(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not crew.will_end:
