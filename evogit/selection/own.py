@@ -6,10 +6,7 @@ import random
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-
-from pydantic import TypeAdapter, ValidationError
 
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
@@ -18,8 +15,6 @@ from evogit.selection import Move, Selector
 
 PARENTS = {"mutation": 1, "merge": 2, "graft": 2}
 """How many parents each kind of move has."""
-
-_MOVE = TypeAdapter(Move)
 
 
 class Own:
@@ -56,11 +51,10 @@ class Own:
             ConfigError: it fails, or says what cannot be done.
         """
         with self._explained():
-            told = self._selector.next_move(history, agent, rng)
-        move = _move(told)
-        if move is None:
+            move = self._selector.next_move(history, agent, rng)
+        if not _sound(move):
             raise ConfigError(
-                f"expected next_move of {self._text} to return a Move with its parents, got {told!r:.200}"
+                f"expected next_move of {self._text} to return a Move with its parents, got {move!r:.200}"
             )
         for commit in [*move.parents, *([move.donor] if move.donor is not None else [])]:
             if commit not in history.phylogeny:
@@ -88,10 +82,9 @@ class Own:
             raise ConfigError(f"the selector {self._text} failed{place}: {type(error).__name__}: {error}") from error
 
 
-def _move(told: object) -> Move | None:
-    """What a person's selector returned, if that is a move through and through."""
-    try:
-        move = _MOVE.validate_python(asdict(told)) if isinstance(told, Move) else None
-    except ValidationError:
-        return None
-    return move if move and PARENTS[move.operator] == len(move.parents) else None
+def _sound(move: object) -> bool:
+    """Whether it is a move of what moves are made of: a tuple of as many ids as its operator takes, and so on."""
+    if not isinstance(move, Move) or not isinstance(move.parents, tuple) or not isinstance(move.boldness, int | float):
+        return False
+    texts = all(isinstance(each, str) for each in (move.operator, move.strategy, move.donor or "", *move.parents))
+    return texts and PARENTS.get(move.operator) == len(move.parents)
