@@ -87,8 +87,12 @@ the probability that a run is better than one of the other method."""
 def _markdown(table: Table) -> str:
     head, *rows = table.rows
     rule = ["---:" if each == "r" else "---" for each in table.align]
-    lines = ["| " + " | ".join(each.replace("|", "\\|") for each in row) + " |" for row in (head, rule, *rows)]
+    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (head, rule, *rows)]
     return table.title + "\n\n" + "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 # --- the tables of one task ---------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ from evogit.cli.text import count, escape
 from evogit.config import Task, find_task
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
+from evogit.selection.opening import open_selector
+from evogit.selection.traits import traits_of
 from evogit.settings import AgentSpec, Settings
 from evogit.user_settings import load_user_settings
 
@@ -76,7 +78,7 @@ def bench(
     models, limits are those of all runs together, and runs that are cut off go on.
     """
     compared = methods(filter(None, names.split(",")), selectors, own)
-    tasks = [_comparable(find_task(name), chosen["split"], chosen["truth"]) for name in task]
+    tasks = [_comparable(find_task(name), compared, chosen["split"], chosen["truth"]) for name in task]
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
@@ -90,14 +92,16 @@ def bench(
     _report(terminal, [each for each in found if each], out)
 
 
-def _comparable(task: Task, split: str, truth: str) -> Task:
-    """A task on which methods can be compared.
+def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) -> Task:
+    """A task on which these methods can be compared.
 
     Raises:
-        UsageError: it has no such split, or is judged without numbers.
+        UsageError: it has no such split or nothing that a selector names, or is judged without numbers.
     """
     for each in filter(None, (split, truth)):
         task.check_split(each)
+    for method in compared:
+        open_selector(method.selector, traits_of(task))
     if task.pairwise:
         raise UsageError(f"{task.name} is judged by comparing candidates, so runs of it have no values to compare")
     return task

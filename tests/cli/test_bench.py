@@ -30,6 +30,7 @@ def task(tmp_path: Path) -> str:
         (("--methods", "evlove"), "no method 'evlove'"),
         (("--method", "two"), "expected --method NAME=SELECTOR"),
         (("--selector", "nonsense"), "no selector 'nonsense'"),
+        (("--selector", "map-elites:nonsense=0..1/2"), "nothing called 'nonsense' describes candidates of this task"),
         (("--dollars", "1"), "no agent asks one"),
         (("--proposals", "1"), "no agent asks one"),
         (("{task}",), "expected tasks of different names, got tiny"),
