@@ -157,7 +157,7 @@ class Merger:
         """
         settled: list[Settlement] = []
         if draft.remark:
-            settled.append(Settlement("", "rename", "each path as its side has it", not draft.conflicts, {}))
+            settled.append(Settlement("", "rename", "each path as its side has it", int(not draft.conflicts), {}))
         for conflict in draft.conflicts:
             conflict.check()
             settled.append(await settle(conflict))

@@ -116,3 +116,13 @@ def test_the_report_tells_what_merges_brought(cli: Cli, pair: Pair) -> None:
     out = cli("-C", "repo", "report").out
     assert re.search(r"merge \(fitter\) +1 +0 +1 +1 +\+0\.5", out)
     assert "steps that were grafted" not in out
+
+
+def test_two_new_names_of_one_file_are_one_decision(cli: Cli, pair: Pair) -> None:
+    moved = [
+        pair.add(2.5, pair.seed, files={"main.py": None, name: MAIN})  # type: ignore[dict-item]
+        for name in ("one.py", "other.py")
+    ]
+    merge = ("-C", "repo", "merge", *(each[:8] for each in moved), "--dry-run")
+    assert cli(*merge, "--json").json["settled"][0]["count"] is not True
+    assert "(renamed files)  1  names  each path as its side has it" in cli(*merge).err
