@@ -99,7 +99,7 @@ class Adding:
         landed = {
             event.commit: event.candidates[0]
             for entry in self.history.decisions
-            if isinstance(event := entry.event, Decision) and event.kind == "land"
+            if isinstance(event := entry.event, Decision) and event.kind == "land" and event.candidates[0] in phylogeny
         }
         found, seen, frontier = list[str](), {commit}, list(branches.parents(commit))
         for each in frontier:  # grows as it is walked: breadth first, first parents before others

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -168,7 +169,7 @@ class Start:
     def _names(self, agents: int, *, joined: bool) -> list[str]:
         """`a1` and so on; an engine that joins others takes names that nobody has."""
         taken = [name for started in self.history.engines.values() for name in started.agents] if joined else []
-        first = 1 + max((int(name.removeprefix("a")) for name in taken), default=0)
+        first = 1 + max((int(name[1:]) for name in taken if re.fullmatch("a[0-9]+", name)), default=0)
         return [f"a{number}" for number in range(first, first + agents)]
 
     def _propose_seed(self, commit: str) -> None:

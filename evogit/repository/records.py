@@ -79,6 +79,8 @@ def _wrong(event: Event, record: dict[str, Any]) -> str:
         return "expected one primary metric"
     if isinstance(event, Proposed) and event.operator in ("merge", "graft") and len(event.parents) != 2:
         return f"expected two parents of a {event.operator}, got {len(event.parents)}"
+    if isinstance(event, Decision) and event.kind in ("promote", "prune", "land") and not event.candidates:
+        return f"expected a candidate to {event.kind}, got none"
     return ""
 
 

@@ -155,6 +155,7 @@ BORN = {"event": "proposed", "engine": "e", "move": 1, "candidate": COMMIT, "tre
         {"event": ["adopted"]},
         {"event": "adopted", "agent": "a1", "candidate": "HEAD"},
         {"event": "decision", "kind": "prune", "by": "p", "candidates": ["../../x"]},
+        {"event": "decision", "kind": "land", "by": "p"},
         {"event": "evaluated", "candidate": COMMIT, "evaluation": {"status": "ok", "metrics": {"m": float("inf")}}},
         {**CHANGED, "metrics": [METRIC]},
         {**BORN, "operator": "graft", "parents": [COMMIT]},
