@@ -22,6 +22,8 @@ from evogit.schema import seconds
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 _STRICT_CORE = CoreConfig(strict=True, allow_inf_nan=False)
+ENDING = 1.0
+"""Seconds that a server has to end after it has ended a stream, so that why it did is known."""
 _MANY = ("list", "tuple", "set", "frozenset", "dict")
 
 
@@ -191,11 +193,12 @@ class Program:
         """What it means that a client of the evaluator's raised this error; None when none speaks to this candidate."""
         if not self._connected:
             return None
-        ended = self._session.failure()
-        if ended:
-            return CandidateFailedError(ended.failure or "crashed", ended.detail)
+        late = isinstance(error, TimeoutError)
+        broke = self._session.explain(0.0 if late else ENDING)
+        if broke.failure:
+            return CandidateFailedError(broke.failure, broke.detail)
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        status: Status = "timeout" if isinstance(error, TimeoutError) else "crashed"
+        status: Status = "timeout" if late else "crashed"
         return CandidateFailedError(status, f"the candidate's server did not do its part: {said}")
 
     def _done(self, reply: Reply) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import time
 
-from jail_meter import Meter, socket_memory
+from jail_meter import Meter, descendants, socket_memory
 
 ROOT = "/sys/fs/cgroup"
 VERSION_1 = {
@@ -76,6 +76,7 @@ class CgroupMeter(Meter):
         self.cpu, self.memory = max(self.cpu, cpu), max(0, memory)
         self.tasks = counted["tasks"] - OURS
         self.killed = counted["killed"] > self.first_killed
+        self.watch_mapped(descendants())
         self.disk, self.inodes = self.written()
         self.taken, self.cost = time.monotonic(), time.process_time() - began
 

@@ -9,7 +9,7 @@ import time
 
 from jail_bytes import CHUNK, JAILED, read_exactly
 
-SECOND = os.sysconf("SC_CLK_TCK")  # in ticks
+SECOND, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")  # in ticks, in bytes
 MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
 MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for each
 SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
@@ -21,12 +21,14 @@ class Meter:
     """Adds up CPU seconds, bytes of memory and disk, and tasks of all processes of the session, from /proc.
 
     `disks` are the file systems that it writes to, or one folder. `killed`: the kernel ended one for want of memory.
+    `highest` is the most memory that a command had which failed, when that may have been between two looks.
     """
 
     def __init__(self, *disks):
         self.disks = disks
         self.own_disk = os.path.ismount(disks[0])
         self.killed = False
+        self.highest, self.mapped = 0, mapped_by("self")
         self.first_disk = self.first_inodes = 0
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.cost = 0.0
@@ -46,6 +48,7 @@ class Meter:
         self.lost = max(self.lost, self.cpu - total)
         self.cpu = total + self.lost
         self.tasks = sum(int(fields[17]) for fields in processes.values())
+        self.watch_mapped(processes)
         self.disk, self.inodes = self.written()
         self.memory = self._total(processes, self._resident)
         self.taken, self.cost = time.monotonic(), time.process_time() - began
@@ -53,6 +56,20 @@ class Meter:
             self.memory = self._shared_counted_once(processes, self.memory, memory_limit)
         else:
             self.count_again = 0.0
+
+    def watch_mapped(self, processes):
+        """Remember how much of files a process had in memory, since what the kernel says of its peak has them in it."""
+        self.mapped = max(self.mapped, *map(mapped_by, processes), 0)
+
+    def failed(self, peak):
+        """Take note of a command that has failed; its peak of memory may be that of us, whose fork it was."""
+        if peak > kilobytes("/proc/self/status", ("VmHWM",)):
+            self.highest = max(self.highest, peak - self.mapped)
+
+    def look_back(self):
+        """Take note of the peaks of those that still run."""
+        peaks = (kilobytes(f"/proc/{pid}/status", ("VmHWM",)) for pid in descendants())
+        self.highest = max(self.highest, max(peaks, default=0) - self.mapped)
 
     def _total(self, processes, memory):
         elsewhere = self.disk + socket_memory(read_text) if self.own_disk else 0
@@ -150,6 +167,12 @@ def cpu_of(pid, fields):
     except OSError:
         own = (int(fields[11]) + int(fields[12])) / SECOND
     return own + (int(fields[13]) + int(fields[14])) / SECOND
+
+
+def mapped_by(pid):
+    """Bytes of files that a process has in its memory; 0 when it is gone, and in gVisor."""
+    fields = read_text(f"/proc/{pid}/statm").split()
+    return int(fields[2]) * PAGE if fields else 0
 
 
 def largest(pid, fields, file, names):

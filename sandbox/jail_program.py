@@ -167,7 +167,7 @@ def become_program(body, folder, limits, pipes, become):
 def restrict(limits):
     """Limits that the kernel keeps for each process; wider than the session's, which break first and say so."""
     kinds = {
-        resource.RLIMIT_DATA: limits["memory"] + limits["memory"] // 4 + (64 << 20),
+        resource.RLIMIT_DATA: limits["memory"] + headroom(limits["memory"]),
         resource.RLIMIT_FSIZE: limits["disk"] + SLACK,
         resource.RLIMIT_NOFILE: OPEN_FILES,
     }
@@ -175,6 +175,11 @@ def restrict(limits):
         kinds[resource.RLIMIT_NPROC] = limits["processes"] + 16
     for kind, most in kinds.items():
         limit(kind, most)
+
+
+def headroom(memory):
+    """Bytes above the session's limit before the kernel refuses a process more: whoever gets there is to be seen."""
+    return memory // 4 + (64 << 20)
 
 
 def limit(kind, most):

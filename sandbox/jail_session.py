@@ -7,34 +7,24 @@ import contextlib
 import errno
 import json
 import os
-import select
-import sys
 import time
 
-from jail_bytes import HOST_GONE, LENGTH, Broken, pieces, receive, send
+from jail_bytes import LENGTH, Broken, pieces, receive, send
 from jail_files import pack, read_files, remove, unpack, write_files
-from jail_meter import await_end, kill_others
-from jail_program import VALUE, Capture, Process, answer_calls, command
-from jail_tunnel import Tunnels
-from jail_words import ending, excess, refusal
+from jail_keeper import TICK, Keeper
+from jail_program import VALUE, answer_calls, command
+from jail_words import ending, refusal
 
-TICK, IDLE_TICK = 0.01, 0.05  # seconds between two looks at what the program uses, during requests and between them
 LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
 
 
-class Supervisor:
-    """Answers the host's requests one after another, and keeps the limits all the time."""
+class Supervisor(Keeper):
+    """Answers the host's requests one after another."""
 
     def __init__(self, place):
-        self.place, self.meter, self.limits = place, place.meter, place.start.limits
-        self.processes, self.alive = {}, False
-        self.program = self.broken = self.unfit = None
-        self.paid = self.began = 0.0
-        self.peak = self.calls = self.runs = 0
-        self.cpu, self.wall = self.limits["cpu"], self.limits["wall"]
-        self.doing = "before the first call"
-        self.captures = self.stdout, self.stderr = self.new_captures()
-        self.tunnels = Tunnels()
+        super().__init__(place)
+        self.unfit = None
+        self.calls = self.runs = 0
 
     def serve(self):
         """Answer requests until the host closes the session, or goes away."""
@@ -45,6 +35,7 @@ class Supervisor:
             "start": self.start_server,
             "connect": self.connect,
             "exchange": self.exchange,
+            "explain": self.explain,
             "pack": self.pack,
         }
         try:
@@ -93,10 +84,6 @@ class Supervisor:
         self.tunnels.close()
         unfit = "the kernel ended processes for want of memory" if self.meter.killed else self.place.clear()
         send({"closed": True, "unfit": unfit})
-
-    def new_captures(self):
-        """Room for stdout and stderr."""
-        return Capture(self.limits["output"]), Capture(self.limits["output"])
 
     # --- requests -------------------------------------------------------------------------------------------------
 
@@ -229,6 +216,25 @@ class Supervisor:
             failure = self.fail(broken)
         return self.plain_answer(failure, news, ended=ended, full=self.tunnels.full(header["tunnel"]))
 
+    def explain(self, header, body):
+        """Say which limit a server broke that does not do its part; nothing where it broke none.
+
+        Its connections end before it does, and memory that it was refused it may have given back by now: so this waits
+        for its end as long as the host says, and looks back at the most that it ever had.
+        """
+        failure = {}
+        try:
+            self.check_broken()
+            until = self.began + header["wait"]
+            while self.processes and time.monotonic() < until:
+                self.turn(min(until, self.meter.due(TICK)))
+                self.look(TICK)
+            self.meter.look_back()
+            self.look(now=True)
+        except Broken as broken:
+            failure = self.fail(broken)
+        return self.plain_answer(failure)
+
     def pack(self, header, body):
         """Bring back the whole folder, for the layer that other sessions start from."""
         try:
@@ -263,88 +269,3 @@ class Supervisor:
     def start_answering(self):
         """Fork the process that answers calls."""
         return self.start(lambda into, reply: answer_calls(into, reply, self.seed), *self.captures)
-
-    # --- processes and limits -------------------------------------------------------------------------------------
-
-    def start(self, body, stdout, stderr):
-        """Fork a process of the program."""
-        process = Process(body, self.folder, self.limits, stdout, stderr, self.place.become)
-        self.processes[process.pid] = process
-        return process
-
-    def await_request(self):
-        """Keep the limits until the host wants something."""
-        try:
-            while not self.turn(self.meter.due(IDLE_TICK) if self.alive else None, select.POLLIN):
-                self.look(IDLE_TICK)
-        except Broken as broken:
-            self.broken = broken
-            self.kill_all()
-            select.select([0], [], [])
-
-    def follow(self, process, finished):
-        """Keep the limits until something is finished or the process has ended."""
-        deadline = self.began + self.wall
-        while not finished() and process.status is None:
-            if time.monotonic() >= deadline:
-                raise Broken("timeout", f"killed after {self.wall:g} s of wall clock {self.doing}")
-            self.turn(min(deadline, self.meter.due(TICK)))
-            self.look(TICK)
-        process.drain()
-        self.look(now=True)
-
-    def turn(self, until, request=0):
-        """Move data until there is none or it is time; true when the host wants something (a POLLIN `request`)."""
-        poll, owners = select.poll(), {}
-        poll.register(0, request)
-        for owner in (*self.processes.values(), self.tunnels):
-            for fd, events in owner.interests().items():
-                poll.register(fd, events)
-                owners[fd] = owner
-        wait = None if until is None else max(0.0, until - time.monotonic()) * 1000
-        events = dict(poll.poll(wait))
-        hint = events.pop(0, 0)
-        for fd in events:
-            owners[fd].move(fd)
-        self.reap()
-        if hint and not hint & select.POLLIN:  # the host has gone
-            sys.exit(HOST_GONE)
-        return bool(hint)
-
-    def reap(self):
-        """Collect ended processes, orphans of the program included, with their CPU time; false when none is left."""
-        while True:
-            try:
-                pid, status, used = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                self.alive = False
-                return False
-            if pid == 0:
-                self.alive = True
-                return True
-            self.meter.reaped += used.ru_utime + used.ru_stime
-            if process := self.processes.pop(pid, None):
-                process.end(status)
-                self.program = None if process is self.program else self.program
-
-    def look(self, tick=0.0, now=False):
-        """Compare what the session uses with its limits when it is due, or now; raises Broken."""
-        meter, limits = self.meter, self.limits
-        if any(capture.full for capture in self.captures):
-            raise Broken("output-limit", f"wrote more than {limits['output']} bytes of output {self.doing}")
-        if not now and time.monotonic() < meter.due(tick):
-            return
-        meter.sample(limits["memory"])
-        self.peak = max(self.peak, meter.memory)
-        if broken := excess(meter, meter.cpu - self.paid, {**limits, "cpu": self.cpu}, self.doing):
-            raise broken
-
-    def kill_all(self):
-        """Kill every process of the session and wait until none is left."""
-        for process in self.processes.values():
-            process.drain()
-        while kill_others():
-            await_end()
-            self.reap()
-        self.reap()
-        self.meter.sample()

@@ -4,7 +4,7 @@ import os
 import signal
 
 from jail_bytes import Broken
-from jail_program import NO_DISK, NO_JSON, NO_MEMORY
+from jail_program import NO_DISK, NO_JSON, NO_MEMORY, headroom
 
 INODES = 65_536  # files and folders allowed at least, whatever the disk limit
 
@@ -17,6 +17,8 @@ def excess(meter, cpu, limits, doing):
         return Broken("out-of-memory", f"was killed by the kernel for want of memory {doing}")
     if meter.memory > limits["memory"]:
         return Broken("out-of-memory", f"used {megabytes(meter.memory)} of memory {doing}")
+    if meter.highest > limits["memory"] + headroom(limits["memory"]) // 4:
+        return Broken("out-of-memory", f"had {megabytes(meter.highest)} of memory before it failed {doing}")
     if meter.tasks > limits["processes"]:
         return Broken("process-limit", f"had {meter.tasks} processes and threads {doing}")
     if cpu > limits["cpu"]:

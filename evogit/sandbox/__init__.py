@@ -171,6 +171,13 @@ class Session(Protocol):
         """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
         ...
 
+    def explain(self, patience: float) -> Reply:
+        """The limit that a server broke which does not do its part, told by no failure when it broke none.
+
+        A server ends after its streams: it is given `patience` seconds for it.
+        """
+        ...
+
     def failure(self) -> Reply | None:
         """Why the session is over, None while it goes on."""
         ...

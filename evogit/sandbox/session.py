@@ -216,6 +216,10 @@ class SupervisedSession:
         )
         return _reply(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
+    def explain(self, patience: float) -> Reply:
+        """Which limit a server broke that does not do its part; it has `patience` seconds to end after its stream."""
+        return _reply(self._ask({"do": "explain", "wait": patience}))
+
     def failure(self) -> Reply | None:
         """Why the session is over, None while it goes on."""
         return _reply(self._ended) if self._ended else None

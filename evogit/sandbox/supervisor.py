@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-MODULES = ("bytes", "meter", "cgroup", "files", "kernel", "program", "words", "places", "tunnel", "session", "main")
+MODULES = (
+    "bytes", "meter", "cgroup", "files", "kernel", "program", "words", "places", "tunnel", "keeper", "session", "main",
+)  # fmt: skip
 """Files of the supervisor, `jail_*.py`, each after those that it imports."""
 BOOTSTRAP = """\
 import os, sys

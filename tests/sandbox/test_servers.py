@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import os
+import re
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +17,7 @@ from evogit.evaluator import Evaluator
 from evogit.program import CandidateFailedError, Program
 from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import provider
 from tests.conftest import TOML
 
 SERVER = b"""\
@@ -195,3 +201,78 @@ async def test_a_server_that_fails_its_client_fails(tiny, server: str, status: s
         evaluation, _ = await evaluator.evaluate("tree", pack({"program.py": server.encode()}), split="train")
     assert evaluation.status == status
     assert reason in evaluation.reason
+
+
+STEALTHY = b"""\
+import socket, sys, time
+connection, _ = socket.create_server(("127.0.0.1", 8000)).accept()
+connection.sendall(b"welcome")
+connection.recv(100)
+time.sleep(0.3)
+kept = []
+try:
+    while True: kept.append(b"x" * 1000000)
+except MemoryError:
+    kept.clear()
+    if sys.argv[1] == "survives": connection.close(), time.sleep(60)
+    raise
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["ends", "survives"])
+def test_memory_that_nobody_saw_in_use_is_why_a_server_failed(then: str) -> None:
+    bubblewrap = provider("bubblewrap")
+    with closing(bubblewrap), bubblewrap.open(pack({"s.py": STEALTHY}), Limits(memory=100 << 20)) as session:
+        program = Program(session)
+        program.start(["python3", "s.py", then])
+        with program.connect(8000) as stream:
+            assert stream.recv(7) == b"welcome"
+            stream.sendall(b"go")
+            time.sleep(0.1)
+            with unwatched():
+                time.sleep(1)
+            assert stream.recv(1) == b""
+        failed = program.broken_off(ConnectionError("it went away"))
+    assert failed
+    assert failed.status == "out-of-memory"
+    assert re.fullmatch(r"(had|used) 1\d\d MiB of memory (before it failed )?in the server", failed.reason)
+
+
+@pytest.mark.slow
+def test_files_that_a_command_maps_are_not_its_memory(sandbox: Sandbox) -> None:
+    maps = b"""\
+import mmap, os, sys, time
+paths = {line.split()[-1] for line in open("/proc/self/maps") if " /" in line}
+file, kept = open(max(paths, key=os.path.getsize), "rb"), []
+while sum(map(len, kept)) < 200 << 20:
+    kept.append(mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE, prot=mmap.PROT_READ))
+time.sleep(0.5)
+sys.exit(3)
+"""
+    with sandbox.open(pack({"maps.py": maps}), Limits(memory=100 << 20)) as session:
+        done = session.run(["python3", "maps.py"])
+    assert (done.code, done.breach) == (3, None), done.stderr
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """While it lasts, supervisors do nothing: a busy machine, as it were."""
+    supervisors = [int(each.name) for each in Path("/proc").glob("[0-9]*") if is_supervisor(int(each.name))]
+    for pid in supervisors:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in supervisors:
+            os.kill(pid, signal.SIGCONT)
+
+
+def is_supervisor(pid: int) -> bool:
+    """Whether a process is one, and below us."""
+    first = pid
+    with suppress(OSError):
+        while b"jail_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return first != pid == os.getpid()
+    return False
