@@ -14,7 +14,8 @@ DRAWS = 1000
 class BestOfN:
     """Every proposal is a mutation of the seed: sampling without any evolution.
 
-    What published work finds hard to beat at equal cost (arXiv 2602.16805, 2407.10873).
+    Found hard to beat at equal cost by Gideoni, Risi and Gal (2026, arXiv 2602.16805), and beaten by search on problems
+    of Zhang et al. (2024, arXiv 2407.10873): so each task has to show which it is.
     """
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
@@ -44,7 +45,8 @@ class Sequential:
 class OnePlusLambda:
     """All agents mutate one shared individual, the best; of equals the latest.
 
-    The (1+λ) evolution strategy (Rechenberg, 1973) without waiting for a whole generation.
+    The (1+λ) evolution strategy (Beyer and Schwefel, 2002, "Evolution strategies: a comprehensive introduction")
+    without waiting for a whole generation.
     """
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
