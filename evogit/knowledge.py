@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter, deque
 from typing import Self
 
@@ -21,6 +22,9 @@ from evogit.counts import Attempts, Counts, Spending
 from evogit.phylogeny import Phylogeny
 from evogit.scores import Scores
 from evogit.strengths import Strengths
+
+ROUNDING = 1e-12
+"""Relative difference of values up to which they are the same."""
 
 FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
@@ -192,6 +196,16 @@ class Knowledge:
         if mine is None or other is None:
             return mine is not None
         return self.metric.better(mine, other)
+
+    def gain(self, commit: str, over: str) -> float | None:
+        """How much better a candidate is than another, in the primary metric's unit; None where either is not valid.
+
+        Rounding is no gain, as a part that does nothing may change the last digits.
+        """
+        mine, other = self.fitness(commit), self.fitness(over)
+        if mine is None or other is None:
+            return None
+        return 0.0 if math.isclose(mine, other, rel_tol=ROUNDING) else self.metric.gain(mine, other)
 
     def surely_fitter(self, a: str, b: str) -> bool:
         """Whether `a` is better than `b` beyond noise (95 %); where scores are exact the same as `fitter`."""

@@ -250,9 +250,10 @@ def merges(history: History) -> dict[str, Merges]:
         if each.operator in ("merge", "graft") and history.judged(each.commit):
             name = f"{each.operator}:{each.strategy}"
             before = found.get(name, Merges())
+            gains = [gain for parent in each.parents if (gain := history.gain(each.commit, parent)) is not None]
             found[name] = Merges(
                 made=before.made + 1,
-                helped=before.helped + all(history.fitter(each.commit, parent) for parent in each.parents),
+                helped=before.helped + (min(gains, default=0.0) > 0),
                 best=before.best + (each.commit in records),
             )
     return found

@@ -17,7 +17,7 @@ import pytest
 
 from evogit.bench.comparison import Findings, findings, points, summaries
 from evogit.bench.driver import Bench
-from evogit.bench.lane import Course
+from evogit.bench.lane import Course, merges
 from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, methods
 from evogit.bench.outcome import Merges, Outcome, read, write
@@ -26,6 +26,8 @@ from evogit.bench.report import markdown, record, tables
 from evogit.bench.workers import Order
 from evogit.config import Task
 from evogit.core import Evaluation, EvoGitError
+
+from ..selection.born import Born
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +100,17 @@ def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, t
         assert found(replace(bench, course=replace(bench.course, **course))) == (0, 2)
     bench.file(evolve, 0).write_text("{")
     assert found(bench) == (1, 1)
+
+
+def test_a_merge_that_differs_by_rounding_helped_nobody() -> None:
+    born = Born()
+    born.born(1.0)
+    born.born(2.0, 0)
+    born.born(3.0, 0)
+    born.born(3.0 * (1 + 1e-15), 2, 1)
+    born.born(4.0, 2, 1)
+    born.born(None, 2, 1)
+    assert merges(born.history) == {"merge:": Merges(made=3, helped=1, best=2)}
 
 
 # --- what is found ------------------------------------------------------------------------------------------------
