@@ -6,6 +6,7 @@ import getpass
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -153,9 +154,10 @@ class Repository:
 
     @property
     def user(self) -> str:
-        """The person's name as Git knows it, else as the machine does."""
-        config = self._repo.config
-        name = clean(config["user.name"] or "") if "user.name" in config else ""
+        """The person's name as Git knows it, else (none, or one that is no UTF-8) as the machine does."""
+        name = ""
+        with suppress(KeyError, UnicodeDecodeError):
+            name = clean(self._repo.config["user.name"] or "")
         return clean_title(name) if name else _login()
 
     def survive_power_loss(self) -> None:

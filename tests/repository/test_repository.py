@@ -230,3 +230,11 @@ async def test_candidates_that_a_fetch_left_behind_are_missed_in_a_sentence(repo
             look(here, "1" * 40)
     with pytest.raises(RepositoryError, match="cannot merge 1111111"):
         await repository.merger.draft(here, "1" * 40)
+
+
+def test_a_name_that_is_no_utf_8_is_not_asked_for(repository: Repository, git) -> None:
+    git("config", "user.name", "Ada")
+    assert repository.user == "Ada"
+    with (repository.common / "config").open("ab") as config:
+        config.write(b"[user]\nname = Andr\xe9\n")
+    assert Repository.open(repository.path).user != "Ada"
