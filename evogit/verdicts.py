@@ -10,6 +10,7 @@ from typing import Protocol, cast
 
 from evogit.config import Task
 from evogit.core import (
+    MINIMIZE,
     Entry,
     Evaluated,
     Evaluation,
@@ -188,15 +189,15 @@ class Judge:
             self._taken.discard(commit)
 
     def _left(self) -> list[str]:
-        """What is ours to judge; of what people added or brought back no more than the limit has room for."""
+        """What is ours to judge; of what people began or brought back no more than the limit has room for."""
         history, me = self._history, self._engine
         busy = self._taken | self._judging.keys()
         free = {commit: event for commit, event in history.pending.items() if commit not in busy}
         if not free:
             return []
         back = restored(history.decisions, history.phylogeny)
-        new = [commit for commit in free if history.former(commit) is None]
-        waiting = [commit for commit in new if commit in back or not free[commit].engine]
+        new = [each for each in free if history.former(each) is None]
+        waiting = [each for each in new if each in back or not free[each].engine or free[each].agent == MINIMIZE]
         beyond = waiting[self._room(len(waiting)) :]
         others = self._repository.engines(history.run).alive() if any(e.engine != me for e in free.values()) else []
 

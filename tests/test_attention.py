@@ -210,6 +210,20 @@ async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_p
     assert (person.history.counts.evaluated, person.history.judged(commit)) == (1, False)
 
 
+async def test_trials_that_a_killed_minimize_left_wait_for_room_in_the_budget(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    await engine(path, task, Notes(), executor=Gate(task), evaluations=1).evolve()
+    person, repository = Person(path), Repository.open(path)
+    tree = repository.trees.write(None, {"program.py": b"less"})
+    commit = repository.commit(tree, (), author="minimize", time=1, title="less", trailers={})
+    born: dict[str, Any] = {"candidate": commit, "tree": tree, "parents": (), "agent": "minimize"}
+    person.journal.append(Proposed(engine="gone", move=0, operator="mutation", **born))
+    for limit in (1, 2):
+        await engine(path, task, Notes(), executor=Gate(task), evaluations=limit).evolve()
+        person.journal.refresh()
+        assert (person.history.counts.evaluated, person.history.judged(commit)) == (limit, limit == 2)
+
+
 async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     decided = list[str]()
