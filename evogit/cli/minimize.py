@@ -18,6 +18,7 @@ from evogit.cli.status import next_steps
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
 from evogit.cli.view import SHORT, View
+from evogit.history import History
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.minimizing import Minimized, Part, Trial
@@ -123,15 +124,20 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
 
 
 def _row(view: View, done: Minimized, part: Part) -> list[Text]:
-    full = view.history.fitness(done.smallest)
+    earned = _gain(view.history, done, part)
     if not part.measured:
         gain = Text("?", "dim")
-    elif part.without is None or full is None:
+    elif earned is None:
         gain = Text("needed", "green")
     else:
-        earned = view.history.metric.gain(full, part.without)
         gain = Text(change(earned, view.places), "green" if earned > 0 else "dim")
     return [gain, Text(_place(part.hunk)), Text(_excerpt(part.hunk), "dim")]
+
+
+def _gain(history: History, done: Minimized, part: Part) -> float | None:
+    """What a hunk brings, in the unit of the primary metric; None where the rest fails or is not known."""
+    full = history.fitness(done.smallest)
+    return None if full is None or part.without is None else history.metric.gain(full, part.without)
 
 
 def _place(hunk: Hunk) -> str:
@@ -173,8 +179,7 @@ def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
 
 
 def _part(place: Place, done: Minimized, part: Part) -> dict[str, Any]:
-    hunk, full = part.hunk, place.history.fitness(done.smallest)
-    known = part.without is not None and full is not None
+    hunk = part.hunk
     return {
         "path": hunk.path,
         "line": None if hunk.whole or hunk.mode else hunk.start + 1,
@@ -183,5 +188,5 @@ def _part(place: Place, done: Minimized, part: Part) -> dict[str, Any]:
         "added": [line.decode(errors="replace") for line in hunk.added],
         "measured": part.measured,
         "without": part.without,
-        "gain": place.history.metric.gain(full, part.without) if known else None,  # type: ignore[arg-type]
+        "gain": _gain(place.history, done, part),
     }
