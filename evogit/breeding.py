@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
+from evogit.agents.edits import one_line
 from evogit.background import Backgrounds
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
@@ -15,9 +16,12 @@ from evogit.experience import experience
 from evogit.history import History
 from evogit.llm import Account
 from evogit.merging import Crossing, Crossings, title
+from evogit.packing import propose
 from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
-from evogit.selection.strategies import MODEL
+from evogit.selection.anatomy import Anatomy
+from evogit.selection.linkage import Linkage
+from evogit.selection.strategies import MODEL, PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +43,25 @@ class Bred:
 class Breeder:
     """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed.
 
-    `lanes` is the number of agents of a deterministic run, whose briefs tell nothing that depends on who is faster.
+    `anatomy` takes candidates apart. `lanes` is the number of agents of a deterministic run, whose briefs tell nothing
+    that depends on who is faster.
     """
 
     def __init__(
-        self, repository: Repository, task: Task, history: History, *, secrets: Sequence[str] = (), lanes: int = 0
+        self,
+        repository: Repository,
+        task: Task,
+        history: History,
+        *,
+        anatomy: Anatomy | None = None,
+        secrets: Sequence[str] = (),
+        lanes: int = 0,
     ) -> None:
         self._repository, self._task, self._history = repository, task, history
         self._backgrounds = Backgrounds(repository, task, history)
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
+        self._linkage = Linkage(anatomy or Anatomy(repository))
         self._lanes = lanes
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -74,12 +87,15 @@ class Breeder:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
         """
         try:
+            if move.strategy == PIECES:
+                return self._by_pieces(move)
             if move.operator != "mutation" and move.strategy == MODEL:
                 return await self._settled_by(agent, move.operator, move, rng, number, account)
             if move.operator != "mutation":
                 return await self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
-            return self._bred(brief, await agent.propose(brief, rng))
+            packing = self._linkage.packing(self._history, move.parents[0]) if move.several else None
+            return self._bred(brief, await propose(agent, brief, rng, packing))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
@@ -95,6 +111,22 @@ class Breeder:
             strategy=move.strategy,
             title=title(self._history, how, move.parents, merged, move.strategy),
             conflicts=merged.conflicts,
+        )
+
+    def _by_pieces(self, move: Move) -> Bred:
+        onto, other = move.parents
+        anatomy = self._linkage.anatomy
+        if not move.pieces <= anatomy.differing(self._history, onto, other):
+            raise NoUsableChangeError("expected pieces in which the parents differ")
+        tree = anatomy.tree(self._history, onto, other, move.pieces)
+        self._crossings.check(onto, tree)
+        taken = ", ".join(piece.name or piece.path for piece in sorted(move.pieces))
+        return Bred(
+            tree=tree,
+            parents=move.parents,
+            operator="merge",
+            strategy=PIECES,
+            title=one_line(f"merge {onto[:7]} × {other[:7]}, of which {taken}"),
         )
 
     async def _settled_by(

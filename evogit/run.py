@@ -30,6 +30,7 @@ from evogit.proposals import Proposals
 from evogit.purse import Purse
 from evogit.repository import Packer, Repository
 from evogit.selection import Move, Selector
+from evogit.selection.anatomy import Anatomy
 from evogit.selection.opening import open_selector
 from evogit.selection.traits import traits_of
 from evogit.settings import Settings
@@ -93,11 +94,12 @@ class Run:
         self.journal = repository.journal(name, self._take, secrets)
         self._observer = observer
         self._agents, self._models = agents, models
-        self._selector = selector or open_selector(settings.selector, traits_of(task, repository))
+        anatomy = Anatomy(repository)
+        self._selector = selector or open_selector(settings.selector, traits_of(task, repository), anatomy)
         self._executor = executor
         self._projections = Projections(repository, self.history)
         lanes = (len(agents) or settings.agents) if settings.deterministic else 0
-        self._breeder = Breeder(repository, task, self.history, secrets=secrets, lanes=lanes)
+        self._breeder = Breeder(repository, task, self.history, anatomy=anatomy, secrets=secrets, lanes=lanes)
         self._asked: tuple[StopReason, str] | None = None
         self._stopping, self._silent, self._hurry = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._people = People(Adding(repository, self.journal, self.history), self._adopt)

@@ -53,7 +53,7 @@ class Settings:
     `minutes` are this engine's own.
     """
 
-    population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=4),)
+    population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     evaluations: int | None = None
     proposals: int | None = None

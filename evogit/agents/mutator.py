@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -78,11 +78,19 @@ class Mutator:
         Raises:
             NoUsableChangeError: when nothing can be edited, or the worker died twice.
         """
+        return (await self.propose_many(brief, rng, 1))[0]
+
+    async def propose_many(self, brief: Brief, rng: random.Random, count: int) -> Sequence[Proposal]:
+        """The same several times, all at once in a worker.
+
+        Raises:
+            NoUsableChangeError: when nothing can be edited, or the worker died twice.
+        """
         names = _drawn(brief.files, rng)
         files = {name: brief.files[name] for name in names}
         donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
         mix = Mix(experience=dict(brief.experience), boldness=brief.boldness)
-        thought = files, donor_files, rng.getrandbits(64), mix
+        thought = files, donor_files, [rng.getrandbits(64) for _ in range(count)], mix
         try:
             return await self._think(*thought)
         except BrokenExecutor:  # a worker was killed, perhaps by another file than ours
@@ -95,8 +103,8 @@ class Mutator:
                 'under `if __name__ == "__main__":`'
             ) from error
 
-    async def _think(self, files: Files, donor_files: Files, seed: int, mix: Mix) -> Proposal:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, mutate, files, donor_files, seed, mix)
+    async def _think(self, files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix) -> Sequence[Proposal]:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, mutations, files, donor_files, seeds, mix)
 
 
 def _drawn(files: Files, rng: random.Random) -> list[str]:
@@ -108,6 +116,15 @@ def _drawn(files: Files, rng: random.Random) -> list[str]:
 
 
 # --- the thinking -----------------------------------------------------------------------------------------------
+
+
+def mutations(files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix = USUAL) -> Sequence[Proposal]:
+    """One proposal for each seed.
+
+    Raises:
+        NoUsableChangeError: when there is nothing that can be edited.
+    """
+    return [mutate(files, donor_files, seed, mix) for seed in seeds]
 
 
 def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Proposal:

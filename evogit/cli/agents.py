@@ -21,8 +21,9 @@ from evogit.review import last_asking_start, last_start, used
 from evogit.settings import AgentSpec, Settings
 from evogit.user_settings import UserSettings, load_user_settings
 
-AGENTS = 4
-"""Agents of a run for which nobody says how many."""
+MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
+"""Agents of a run for which nobody says how many. Who needs no time to think only waits for evaluations: with more than
+are judged at a time each learns of the others' results later; models take longer than most evaluations."""
 
 LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")
 """Settings that end a run."""
@@ -53,7 +54,7 @@ def with_agents(command: Command) -> Command:
 
     @click.option("--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind; can be repeated.")
     @click.option(
-        "--agents", type=int, metavar="N", help=f"How many mutators, or editors with --model; default: {AGENTS}."
+        "--agents", type=int, metavar="N", help=f"How many mutators ({MUTATORS}), or editors with --model ({EDITORS})."
     )
     @click.option("--model", metavar="NAME", help="What editors ask; alone, all agents are editors.")
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
@@ -148,15 +149,11 @@ def population(asked: Asked, history: History, user: UserSettings, panel: Sequen
 
 
 def _by_number(asked: Asked) -> tuple[AgentSpec, ...]:
+    if asked.agents is not None and asked.agents < 1:
+        raise UsageError(f"expected --agents above 0, got {asked.agents}")
     if asked.model:
-        return (AgentSpec("editor", asked.model, _positive(asked.agents)),)
-    return (AgentSpec("mutator", count=_positive(asked.agents)),) if asked.agents is not None else ()
-
-
-def _positive(agents: int | None) -> int:
-    if agents is not None and agents < 1:
-        raise UsageError(f"expected --agents above 0, got {agents}")
-    return agents or AGENTS
+        return (AgentSpec("editor", asked.model, EDITORS if asked.agents is None else asked.agents),)
+    return (AgentSpec("mutator", count=asked.agents),) if asked.agents is not None else ()
 
 
 def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
@@ -165,7 +162,7 @@ def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
 
 def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
     specs = tuple(AgentSpec(each.kind, each.model, each.count) for each in user.agents)
-    return specs or (AgentSpec("mutator", count=AGENTS),)
+    return specs or (AgentSpec("mutator", count=MUTATORS),)
 
 
 # --- what it may cost ---------------------------------------------------------------------------------------------

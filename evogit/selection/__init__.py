@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from evogit.history import History
+from evogit.selection.anatomy import Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +16,9 @@ class Move:
 
     `mutation`: change the first parent, optionally with a `donor` to take code from; `boldness` multiplies the usual
     size of a change. `merge`: merge the two parents with Git, conflicts resolved by `strategy`. `graft`: apply what the
-    second parent changed against its own first parent to the first parent, conflicts resolved likewise.
+    second parent changed against its own first parent to the first parent, conflicts resolved likewise. A merge with
+    the strategy `pieces` takes those of the second parent; a mutation of `several` may
+    be of more changes than one, where the evaluation tells of each apart.
     """
 
     operator: Literal["mutation", "merge", "graft"]
@@ -23,6 +26,8 @@ class Move:
     donor: str | None = None
     strategy: str = ""
     boldness: float = 1.0
+    pieces: frozenset[Piece] = frozenset()
+    several: bool = False
 
 
 class Selector(Protocol):

@@ -6,11 +6,13 @@ import random
 
 from evogit.history import History
 from evogit.selection import Move
+from evogit.selection.anatomy import Anatomy
 from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
+from evogit.selection.partition import Partition
 from evogit.selection.planner import Planner
 
-ANEW = 0.20
+ANEW = 0.40
 """Chance that a child of the seed is made at first."""
 
 SETTLED = 200
@@ -46,14 +48,15 @@ class Elitist:
     keeps other lines alive. Some children are the seed's, ever fewer: climbing alone settles for the first hill, and
     what such a child gained can be merged or grafted onto the best one. The longer the wait for a better candidate, in
     waits of usual length, the more parents are others: record holders and individuals with few children, as
-    ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. Without `merging` no two candidates are
-    ever combined.
+    ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. With an `anatomy` it also learns which
+    pieces of the code have a say in which cases: where these differ, several changes are tried at once, and merges take
+    the better version of each piece. Without `merging` no two candidates are ever combined.
     """
 
-    def __init__(self, *, merging: bool = True) -> None:
+    def __init__(self, *, merging: bool = True, anatomy: Anatomy | None = None) -> None:
         self._merging = merging
         self._offspring = Offspring()
-        self._planner = Planner()
+        self._planner = Planner(Partition(anatomy) if anatomy else None)
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A planned merge or graft where one is worthwhile, else a mutation."""
@@ -66,7 +69,9 @@ class Elitist:
         parent = favoured(history, rng) or self._parent(history, best, waits, rng)
         boldness = rng.uniform(1.0, min(BOLDEST, 1.0 + waits))
         donor = self._donor(history, best, rng) if self._merging and rng.random() < DONOR else None
-        return Move(operator="mutation", parents=(parent,), donor=donor if donor != parent else None, boldness=boldness)
+        if donor and donor != parent:
+            return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness)
+        return Move(operator="mutation", parents=(parent,), boldness=boldness, several=self._merging)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""

@@ -9,6 +9,7 @@ from evogit.core import UsageError
 from evogit.loading import is_own
 from evogit.schema import nearest
 from evogit.selection import Selector
+from evogit.selection.anatomy import Anatomy
 from evogit.selection.cells import Axis, Trait, untold
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 from evogit.selection.elitist import Elitist
@@ -29,16 +30,17 @@ Options = Mapping[str, str]
 class Kind:
     """A selector that comes along: how it is made, its options as they are typed, and one line about it.
 
-    `make` gets the options and what describes candidates, or None where no task is at hand; it raises `UsageError`.
+    `make` gets the options, what describes candidates, and what takes them apart; both are None where no task is at
+    hand. It raises `UsageError`.
     """
 
-    make: Callable[[Options, Traits | None], Selector]
+    make: Callable[[Options, Traits | None, Anatomy | None], Selector]
     about: str
     usage: str = ""
 
 
-def _plain(kind: Callable[[], Selector]) -> Callable[[Options, Traits | None], Selector]:
-    return lambda options, traits: kind(**_numbers(options))
+def _plain(kind: Callable[[], Selector]) -> Callable[[Options, Traits | None, Anatomy | None], Selector]:
+    return lambda options, traits, anatomy: kind(**_numbers(options))
 
 
 def _numbers(options: Options, **defaults: int) -> dict[str, int]:
@@ -52,21 +54,21 @@ def _numbers(options: Options, **defaults: int) -> dict[str, int]:
     return defaults | {key: int(text) for key, text in options.items()}
 
 
-def _elitist(options: Options, traits: Traits | None) -> Selector:
+def _elitist(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
     if options not in ({}, {"merge": "yes"}, {"merge": "no"}):
         raise UsageError(f"expected merge=yes or merge=no, got {', '.join(map('='.join, options.items()))}")
-    return Elitist(merging=options != {"merge": "no"})
+    return Elitist(merging=options != {"merge": "no"}, anatomy=anatomy)
 
 
-def _weighted(options: Options, traits: Traits | None) -> Selector:
+def _weighted(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
     return Weighted(**_numbers(options, archive=40, pressure=10))
 
 
-def _tournament(options: Options, traits: Traits | None) -> Selector:
+def _tournament(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
     return Tournament(**_numbers(options, size=4, latest=0))
 
 
-def _pareto(options: Options, traits: Traits | None) -> Selector:
+def _pareto(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
     match list(options.items()):
         case []:
             return Pareto()
@@ -75,7 +77,7 @@ def _pareto(options: Options, traits: Traits | None) -> Selector:
     raise UsageError(f"expected over=metrics or over=cases, got {', '.join(map('='.join, options.items()))}")
 
 
-def _map_elites(options: Options, traits: Traits | None) -> Selector:
+def _map_elites(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
     if not options:
         raise UsageError("expected what makes a kind: METRIC=LOW..HIGH/PARTS, such as size=0..10000/20")
     axes = {name: Axis.parse(name, text) for name, text in options.items()}
@@ -87,15 +89,15 @@ def _map_elites(options: Options, traits: Traits | None) -> Selector:
     return MapElites([(traits[name], axis) for name, axis in axes.items()])
 
 
-def _islands(options: Options, traits: Traits | None) -> Selector:
+def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
     inner = options.get("of", "elitist")
     if not is_own(inner):
         inner = inner.replace("+", ",")
     if inner.partition(":")[0] == "islands":
         raise UsageError("expected of=SELECTOR that is no islands itself")
-    open_selector(inner, traits)
+    open_selector(inner, traits, anatomy)
     numbers = _numbers({key: text for key, text in options.items() if key != "of"}, count=4, every=20, migrants=1)
-    return Islands(lambda: open_selector(inner, traits), **numbers)
+    return Islands(lambda: open_selector(inner, traits, anatomy), **numbers)
 
 
 SELECTORS: Mapping[str, Kind] = {
@@ -123,10 +125,11 @@ SELECTORS: Mapping[str, Kind] = {
 """Those that come along, by name."""
 
 
-def open_selector(text: str, traits: Traits | None = None) -> Selector:
+def open_selector(text: str, traits: Traits | None = None, anatomy: Anatomy | None = None) -> Selector:
     """The selector for `NAME`, `NAME:KEY=VALUE,...` or `FILE.py:Name`, whose class is called without arguments.
 
-    `traits` are what describes candidates of the task at hand; without them nobody checks such names.
+    `traits` are what describes candidates of the task at hand; without them nobody checks such names. With an `anatomy`
+    a selector that can use it looks into candidates.
 
     Raises:
         ConfigError: a person's own file is wrong.
@@ -139,7 +142,7 @@ def open_selector(text: str, traits: Traits | None = None) -> Selector:
         meant = nearest(name, SELECTORS).partition("known:")[0] or "these come along:"
         raise UsageError(f"no selector {name!r}; {meant}\n{overview()}")
     try:
-        return SELECTORS[name].make(_options(rest), traits)
+        return SELECTORS[name].make(_options(rest), traits, anatomy)
     except UsageError as error:
         usage = SELECTORS[name].usage
         raise UsageError(f"--selector {name}{f':{usage}' if usage else ''}: {error}") from error

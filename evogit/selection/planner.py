@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.selection import Move
+from evogit.selection.partition import Partition
 from evogit.selection.strategies import (
     FITTER,
     FUNCTION,
     MODEL,
+    PIECES,
     RANDOM,
     STRATEGIES,
     Outcome,
@@ -90,7 +93,8 @@ class Planner:
     sides changed other cases and for the rest by themselves.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, partition: Partition | None = None) -> None:
+        self._partition = partition
         self._outcomes = Outcomes()
         self._bases = Bases()
         self._parted: dict[str, str | None] = {}
@@ -98,7 +102,10 @@ class Planner:
     def move(self, history: History, onto: str, agent: str, rng: random.Random) -> Move | None:
         """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn."""
         known = self._outcomes.of(history)
-        latest = [commit for commit in history.judgements[-MEMORY:] if commit in known]
+        made = [commit for commit in history.judgements[-MEMORY:] if commit in known]
+        if planned := self._by_pieces(history, onto, agent, [known[commit] for commit in made], rng):
+            return planned
+        latest = [commit for commit in made if known[commit].key[1] != PIECES]
         alike = {commit: self._apart(history, commit) for commit in latest}
         worthwhile = []
         for apart, prior in ((True, 2), (False, 1)):
@@ -128,13 +135,30 @@ class Planner:
         before = self._parted[commit]
         return before is not None and _changed_apart(*_values(history, onto, other, before))
 
+    def _by_pieces(
+        self, history: History, onto: str, agent: str, made: Sequence[Outcome], rng: random.Random
+    ) -> Move | None:
+        """A merge by pieces, as often as the latest of these were better than both parents."""
+        if self._partition is None:
+            return None
+        gains = [each.gain or 0.0 for each in made if each.key[1] == PIECES]
+        share = (sum(gain > 0 for gain in gains) + 2) / (len(gains) + 3)
+        if rng.random() >= max(RARELY, share):
+            return None
+        return self._partition.move(history, onto, partial(_is_for, history, agent))
+
     def _mine(self, history: History, onto: str, agent: str) -> Iterator[Plan]:
-        """Where nobody knows what the others just began, each agent has plans of its own, so that no two are alike."""
-        agents = list(history.heads)
         for plan in plans(history, onto, self._bases):
-            turn = int(plan.parents[1][:8], 16) % len(agents) if agents else 0
-            if history.attempts.horizon is None or agent not in agents or agents[turn] == agent:
+            if _is_for(history, agent, plan.parents[1]):
                 yield plan
+
+
+def _is_for(history: History, agent: str, commit: str) -> bool:
+    """Where nobody knows what the others just began, each agent has plans of its own, so that no two are alike."""
+    agents = list(history.heads)
+    if history.attempts.horizon is None or agent not in agents:
+        return True
+    return agents[int(commit[:8], 16) % len(agents)] == agent
 
 
 def _drawn(plan: Plan, strategies: Sequence[str], latest: Sequence[Outcome], rng: random.Random) -> str:

@@ -21,6 +21,9 @@ SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
 
 STRATEGIES = (*SETTLED_HERE, MODEL)
 
+PIECES = "pieces"
+"""Takes some pieces of the second parent whether they are in conflict or not, as `partition` plans it."""
+
 ROUNDING = 1e-12
 """Relative difference of values up to which they are the same."""
 
@@ -127,7 +130,7 @@ def outcome(history: History, commit: str) -> Outcome | None:
     """What became of a candidate; None unless it was merged or grafted by a strategy and is judged."""
     candidate = history.phylogeny[commit]
     strategy = candidate.strategy or FITTER
-    if candidate.operator not in ("merge", "graft") or strategy not in STRATEGIES:
+    if candidate.operator not in ("merge", "graft") or strategy not in (*STRATEGIES, PIECES):
         return None
     if not history.judged(commit):
         return None

@@ -25,7 +25,8 @@ Key = tuple[str, int]
 """What a statement is recognised by: a definition's name, the text of one that the base has, else its kind; and which
 one of that name it is in its body."""
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+"""What the parser counts as a line, with its end."""
 
 
 class _Part(NamedTuple):
@@ -92,7 +93,7 @@ class _Reader:
 
     def __init__(self, content: bytes, known: frozenset[str] | None = None) -> None:
         text = content.decode()
-        self._lines = _LINE.findall(text)
+        self._lines = LINE.findall(text)
         if self._lines and not self._lines[-1].endswith(("\r", "\n")):
             self._lines[-1] += "\n"
         self._known = known
@@ -107,10 +108,10 @@ class _Reader:
     def _parts(self, body: Sequence[ast.stmt], start: int, end: int) -> Iterator[tuple[Key, _Part]]:
         """The statements of a body that takes the lines `start` to `end`; the last one takes what is left."""
         seen = Counter[str]()
-        groups = _groups(body)
+        groups = statements(body)
         for group in groups:
             stop = end if group is groups[-1] else group[-1].end_lineno or end
-            name = _defined(group) or self._recognised(group)
+            name = defined(group) or self._recognised(group)
             yield (name, seen[name]), self._part(group, start, stop)
             seen[name] += 1
             start = stop
@@ -133,7 +134,7 @@ class _Reader:
         return _Part(text)
 
 
-def _groups(body: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
+def statements(body: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
     """Statements, those that share a line together."""
     groups: list[list[ast.stmt]] = []
     for statement in body:
@@ -149,7 +150,7 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(each.lineno for each in decorators)])
 
 
-def _defined(group: Sequence[ast.stmt]) -> str:
+def defined(group: Sequence[ast.stmt]) -> str:
     """What a statement defines; empty where it is no definition."""
     match group:
         case [ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() as definition]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
-from evogit.cli.agents import DOLLARS, PROPOSALS, TOKENS, Asked, population, with_ceilings
+from evogit.cli.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, Asked, population, with_ceilings
 from evogit.cli.consent import Offer, Reach, lines
 from evogit.cli.spending import spent_words
 from evogit.core import Entry, RunStarted, Spent, UsageError
@@ -74,7 +74,7 @@ EDITORS = Settings(population=(AgentSpec("editor", "m", 4),))
 @pytest.mark.parametrize(
     ("asked", "specs"),
     [
-        (Asked(), ("mutator:4",)),
+        (Asked(), (f"mutator:{MUTATORS}",)),
         (Asked(agents=2), ("mutator:2",)),
         (Asked(model="m"), ("editor@m:4",)),
         (Asked(model="m", agents=9), ("editor@m:9",)),

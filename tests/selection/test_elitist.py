@@ -60,13 +60,13 @@ def test_a_pruned_child_takes_no_place() -> None:
 def test_all_agents_breed_from_the_best_one() -> None:
     born = two_lines(2.0, 3.0)
     for agent in ("a1", "a2"):
-        assert share(born, 2, moves(born, agent=agent)) == pytest.approx(AT_FIRST, abs=0.05)
+        assert share(born, 2, moves(born, agent=agent)) == pytest.approx(AT_FIRST, abs=0.08)
 
 
 def test_of_equals_that_live_the_youngest_breeds() -> None:
     born = two_lines(2.0, 2.0)
     assert born.history.best == born.ids[1]
-    assert share(born, 2, moves(born)) == pytest.approx(AT_FIRST, abs=0.05)
+    assert share(born, 2, moves(born)) == pytest.approx(AT_FIRST, abs=0.08)
 
 
 def test_before_anything_was_judged_the_agents_own_individual_breeds() -> None:
@@ -81,8 +81,8 @@ def test_the_longer_nothing_helps_the_more_others_breed_and_the_bolder_the_chang
     first, then = moves(soon, Elitist(merging=False)), moves(later, Elitist(merging=False))
     assert {move.boldness for move in first} == {1.0}
     assert 2 < max(move.boldness for move in then) <= BOLDEST
-    assert share(soon, 2, first) == pytest.approx(AT_FIRST, abs=0.05)
-    assert share(later, 2, then) == pytest.approx(1 - WIDEST, abs=0.05)
+    assert share(soon, 2, first) == pytest.approx(AT_FIRST, abs=0.08)
+    assert share(later, 2, then) == pytest.approx(1 - WIDEST, abs=0.08)
     assert share(later, 1, then) > 0.4, "it held the record once and has no children"
 
 
@@ -91,7 +91,7 @@ def test_a_promoted_candidate_is_favoured_until_it_is_pruned() -> None:
     other = born.born(1.0, 0)
     assert share(born, other, moves(born)) == 0
     born.decide("promote", other)
-    assert share(born, other, moves(born)) == pytest.approx(0.25, abs=0.05)
+    assert share(born, other, moves(born)) == pytest.approx(0.25, abs=0.08)
     born.decide("prune", other)
     assert share(born, other, moves(born)) == 0
 

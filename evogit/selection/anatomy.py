@@ -1,0 +1,118 @@
+"""What pieces candidates are made of, and which of them differ: read from Git once per file, however often asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from evogit.history import History
+from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.source import pieces
+
+
+class Piece(NamedTuple):
+    """A statement at the top of a Python module, or with an empty name a whole file."""
+
+    path: str
+    name: str
+
+
+class File(NamedTuple):
+    """What a tree has at a path: mode and blob id; both empty where there is nothing."""
+
+    mode: int = 0
+    blob: str = ""
+
+
+Changes = Mapping[Piece, str]
+"""Piece that a change alters -> a digest of what it becomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """The candidates of one run, taken apart. All is told as the difference to the seed, which most files share."""
+
+    repository: Repository
+    _files: dict[str, Mapping[str, File]] = field(default_factory=dict)
+    """Tree -> what it has where it differs from the seed."""
+    _seed: dict[tuple[str, str], File] = field(default_factory=dict)
+    """Tree of a seed and path -> what is there, for paths that a candidate changed."""
+    _versions: dict[tuple[str, str], pieces.Versions] = field(default_factory=dict)
+    """Suffix of a path and blob -> its pieces."""
+
+    def files(self, history: History, commit: str) -> Mapping[str, File]:
+        """Path -> what a candidate has there, for all that it does not share with the seed."""
+        tree, seed = history.phylogeny[commit].tree, history.phylogeny[history.seed or commit].tree
+        if tree not in self._files:
+            found: dict[str, File] = {}
+            for old, new in self.repository.trees.differences(seed, tree):
+                path = (new or old).path  # type: ignore[union-attr]  # one of both is there
+                found[path] = File(new.mode, new.blob) if new else File()
+                self._seed[seed, path] = File(old.mode, old.blob) if old else File()
+            self._files[tree] = found
+        return self._files[tree]
+
+    def differing(self, history: History, one: str, other: str) -> frozenset[Piece]:
+        """The pieces that are not alike in two candidates; whole files where they cannot be exchanged by pieces."""
+        mine, theirs = self.files(history, one), self.files(history, other)
+        found = set[Piece]()
+        for path in mine.keys() | theirs.keys():
+            here, there = (files.get(path) or self._of_seed(history, path) for files in (mine, theirs))
+            if here != there:
+                found |= {Piece(path, name) for name in self._names(path, here, there)}
+        return frozenset(found)
+
+    def is_like(self, history: History, commit: str, changes: Changes, origin: str, others: Collection[Piece]) -> bool:
+        """Whether a candidate has the pieces that `changes` bring, and those of `others` that `origin` has."""
+        for piece, version in changes.items():
+            if self.version(history, commit, piece) != version:
+                return False
+        kept = (piece for piece in others if piece not in changes)
+        return all(self.version(history, commit, each) == self.version(history, origin, each) for each in kept)
+
+    def version(self, history: History, commit: str, piece: Piece) -> str:
+        """A digest of what a candidate has in place of a piece; empty where it has nothing of that name."""
+        file = self.files(history, commit).get(piece.path) or self._of_seed(history, piece.path)
+        return self._of(piece.path, file).get(piece.name, "") if file.blob else ""
+
+    def tree(self, history: History, onto: str, other: str, taken: Collection[Piece]) -> str:
+        """The tree of `onto` with those pieces of `other`; they must be among those in which the two differ."""
+        mine, theirs = self.files(history, onto), self.files(history, other)
+        entries: dict[str, tuple[int, str] | None] = {}
+        trees = self.repository.trees
+        for path in sorted({piece.path for piece in taken}):
+            names = {piece.name for piece in taken if piece.path == path}
+            here, there = (files.get(path) or self._of_seed(history, path) for files in (mine, theirs))
+            if pieces.WHOLE in names:
+                entries[path] = (there.mode, there.blob) if there.blob else None
+            else:
+                content = pieces.exchanged(path, trees.blob(here.blob), trees.blob(there.blob), names)
+                entries[path] = (here.mode, trees.write_blob(content))
+        return trees.with_entries(history.phylogeny[onto].tree, entries)
+
+    def _of_seed(self, history: History, path: str) -> File:
+        return self._seed.get((history.phylogeny[history.seed or ""].tree, path), File())
+
+    def _names(self, path: str, here: File, there: File) -> frozenset[str]:
+        plain = all(file.mode in (FILE, EXECUTABLE) for file in (here, there))
+        if not plain or here.mode != there.mode:
+            return frozenset({pieces.WHOLE})
+        return pieces.differing(self._of(path, here), self._of(path, there))
+
+    def _of(self, path: str, file: File) -> pieces.Versions:
+        key = path.rpartition(".")[2], file.blob
+        if key not in self._versions:
+            trees = self.repository.trees
+            large = trees.size(file.blob) > pieces.LARGEST
+            self._versions[key] = {pieces.WHOLE: file.blob} if large else pieces.versions(path, trees.blob(file.blob))
+        return self._versions[key]
+
+
+def changes_of(path: str, before: bytes, after: bytes | None) -> Changes:
+    """What a proposal does to one file."""
+    if after is None:
+        return {Piece(path, pieces.WHOLE): "gone"}
+    old, new = pieces.versions(path, before), pieces.versions(path, after)
+    names = pieces.differing(old, new)
+    return {Piece(path, name): new.get(name, "") or pieces.digest(after) for name in sorted(names)}

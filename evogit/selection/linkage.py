@@ -1,0 +1,162 @@
+"""Which cases of the evaluation a piece of the code has a say in, learned from what changes did.
+
+Empirical linkage learning (Przewozniczek & Komarnicki, 2020, "Empirical linkage learning", IEEE Transactions on
+Evolutionary Computation 24), with pieces of code for variables and the values of cases for fitness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from evogit.history import History
+from evogit.scores import Scores
+from evogit.selection.anatomy import Anatomy, Changes, Piece
+
+Cases = frozenset[str]
+
+NO_CASES: Cases = frozenset()
+
+MOST = 8
+"""Changes that are tried at once, at most."""
+
+SOME = 15.0
+"""Mutations that what is usual weighs as much as: one in ten is invalid."""
+
+REMEMBERED = 300
+"""Latest judged candidates whose pieces are known."""
+
+
+@dataclass(slots=True)
+class Links:
+    """Piece, and file, -> the cases that it was seen to have a say in."""
+
+    _pieces: dict[Piece, Cases] = field(default_factory=dict)
+    _files: dict[str, Cases] = field(default_factory=dict)
+
+    def add(self, piece: Piece, cases: Cases) -> None:
+        """A change of the piece moved these."""
+        self._pieces[piece] = self._pieces.get(piece, NO_CASES) | cases
+        self._files[piece.path] = self._files.get(piece.path, NO_CASES) | cases
+
+    def copy(self) -> Links:
+        """What is known now."""
+        return Links(dict(self._pieces), dict(self._files))
+
+    def __contains__(self, piece: object) -> bool:
+        return piece in self._pieces
+
+    def cases(self, piece: Piece) -> Cases:
+        """The cases that a piece has a say in; of an unknown one all those of its file, none if that is unknown too."""
+        return self._pieces.get(piece) or self._files.get(piece.path, NO_CASES)
+
+    def linked(self, cases: Cases) -> list[Piece]:
+        """The pieces that have a say in one of these cases."""
+        return [piece for piece, known in self._pieces.items() if known & cases]
+
+    def groups(self, changed: Iterable[Piece]) -> list[tuple[set[Piece], Cases]]:
+        """Pieces that have a say in the same cases, directly or through others, with these cases."""
+        groups: list[tuple[set[Piece], Cases]] = []
+        for piece in sorted(changed):
+            members, cases = {piece}, self.cases(piece)
+            for group in [group for group in groups if group[1] & cases]:
+                groups.remove(group)
+                members, cases = members | group[0], cases | group[1]
+            groups.append((members, cases))
+        return groups
+
+    def are_apart(self) -> bool:
+        """Whether some pieces have a say in other cases than some others."""
+        fewest = min(self._pieces.values(), key=len, default=NO_CASES)
+        return any(not cases & fewest for cases in self._pieces.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Which changes of a candidate can be tried at once, each of them judged by cases of its own.
+
+    All as it was known when it was made, so that it does not matter what is judged meanwhile. `most` is how many: with
+    more, the pack would more likely be invalid than teach anything.
+    """
+
+    history: History
+    anatomy: Anatomy
+    parent: str
+    most: int
+    links: Links
+    judged: Sequence[str]
+
+    def cases(self, changes: Changes) -> Cases | None:
+        """The cases that a change has a say in; None where that is unknown, or would be all."""
+        found = [self.links.cases(piece) for piece in changes]
+        cases = NO_CASES.union(*found)
+        whole = len(cases) == len(self.history.scores.cases(self.parent))
+        return cases if found and all(found) and not whole else None
+
+    def is_known(self, changes: Changes, cases: Cases) -> bool:
+        """Whether a candidate was judged already that has the same in all pieces with a say in these cases."""
+        linked = self.links.linked(cases)
+        return any(self.anatomy.is_like(self.history, commit, changes, self.parent, linked) for commit in self.judged)
+
+
+@dataclass(slots=True)
+class Linkage:
+    """Learns the links of a history, evaluation by evaluation; equal to one that looks at all of it at once.
+
+    A change of one piece shows in the cases whose values it moves. Of a change of several, what no other piece of it
+    accounts for is put down to the one that is not known yet, if it is one.
+    """
+
+    anatomy: Anatomy
+    links: Links = field(default_factory=Links)
+    _invalid: float = 0.0
+    """Mutations that failed, each divided by the pieces that it changed: its share of the blame."""
+    _mutations: int = 0
+    _scores: Scores | None = None
+    _position: int = 0
+    _judged: set[str] = field(default_factory=set)
+
+    def follow(self, history: History) -> bool:
+        """Take in what is new; whether it serves: scores are exact, and some pieces are linked to other cases."""
+        scores = history.scores
+        if history.repeats or scores.shifting:
+            return False
+        if scores is not self._scores:
+            self._scores, self._position, self._judged = scores, 0, set()
+            self.links, self._invalid, self._mutations = Links(), 0.0, 0
+        for commit in scores.log[self._position :]:
+            if commit not in self._judged and history.judged(commit):
+                self._judged.add(commit)
+                self._learn(history, commit)
+        self._position = len(scores.log)
+        return self.links.are_apart()
+
+    def packing(self, history: History, parent: str) -> Packing | None:
+        """Which changes of a candidate can be tried at once; None where each must be tried alone."""
+        if not self.follow(history) or history.fitness(parent) is None:
+            return None
+        most = min(MOST, round((self._mutations + SOME) / (self._invalid + SOME / 10)))
+        judged = history.judgements[-REMEMBERED:]
+        return Packing(history, self.anatomy, parent, most, self.links.copy(), judged) if most > 1 else None
+
+    def _learn(self, history: History, commit: str) -> None:
+        candidate = history.phylogeny[commit]
+        if candidate.operator != "mutation" or len(candidate.parents) != 1 or candidate.parents[0] not in self._judged:
+            return
+        parent = candidate.parents[0]
+        before, after = history.scores.cases(parent), history.scores.cases(commit)
+        if len(before) < 2:
+            return
+        changed = self.anatomy.differing(history, parent, commit)
+        self._mutations += 1
+        if history.fitness(commit) is None:
+            self._invalid += 1 / max(1, len(changed))
+        if before.keys() != after.keys():
+            return
+        moved = frozenset(case for case in after if after[case] != before[case])
+        unknown = list(changed)
+        if len(changed) > 1:
+            moved -= NO_CASES.union(*map(self.links.cases, changed))
+            unknown = [piece for piece in changed if piece not in self.links]
+        if len(unknown) == 1 and moved:
+            self.links.add(unknown[0], moved)
