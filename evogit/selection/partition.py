@@ -57,7 +57,7 @@ class Partition:
         differing = self._anatomy.differing(history, onto, other)
         gain, taken = 0.0, set[Piece]()
         for members, cases in self._linkage.links.groups(differing):
-            if (part := sum(gains.get(case, 0.0) for case in cases)) > 0:
+            if (part := math.fsum(gains.get(case, 0.0) for case in cases)) > 0:
                 gain += part
                 taken |= members
         return (gain, frozenset(taken)) if taken != differing else (0.0, frozenset())
