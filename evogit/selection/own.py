@@ -84,7 +84,9 @@ class Own:
 
 def _sound(move: object) -> bool:
     """Whether it is a move of what moves are made of: a tuple of as many ids as its operator takes, and so on."""
-    if not isinstance(move, Move) or not isinstance(move.parents, tuple) or not isinstance(move.boldness, int | float):
+    if not isinstance(move, Move) or not isinstance(move.parents, tuple):
+        return False
+    if not isinstance(move.boldness, int | float) or not isinstance(move.pieces, frozenset):
         return False
     texts = all(isinstance(each, str) for each in (move.operator, move.strategy, move.donor or "", *move.parents))
     return texts and PARENTS.get(move.operator) == len(move.parents)
