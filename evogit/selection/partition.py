@@ -36,6 +36,8 @@ class Partition:
             return None
         best, found = 0.0, None
         mine = history.scores.cases(onto)
+        if not mine:
+            return None
         for other in dict.fromkeys(history.judgements[-WINDOW:]):
             theirs = history.scores.cases(other)
             if other == onto or other in history.pruned or history.fitness(other) is None or not is_mine(other):

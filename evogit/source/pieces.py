@@ -18,6 +18,11 @@ Versions = Mapping[str, str]
 """Name of a piece -> a digest of its text, in their order in the file."""
 
 
+def is_python(path: str) -> bool:
+    """Whether the name of a file says that it is a Python module."""
+    return path.endswith((".py", ".pyi"))
+
+
 def split(path: str, content: bytes) -> Mapping[str, str]:
     """Name -> text of each statement at the top of a module, with what stands above it; together they are the file.
 
@@ -26,7 +31,7 @@ def split(path: str, content: bytes) -> Mapping[str, str]:
     """
     text = content.decode(errors="surrogateescape")
     whole = {WHOLE: text}
-    if not path.endswith((".py", ".pyi")) or len(content) > LARGEST:
+    if not is_python(path) or len(content) > LARGEST:
         return whole
     try:
         groups = statements(syntax(content.decode()).body)
