@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
+from typing import Protocol
 
-from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.edits import one_line
 from evogit.background import Backgrounds
 from evogit.config import Task
@@ -38,6 +39,14 @@ class Bred:
     conflicts: int = 0
     """Decisions that its conflicts took, of a merge or a graft."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Trying(Protocol):
+    """Where the agent of one move tries drafts."""
+
+    def at(self, make: Callable[[Proposal], Bred]) -> Workshop:
+        """The same for drafts of which `make` makes trees, if they may be candidates."""
+        ...
 
 
 class Breeder:
@@ -73,6 +82,7 @@ class Breeder:
         *,
         number: int = 0,
         account: Account | None = None,
+        trials: Trying | None = None,
     ) -> Bred:
         """Carry out a move.
 
@@ -82,6 +92,7 @@ class Breeder:
             rng: the generator of this move.
             number: the number of the move.
             account: what the agent's calls of models are charged to.
+            trials: where the agent may try drafts.
 
         Raises:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
@@ -90,10 +101,12 @@ class Breeder:
             if move.operator == "merge" and move.strategy == PIECES:
                 return self._by_pieces(move)
             if move.operator != "mutation" and move.strategy == MODEL:
-                return await self._settled_by(agent, move.operator, move, rng, number, account)
+                return await self._settled_by(agent, move.operator, move, rng, number, account, trials)
             if move.operator != "mutation":
                 return await self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
+            if trials:
+                brief = replace(brief, workshop=trials.at(partial(self._bred, brief)))
             packing = self._linkage.packing(self._history, move.parents[0]) if move.several else None
             return self._bred(brief, await propose(agent, brief, rng, packing))
         except UnfitChangeError as error:
@@ -137,6 +150,7 @@ class Breeder:
         rng: random.Random,
         number: int,
         account: Account | None,
+        trials: Trying | None,
     ) -> Bred:
         """Have the agent settle the conflicts of a merge or a graft; it is asked only if there are any."""
         opened = await self._crossings.open(how, move.parents)
@@ -154,13 +168,18 @@ class Breeder:
         brief = self.brief(
             replace(first, tree=bred.tree), second, number=number, account=account, conflicts=opened.markers
         )
-        proposal = await agent.propose(brief, rng)
-        try:
-            tree = self._apply(bred.tree, proposal)
-            self._crossings.close(first.commit, opened, tree)
-        except UnfitChangeError as error:
-            raise NoUsableChangeError(str(error), proposal.evidence) from error
-        return replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+
+        def settled(proposal: Proposal) -> Bred:
+            try:
+                tree = self._apply(bred.tree, proposal)
+                self._crossings.close(first.commit, opened, tree)
+            except UnfitChangeError as error:
+                raise NoUsableChangeError(str(error), proposal.evidence) from error
+            return replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+
+        if trials:
+            brief = replace(brief, workshop=trials.at(settled))
+        return settled(await agent.propose(brief, rng))
 
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]

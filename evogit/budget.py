@@ -92,11 +92,21 @@ class Budget:
             return True
         return self._evaluations is not None and self._used + len(self._history.pending) >= self._evaluations
 
-    def proposed(self) -> None:
-        """A move's proposal, usable or not, is journalled."""
-        self._thinking -= 1
+    def more(self, wanted: int) -> int:
+        """Count up to so many more candidates of the move that was reserved last; how many every limit has room for."""
+        granted = 0
+        while granted < wanted and self._has_room(len(self._waiting)):
+            self._in_flight += 1
+            self._thinking += 1
+            granted += 1
+        return granted
 
-    def release(self, agent: str, *, new_tree: bool) -> None:
-        """The result of an agent's move is applied."""
-        self._in_flight -= 1
+    def proposed(self, count: int = 1) -> None:
+        """So many proposals of a move, usable or not, are journalled."""
+        self._thinking -= count
+
+    def release(self, agent: str, *, new_tree: bool, more: int = 0, unused: int = 0) -> None:
+        """The result of an agent's move is applied, of which `more` was counted and of that `unused` not proposed."""
+        self._in_flight -= 1 + more
+        self._thinking -= unused
         self._barren = [] if new_tree else [*self._barren[-EXHAUSTED_AFTER * self.agents :], agent]

@@ -8,42 +8,28 @@ import hashlib
 import json
 import logging
 import os
-import signal
-import sys
-import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from evogit.config import Task
 from evogit.core import (
     Cost,
     Evaluation,
-    EvaluatorError,
     Evidence,
-    EvoGitError,
     Judged,
     UsageError,
 )
-from evogit.handed import described
-from evogit.judge_process import KINDS, PREFIX, frame
-from evogit.sandbox import Base, Files
+from evogit.judges import JudgeDiedError, JudgeProcess
+from evogit.sandbox import Completed, Files, Usage
+from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
-
-LONGEST_LOG = 64 * 1024
-"""Bytes of the evaluator's own output that are kept, from its end."""
 
 OnCase = Callable[[str, Mapping[str, float]], None]
 """Told the name and the metrics of each case of the judged split as soon as it is known; from the first one again when
 the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
-PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
-DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
-"""Environment variables that judges get."""
-
-PATIENCE = 10.0
-"""Seconds for a judge to end by itself, and its sandbox's workers with it."""
 
 
 class Evaluator:
@@ -60,7 +46,7 @@ class Evaluator:
         self.provider = provider
         self.image = ""
         self.needs_seed = self._builds_on_seed = False
-        self._idle: asyncio.LifoQueue[_Judge | None] = asyncio.LifoQueue()
+        self._idle: asyncio.LifoQueue[JudgeProcess | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
         self._cores: list[int] = []
         self._told: set[str] = set()
@@ -125,20 +111,43 @@ class Evaluator:
         if (self.needs_seed or self.task.command) and not files.base:
             raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
         record = _Record(on_case)
+        async with self._slot() as judge:
+            await record.fill(judge, files, split, repeat)
+        base = files.base.id if files.base else ""
+        return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
+
+    async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
+        """Run a command on these files as candidates are run, for `wall` seconds at most; waits for a free slot.
+
+        Raises:
+            SandboxError: when the sandbox itself fails.
+        """
+        request = {"run": list(command), "wall": wall, "removed": files.removed, "based": files.base is not None}
+        try:
+            async with self._slot() as judge:
+                *_, (header, output) = [each async for each in judge.ask(request, files.changed, files.base)]
+        except JudgeDiedError as death:
+            return Completed(
+                code=None, signal=None, stdout=b"", stderr=b"", breach=None, usage=NOTHING, detail=str(death)
+            )
+        told, cut = header["ran"], header["stdout"]
+        return Completed(**{**told, "usage": Usage(**told["usage"])}, stdout=output[:cut], stderr=output[cut:])
+
+    @contextlib.asynccontextmanager
+    async def _slot(self) -> AsyncIterator[JudgeProcess]:
+        """A judge, once one is free; one that is left in the middle of its work is killed."""
         judge = await self._idle.get()
         try:
             if judge is None:
                 judge, _ = await self._judge()
-            await record.fill(judge, files, split, repeat)
+            yield judge
         finally:
             if judge and judge.busy:
                 await judge.kill()
             self._idle.put_nowait(judge if judge and not judge.busy else None)
-        base = files.base.id if files.base else ""
-        return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
 
-    async def _judge(self) -> tuple[_Judge, Mapping[str, Any]]:
-        return await _Judge.start(self.task, self.provider, self._cores, self._tell)
+    async def _judge(self) -> tuple[JudgeProcess, Mapping[str, Any]]:
+        return await JudgeProcess.start(self.task, self.provider, self._cores, self._tell)
 
     def _tell(self, warning: str) -> None:
         """Warn once of what every judge warns of."""
@@ -177,7 +186,7 @@ class _Record:
     log: str = ""
     losses: list[str] = field(default_factory=list)
 
-    async def fill(self, judge: _Judge, files: Files, split: str, repeat: int) -> None:
+    async def fill(self, judge: JudgeProcess, files: Files, split: str, repeat: int) -> None:
         request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, output in judge.ask(request, files.changed, files.base):
@@ -189,7 +198,7 @@ class _Record:
                     self.verdict = header["verdict"]
                     self.stdout, self.stderr = output[: header["stdout"]], output[header["stdout"] :]
             self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], judge.printed()]))
-        except _JudgeDiedError as death:
+        except JudgeDiedError as death:
             reason = str(death)
             self.verdict = {"status": "evaluator-error", "reason": reason, "metrics": {}, "stages": {}, "cost": {}}
             self.log = death.log
@@ -197,7 +206,7 @@ class _Record:
     def evidence(self) -> Evidence:
         return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
 
-    def _forget(self, judge: _Judge, loss: str) -> None:
+    def _forget(self, judge: JudgeProcess, loss: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""
         self.losses.append(f"the sandbox was lost, and the evaluation began again: {loss}")
         self.cases.clear()
@@ -212,129 +221,3 @@ class _Record:
             self.cases[name] = metrics
             if self.on_case:
                 self.on_case(name, metrics)
-
-
-class _JudgeDiedError(Exception):
-    """The process ended in the middle of its work; `log` is what it wrote last."""
-
-    def __init__(self, code: int, log: str) -> None:
-        last = log.strip().rpartition("\n")[2]
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {last or f'exit code {code}'}"
-        super().__init__(f"the evaluator {how}")
-        self.log = log
-
-
-class _Judge:
-    """One judge process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
-
-    def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:
-        assert process.stdin  # both are pipes
-        assert process.stdout
-        self._process, self._prints, self._tell = process, prints, tell
-        self._to, self._from = process.stdin, process.stdout
-        self._held = ""
-        self.busy = False
-
-    @classmethod
-    async def start(
-        cls, task: Task, provider: str, cores: list[int], tell: Callable[[str], None]
-    ) -> tuple[Self, Mapping[str, Any]]:
-        """Start one and hear what it has to say of itself.
-
-        Args:
-            task: whose evaluator it runs.
-            provider: of its sandbox.
-            cores: those that an exclusive task may use; the one for the candidate is among them.
-            tell: takes warnings.
-        """
-        spawning = asyncio.ensure_future(cls._spawn(tell))
-        request = {"task": described(task), "digest": task.evaluator_digest, "provider": provider, "cores": cores}
-        hello: list[Mapping[str, Any]] = []
-        try:
-            judge = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
-            hello = [header async for header, _ in judge.ask(request)]
-        except _JudgeDiedError as death:
-            raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
-        finally:
-            if not hello:
-                await (await spawning).kill()
-        return judge, hello[0]
-
-    @classmethod
-    async def _spawn(cls, tell: Callable[[str], None]) -> Self:
-        prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-u", "-m", "evogit.judge_process", str(os.getpid())),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=prints,
-            cwd="/",
-            env=_environment(),
-            start_new_session=True,
-        )
-        return cls(process, prints, tell)
-
-    async def ask(
-        self, header: Mapping[str, Any], body: bytes = b"", base: Base | None = None
-    ) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
-        """Send one request, after its base if that is a new one; gives the frames that come back, cases first.
-
-        `busy` until the last frame is here.
-        """
-        self.busy = True
-        try:
-            if base and base.id != self._held:
-                self._to.write(frame({"base": base.id}, base.archive))
-                self._held = base.id
-            self._to.write(frame(header, body))
-            await self._to.drain()
-            while self.busy:
-                reply, output = await self._receive()
-                self.busy = not reply.keys().isdisjoint({"case", "again", "warning"})
-                _raise_error(reply)
-                if "warning" in reply:
-                    self._tell(reply["warning"])
-                else:
-                    yield reply, output
-        except (asyncio.IncompleteReadError, ConnectionError):
-            code = await self._process.wait()
-            raise _JudgeDiedError(code, self.printed()) from None
-
-    async def _receive(self) -> tuple[dict[str, Any], bytes]:
-        header, body = PREFIX.unpack(await self._from.readexactly(PREFIX.size))
-        return json.loads(await self._from.readexactly(header)), await self._from.readexactly(body)
-
-    def printed(self) -> str:
-        """What the evaluator printed since the last time, at most the end of it."""
-        end = self._prints.seek(0, os.SEEK_END)
-        self._prints.seek(max(0, end - LONGEST_LOG))
-        text = self._prints.read().decode(errors="replace")
-        self._prints.truncate(0)
-        return text
-
-    async def stop(self) -> None:
-        """Let an idle judge end by itself."""
-        self._to.close()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), timeout=PATIENCE)
-        await self.kill()
-
-    async def kill(self) -> None:
-        """End it and everything it started at once."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
-        self._prints.close()
-
-
-def _raise_error(reply: Mapping[str, Any]) -> None:
-    if "error" in reply:
-        kinds = {kind.__name__: kind for kind in KINDS}
-        raise kinds.get(reply["error"], EvoGitError)(reply["message"])
-
-
-def _environment() -> dict[str, str]:
-    """What the evaluator may know of ours: where to find programs, folders and the Docker daemon, but no secret."""
-    kept = {name: os.environ[name] for name in PLACES + DOCKER if name in os.environ}
-    return {**kept, "PYTHONHASHSEED": "0"}

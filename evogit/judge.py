@@ -7,21 +7,24 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 from evogit.config import Task
 from evogit.core import ConfigError, Cost, EvaluatorError, Metric, SandboxError, SandboxLostError
 from evogit.evaluator_file import judging, wanted
 from evogit.layers import layer
 from evogit.program import CandidateFailedError, Case, Program
-from evogit.sandbox import Base, Files, Sandbox
+from evogit.sandbox import Base, Completed, Files, Sandbox
+from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
+
+T = TypeVar("T")
 
 LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
@@ -106,9 +109,30 @@ class Judge:
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
+        return self._kept(lambda: self._judge(split, repeat, files))
+
+    def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
+        """Run a command on these files, where candidates run, with what is prepared for them; nobody is judged by it.
+
+        Raises:
+            SandboxError: when the sandbox itself fails, or is lost again and again.
+        """
+        return self._kept(lambda: self._run(files, command, wall))
+
+    def _run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
+        try:
+            files = self._on_layer(files)
+        except EvaluatorError as error:
+            said = str(error).encode(errors="replace")
+            return Completed(code=126, signal=None, stdout=b"", stderr=said, breach=None, usage=NOTHING)
+        with self._sandbox.open(files, self.task.limits, self.task.preload) as session:
+            return session.run(command, wall=min(wall, self.task.limits.wall))
+
+    def _kept(self, act: Callable[[], T]) -> T:
+        """What an act gives that begins again where the sandbox is lost under it."""
         for _ in range(ATTEMPTS):
             try:
-                return self._judge(split, repeat, files)
+                return act()
             except SandboxLostError as error:
                 loss = error
                 self._tell({"again": str(error)})
@@ -167,7 +191,7 @@ class Judge:
         if files.base.id not in self._layers:
             apart = replace(self.task.environment, exclusive=False)  # nothing is measured
             with closing(provider(self._sandbox.name, apart)) as sandbox:
-                self._layers = {files.base.id: layer(self.task, self._prepare, files.base, sandbox)}
+                self._layers[files.base.id] = layer(self.task, self._prepare, files.base, sandbox)
         return replace(files, base=self._layers[files.base.id])
 
     def _cascade(self, verdict: Verdict, programs: list[Program], split: str, repeat: int) -> None:

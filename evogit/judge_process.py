@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 from evogit.core import ConfigError, EvaluatorError, EvoGitError, SandboxError, UsageError
 from evogit.handed import task_of
 from evogit.judge import Judge
-from evogit.sandbox import Base, Files
+from evogit.sandbox import Base, Completed, Files
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.providers import provider
 
@@ -101,16 +101,23 @@ def _serve(judge: Judge, requests: BinaryIO, send: Callable[[bytes], None]) -> N
             base = Base(request["base"], body)
         else:
             files = Files(body, tuple(request["removed"]), base if request["based"] else None)
-            send(_answer(judge, request["split"], request["repeat"], files))
+            send(_answer(judge, request, files))
 
 
-def _answer(judge: Judge, split: str, repeat: int, files: Files) -> bytes:
+def _answer(judge: Judge, request: Mapping[str, Any], files: Files) -> bytes:
     try:
         with turn() if judge.task.environment.exclusive else nullcontext():
-            verdict, stdout, stderr = judge.judge(split, repeat, files)
+            if "run" in request:
+                return _ran(judge.run(files, request["run"], request["wall"]))
+            verdict, stdout, stderr = judge.judge(request["split"], request["repeat"], files)
     except SandboxError as error:
         return _failure(error)
     return frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr)
+
+
+def _ran(done: Completed) -> bytes:
+    told = {"code": done.code, "signal": done.signal, "breach": done.breach, "detail": done.detail}
+    return frame({"ran": {**told, "usage": asdict(done.usage)}, "stdout": len(done.stdout)}, done.stdout + done.stderr)
 
 
 def _failure(error: EvoGitError) -> bytes:

@@ -35,6 +35,7 @@ from evogit.selection.opening import open_selector
 from evogit.selection.traits import traits_of
 from evogit.settings import Settings
 from evogit.start import Start, generator
+from evogit.trials import Trials
 from evogit.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.verdicts import Executor, Judge, Verdict
 
@@ -279,28 +280,30 @@ class Run:
         rng = generator(self.settings.seed, number, name)
         self.history.attempts.horizon = number - self._budget.agents if self.settings.deterministic else None
         move = self._selector.next_move(self.history, name, rng)
-        bred = await self._breed(number, name, agent, move, rng)
+        trials = Trials.of(agent, self._judge, self._budget)
+        made = trials.with_last(await self._breed(number, name, agent, move, rng, trials))
         async with self._turns.proposing(number):
-            child = self._proposals.propose(number, name, bred)
-            self._budget.proposed()
-        verdict = await self._judged(name, child)
+            children = [self._proposals.propose(number, name, bred) for bred, _ in made]
+            self._budget.proposed(len(made))
+        verdicts = [known or await self._judged(name, child) for child, (_, known) in zip(children, made, strict=True)]
         async with self._turns.applying(number):
-            if child and verdict:
-                await self._judge.settle(child, verdict)
-                if await self._believing.settle():
-                    self._adopt(name, child)
-                self._packer.grown(len(self.history.phylogeny))
-            self._budget.release(name, new_tree=child is not None)
-        return "" if isinstance(bred, Bred) else bred.reason
+            for child, verdict in zip(children, verdicts, strict=True):
+                if child and verdict:
+                    await self._judge.settle(child, verdict)
+                    if await self._believing.settle():
+                        self._adopt(name, child)
+            self._packer.grown(len(self.history.phylogeny))
+            self._budget.release(name, new_tree=any(children), more=trials.most, unused=trials.most + 1 - len(made))
+        return made[-1][0].reason if isinstance(made[-1][0], FailedProposal) else ""
 
     async def _breed(
-        self, number: int, name: str, agent: Agent, move: Move, rng: random.Random
+        self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, trials: Trials
     ) -> Bred | FailedProposal:
         self._show(name, "thinking" if move.operator == "mutation" else "merging")
         reason, evidence = "", ""
         account = self._purse.account(name, number)
         try:
-            return await self._breeder.breed(agent, move, rng, number=number, account=account)
+            return await self._breeder.breed(agent, move, rng, number=number, account=account, trials=trials)
         except NoUsableChangeError as error:
             reason = str(error)
             evidence = self.journal.keep(error.evidence) if error.evidence else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from evogit.config import Task
 from evogit.core import (
@@ -24,7 +24,7 @@ from evogit.core import (
 from evogit.history import History
 from evogit.panel import Panel
 from evogit.repository import Journal, Repository
-from evogit.sandbox import Base, Files
+from evogit.sandbox import Base, Completed, Files
 from evogit.standing import restored
 from evogit.turns import together
 
@@ -50,6 +50,15 @@ class Executor(Protocol):
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """Judge the tree with these `files`, as far as they are judged: changes to the seed, which is their base."""
+        ...
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """An executor that runs commands, too."""
+
+    async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
+        """Run a command on these files where candidates run, for `wall` seconds at most."""
         ...
 
 
@@ -84,7 +93,7 @@ class Judge:
         self._faults = 0
         self._taken: set[str] = set()
         self._judging: dict[str, asyncio.Task[Verdict]] = {}
-        self._seed: asyncio.Task[Base] | None = None
+        self._seeds: dict[bool, asyncio.Task[Base]] = {}
         self._known = self._verdicts_of_other_runs()
 
     def _verdicts_of_other_runs(self) -> dict[str, Verdict]:
@@ -137,7 +146,7 @@ class Judge:
             return known
         while True:
             evaluation, evidence = await self._evaluator.evaluate(tree, files, split=split, repeat=repeat)
-            verdict = Verdict(evaluation, _files(evidence))
+            verdict = Verdict(evaluation, files_of(evidence))
             if evaluation.counts:
                 self._faults = 0
                 return verdict
@@ -150,6 +159,20 @@ class Judge:
                     f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; {odd}"
                     f"mend it, try it with `evogit check {self._task.name}`, then run again"
                 )
+
+    async def try_out(self, tree: str) -> tuple[Evaluation, Evidence]:
+        """Judge a tree that is no candidate yet, on the run's split; nothing is journalled."""
+        return await self._evaluator.evaluate(tree, await self._files(tree), split=self._history.split)
+
+    @property
+    def runs(self) -> bool:
+        """Whether commands can be run."""
+        return isinstance(self._evaluator, Runner)
+
+    async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
+        """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
+        assert isinstance(self._evaluator, Runner)  # whoever asks looks at `runs`
+        return await self._evaluator.run(await self._files(tree, shown=True), command, wall=wall)
 
     async def settle(self, commit: str, verdict: Verdict) -> None:
         """Have a valid candidate compared, where a panel does that, and journal the evaluation.
@@ -233,30 +256,37 @@ class Judge:
                 if not self._history.judged(commit, "holdout", repeat):
                     await self.finish(commit, "holdout", repeat)
 
-    async def _files(self, tree: str) -> Files:
-        """The changes from the seed to a tree; the first one who asks has the seed packed."""
+    async def _files(self, tree: str, *, shown: bool = False) -> Files:
+        """The changes from the seed to a tree; the first one who asks has the seed packed.
+
+        `shown` leaves out what a command that judges is given, but no agent.
+        """
         seed = self._history.phylogeny[self._history.seed or ""].tree
-        if self._seed is None:
-            self._seed = asyncio.create_task(seed_files(self._repository, seed, self._task))
+        apart = shown and self._task.command is not None
+        if apart not in self._seeds:
+            wanted = self._task.is_visible if apart else None
+            self._seeds[apart] = asyncio.create_task(seed_files(self._repository, seed, self._task, wanted))
         changed, removed = self._repository.trees.changes(seed, tree, self._task.is_visible)
-        return Files(changed, removed, await asyncio.shield(self._seed))  # the others need it, whoever is given up
+        return Files(changed, removed, await asyncio.shield(self._seeds[apart]))  # others need it, whoever is given up
 
 
-async def seed_files(repository: Repository, tree: str, task: Task) -> Base:
-    """The files of the seed that are judged, as the base of candidates; beside the loop, since it may take a second.
+async def seed_files(
+    repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
+) -> Base:
+    """The files of the seed that are judged, or `wanted`, as the base of candidates; beside the loop, as it takes long.
 
     What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
     """
 
     def pack() -> Base:
         trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
-        archive = trees.tar(tree, task.is_judged)
+        archive = trees.tar(tree, wanted or task.is_judged)
         return Base(hashlib.sha256(archive).hexdigest(), archive)
 
     return await asyncio.to_thread(pack)
 
 
-def _files(evidence: Evidence) -> dict[str, bytes]:
+def files_of(evidence: Evidence) -> dict[str, bytes]:
     """Evidence as the files of its tree; what is empty is left out."""
     feedback = json.dumps(dict(evidence.feedback), indent=1, sort_keys=True).encode() if evidence.feedback else b""
     files = {

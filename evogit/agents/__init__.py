@@ -6,10 +6,11 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from evogit.core import Candidate, Evaluation, EvoGitError, Metric
+from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.llm import Account
+from evogit.sandbox import Completed
 
 Files = Mapping[str, bytes]
 """Path relative to the root of the tree, with forward slashes -> content."""
@@ -99,6 +100,44 @@ class Background:
     templates: Path = Path()
 
 
+class Workshop(Protocol):
+    """Where an agent tries what it is about to propose: drafts, which are checked as the proposal itself is.
+
+    `evaluations` are those that are left for this move, `runs` says whether commands can be run.
+    """
+
+    evaluations: int
+
+    @property
+    def runs(self) -> bool:
+        """Whether `run` can be used."""
+        ...
+
+    def check(self, draft: Proposal) -> None:
+        """Refuse what no candidate could be.
+
+        Raises:
+            NoUsableChangeError: saying why.
+        """
+        ...
+
+    async def run(self, draft: Proposal, command: str, *, wall: float) -> Completed:
+        """Run a shell command in the sandbox, on those of the draft's files that agents may see; none is kept.
+
+        Raises:
+            NoUsableChangeError: no candidate could be like this.
+        """
+        ...
+
+    async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
+        """Have a draft judged, which makes it a candidate when the move ends, and uses up one of `evaluations`.
+
+        Raises:
+            NoUsableChangeError: no candidate could be like this.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
     """What an agent is told before it proposes a change.
@@ -122,6 +161,8 @@ class Brief:
     experience: Mapping[str, Tally] = field(default_factory=dict)
     conflicts: Mapping[str, int] = field(default_factory=dict)
     """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
+    workshop: Workshop | None = None
+    """Where drafts can be tried; None where nothing is run, as when a brief is only shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +172,7 @@ class Proposal:
     `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
     that code of the donor went in, which makes it the second parent of the child; `shown_donor` that the agent saw it.
     `strategy` names how the change was made; several ways are joined by `+`. `model` names the model that wrote the
-    change; `evidence` are files that show how it came about.
+    change; `evidence` are files that show how it came about, and may grow until the agent's move ends.
     """
 
     changes: Mapping[str, bytes | None]
@@ -156,3 +197,10 @@ class Agent(Protocol):
             NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
         """
         ...
+
+
+@runtime_checkable
+class Trying(Protocol):
+    """An agent that has drafts judged before it proposes; `trials` is how many of them in a move it wants at most."""
+
+    trials: int

@@ -19,8 +19,10 @@ SHORTEST = 7
 MOST_BLOCKS = 200
 """Blocks of a reply; carrying one out may take as long as reading the file."""
 
-_OPEN = re.compile(r"(<{7,}) ?(SEARCH|WRITE|DELETE|RENAME)((?:[ \t].*)?)")
-_CLOSE = re.compile(r"(>{7,}) ?(?:REPLACE|SEARCH|END|WRITE|DELETE|RENAME)[ \t]*")
+EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")
+"""Kinds of blocks that change files."""
+
+_CLOSE = re.compile(r"(>{7,}) ?[A-Z]+[ \t]*")
 _MARKER = re.compile(r"^(<{7,}|={7,}|>{7,})", re.MULTILINE)
 _TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:file(?:name)?|path)[*` \t]*:[*` \t]*", re.IGNORECASE)
@@ -83,11 +85,8 @@ def parse(text: str) -> Reply:
     Raises:
         EditError: when it holds no block, or one that can be read in two ways or not at all.
     """
-    text = _answer(text).replace("\r\n", "\n")
-    if "\0" in text:
-        raise EditError("the reply holds a NUL character, which no text file has")
-    reader = _Reader(text.split("\n"))
-    blocks = tuple(reader.blocks())
+    reader = Reader(text)
+    blocks = tuple(reader.block(opening) for opening in reader.openings())
     if not blocks:
         raise EditError("the reply holds no edit block")
     if len(blocks) > MOST_BLOCKS:
@@ -107,20 +106,41 @@ def _answer(text: str) -> str:
     return after if end and before.lstrip().startswith("<think>") else text
 
 
-class _Reader:
-    """Goes through the lines of a reply once."""
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The line that a block begins with: the length of its marker, its kind, and what stands behind that."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self._lines, self._next = lines, 0
+    length: int
+    kind: str
+    name: str
+
+
+class Reader:
+    """Goes through the lines of a reply once, from one block to the next, of these kinds.
+
+    Raises:
+        EditError: the reply is no text.
+    """
+
+    def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
+        text = _answer(reply).replace("\r\n", "\n")
+        if "\0" in text:
+            raise EditError("the reply holds a NUL character, which no text file has")
+        self._open = re.compile(rf"(<{{7,}}) ?({'|'.join(kinds)})((?:[ \t].*)?)")
+        self._lines, self._next = text.split("\n"), 0
         self._above = ""
         self.title = ""
 
-    def blocks(self) -> Iterator[Block]:
-        """The blocks in order; the title is known at the end."""
+    def openings(self) -> Iterator[Opening]:
+        """Where blocks begin, in order, each to be read before the next; the title is known at the end.
+
+        Raises:
+            EditError: a block is closed that is not open.
+        """
         while self._next < len(self._lines):
             line = self._take()
-            if opened := _OPEN.fullmatch(line):
-                yield self._block(len(opened[1]), opened[2], opened[3].strip("` \t"))
+            if opened := self._open.fullmatch(line):
+                yield Opening(len(opened[1]), opened[2], opened[3].strip("` \t"))
                 self._above = ""
             elif _CLOSE.fullmatch(line):
                 raise EditError(
@@ -141,29 +161,40 @@ class _Reader:
         if line.strip() and not line.lstrip().startswith("```"):
             self._above = line
 
-    def _block(self, length: int, kind: str, name: str) -> Block:
+    def block(self, opening: Opening) -> Block:
+        """The edit that begins here.
+
+        Raises:
+            EditError: it can be read in two ways or not at all.
+        """
+        kind, name = opening.kind, opening.name
         if kind in ("DELETE", "RENAME"):
-            self._pass_close(length)
+            self.pass_close(opening.length)
             return Delete(_path(name, kind)) if kind == "DELETE" else _rename(name)
         begun, above = self._next, self._above
         path = name or _path_above(above, kind, begun)
-        lines = self._until_closed(length, kind, path)
+        lines = self.until_closed(opening, path)
         if kind == "WRITE":
             return Write(path, _unfenced(lines, path))
-        return _replace(path, lines, "=" * length)
+        return _replace(path, lines, "=" * opening.length)
 
-    def _pass_close(self, length: int) -> None:
-        """Some models close blocks of one line too."""
+    def pass_close(self, length: int) -> None:
+        """Pass over the end of a block of one line, which some models close too."""
         closed = _CLOSE.fullmatch(self._lines[self._next]) if self._next < len(self._lines) else None
         if closed and len(closed[1]) == length:
             self._next += 1
 
-    def _until_closed(self, length: int, kind: str, path: str) -> list[str]:
+    def until_closed(self, opening: Opening, path: str) -> list[str]:
+        """The lines of a block that is about `path`.
+
+        Raises:
+            EditError: it is not closed.
+        """
         lines: list[str] = []
-        begun = self._next
+        begun, length, kind = self._next, opening.length, opening.kind
         while self._next < len(self._lines):
             line = self._take()
-            opened, closed = _OPEN.fullmatch(line), _CLOSE.fullmatch(line)
+            opened, closed = self._open.fullmatch(line), _CLOSE.fullmatch(line)
             if closed and len(closed[1]) == length:
                 return lines
             if opened and len(opened[1]) == length:

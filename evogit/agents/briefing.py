@@ -23,6 +23,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 REPLY_SHARE = 0.25
 """Share of what a question may have that is left for a reply and what is wrong with it."""
 
+HOW = "## How to answer"
+"""The heading of the rules from which on they are others for a model that has tools."""
+
 SHARES = {
     "instructions": 0.06,
     "feedback": 0.08,
@@ -61,8 +64,14 @@ class Written:
         return {"Rules": estimate_tokens(self.rules), **parts}
 
 
-def write(brief: Brief, background: Background, context: int) -> Written:
+def write(brief: Brief, background: Background, context: int, tools: Mapping[str, str] | None = None) -> Written:
     """Write the brief for a model that may be asked so many tokens at a time.
+
+    Args:
+        brief: what is to be done.
+        background: what is known.
+        context: tokens of a question.
+        tools: values of `tools.md`, which takes the place of how to answer where a model has tools.
 
     Raises:
         ConfigError: a template of the task is wrong.
@@ -70,11 +79,13 @@ def write(brief: Brief, background: Background, context: int) -> Written:
     tokens = int(context * (1 - REPLY_SHARE))
     values = _values(brief, background, tokens)
     rules, sections = _template("rules.md", background), _template("brief.md", background)
+    if tools is not None:
+        rules = rules.partition(HOW)[0] + _template("tools.md", background)
     used = sum(map(estimate_tokens, (rules, sections, *values.values())))
     code = excerpt(brief, background, max(tokens - used, tokens // 10))
     values |= {"code": code.text(), "unshown": code.unshown}
     return Written(
-        _fill("rules.md", rules, _markers(marker_length(code.files.values()))),
+        _fill("rules.md", rules, {**_markers(marker_length(code.files.values())), **(tools or {})}),
         tuple(_sections(sections, values)),
     )
 

@@ -31,7 +31,7 @@ class Draft:
     @property
     def changes(self) -> dict[str, bytes | None]:
         """What differs from the parent: path -> new content, or None where the file goes."""
-        made = {path: self._content(path) for path in self._made}
+        made = {path: self.content(path) for path in self._made}
         return {path: content for path, content in made.items() if content != self._base.get(path)}
 
     @property
@@ -44,11 +44,33 @@ class Draft:
         """The kinds of blocks, such as `edit` or `edit+new`."""
         return "+".join(sorted(self._kinds))
 
+    def content(self, path: str) -> bytes | None:
+        """A file as it is now; None where there is none that may be changed."""
+        made = self._made[path] if path in self._made else self._base.get(path)
+        return made.content() if isinstance(made, Text) else made
+
+    def twin(self) -> Draft:
+        """One that goes on from here, while this one stays what it is."""
+        twin = Draft(self._base, self._refusal)
+        twin._made = {path: self.content(path) for path in self._made}
+        twin._origins, twin._kinds = dict(self._origins), set(self._kinds)
+        return twin
+
     def take(self, blocks: Iterable[Block]) -> None:
         """Carry out all blocks.
 
         Raises:
             EditError: one cannot be carried out, or all together change nothing; the draft is then worth nothing.
+        """
+        self.carry_out(blocks)
+        if not self.changes:
+            raise EditError("the edits leave every file as it was")
+
+    def carry_out(self, blocks: Iterable[Block]) -> None:
+        """Carry out all blocks, whatever comes of them together.
+
+        Raises:
+            EditError: one cannot be carried out; the draft is then worth nothing.
         """
         for block in blocks:
             self._check(block.path)
@@ -60,16 +82,10 @@ class Draft:
                 self._rename(block)
             else:
                 self._delete(block)
-        if not self.changes:
-            raise EditError("the edits leave every file as it was")
 
     def _check(self, path: str) -> None:
         if reason := self._refusal(path):
             raise EditError(one_line(reason, 300), "Change only files that you may change.")
-
-    def _content(self, path: str) -> bytes | None:
-        made = self._made[path] if path in self._made else self._base.get(path)
-        return made.content() if isinstance(made, Text) else made
 
     def _exists(self, path: str) -> bool:
         return self._made[path] is not None if path in self._made else path in self._base
@@ -80,7 +96,7 @@ class Draft:
         return made if isinstance(made, Text) else Text(self._existing(path), path)
 
     def _existing(self, path: str) -> bytes:
-        content = self._content(path)
+        content = self.content(path)
         if content is None:
             paths = filter(self._exists, {*self._base, *self._made})
             near = difflib.get_close_matches(path, paths, n=3)
@@ -89,7 +105,7 @@ class Draft:
         return content
 
     def _replace(self, block: Replace) -> None:
-        if not block.search and not (self._exists(block.path) and self._content(block.path)):
+        if not block.search and not (self._exists(block.path) and self.content(block.path)):
             return self._write(Write(block.path, block.replace))
         text = self._text(block.path)
         text.replace(block.search, block.replace)
@@ -98,7 +114,7 @@ class Draft:
         return None
 
     def _write(self, block: Write) -> None:
-        old = self._content(block.path)
+        old = self.content(block.path)
         text = Text(old or b"", block.path)
         text.write(block.lines)
         self._made[block.path] = text

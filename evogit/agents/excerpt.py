@@ -52,7 +52,7 @@ def excerpt(brief: Brief, background: Background, tokens: int) -> Excerpt:
         if sizes[path] // 4 <= context:
             context -= room.take(path)
     unshown = {path: size for path, size in sizes.items() if path not in room.files and path != INSTRUCTIONS}
-    return Excerpt(dict(sorted(room.files.items())), _map(unshown, int(tokens * MAP_SHARE)))
+    return Excerpt(dict(sorted(room.files.items())), listing(unshown, int(tokens * MAP_SHARE)))
 
 
 class _Room:
@@ -111,13 +111,13 @@ def _is_in(path: str, words: set[str]) -> bool:
     return path in words or path.rpartition("/")[2] in words
 
 
-def _map(sizes: Mapping[str, int], tokens: int) -> str:
+def listing(sizes: Mapping[str, int], tokens: int) -> str:
     """Paths with their bytes; of many files only how much folders hold, down to the depth that fits."""
-    listing = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
+    lines = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
     depth = max((path.count("/") for path in sizes), default=0)
-    while estimate_tokens(listing) > tokens and depth >= 0:
-        listing, depth = _folders(sizes, depth), depth - 1
-    return fence(cut(listing, tokens))
+    while estimate_tokens(lines) > tokens and depth >= 0:
+        lines, depth = _folders(sizes, depth), depth - 1
+    return fence(cut(lines, tokens))
 
 
 def _folders(sizes: Mapping[str, int], depth: int) -> str:

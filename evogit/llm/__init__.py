@@ -34,10 +34,11 @@ class RunEndsError(EvoGitError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One part of a conversation."""
+    """One part of a conversation; what is `measured` may be worded otherwise when the same is done again."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

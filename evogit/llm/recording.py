@@ -1,9 +1,9 @@
 """Records what models answered, and answers the same again without them: offline, without a key, at no cost.
 
 A recording is a text file with a JSON object a line, one for every question that was answered or given up: `key` (the
-sha256 of model and messages), `model`, `move`, `attempt`, `price` (dollars for a million tokens: prompt, cached,
-completion; null when nobody knows it), `context`, `charges` (what every attempt used, and why it failed), and `reply`
-or `error`.
+sha256 of model and messages, without what was measured), `model`, `move`, `attempt`, `price` (dollars for a million
+tokens: prompt, cached, completion; null when nobody knows it), `context`, `charges` (what every attempt used, and why
+it failed), and `reply` or `error`.
 """
 
 from __future__ import annotations
@@ -167,8 +167,12 @@ class ReplayedModel:
 
 
 def question_key(model: str, question: Question) -> str:
-    """Identifies what is asked of whom (sha256, hex)."""
-    text = json.dumps([model, [[message.role, message.content] for message in question.messages]])
+    """Identifies what is asked of whom (sha256, hex).
+
+    What was measured has no part in it: times that a test prints differ, while all that was said before is the same.
+    """
+    messages = [[each.role, None if each.measured else each.content] for each in question.messages]
+    text = json.dumps([model, messages])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
