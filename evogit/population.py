@@ -9,13 +9,14 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from evogit.agents import Agent
+from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
 from evogit.agents.mutator import Mutator, mutator_pool
 from evogit.core import UsageError
 from evogit.llm import Model
 from evogit.settings import AgentSpec
 
-KINDS = ("mutator", "editor")
+KINDS = ("mutator", "editor", "coder")
 """Kinds of agents that come along."""
 
 Models = Callable[[str], Model]
@@ -40,7 +41,7 @@ def populate(
         UsageError: an agent's kind or model is not known.
     """
     makers: dict[str, Callable[[AsyncExitStack, AgentSpec, Models], list[Agent]]]
-    makers = {"mutator": partial(_mutators, pool), "editor": _editors}
+    makers = {"mutator": partial(_mutators, pool), "editor": _editors, "coder": _coders}
     agents: list[Agent] = []
     for spec in specs:
         if spec.kind not in makers:
@@ -57,3 +58,8 @@ def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec, mod
 def _editors(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
     model = models(spec.model)
     return [Editor(model) for _ in range(spec.count)]
+
+
+def _coders(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
+    model = models(spec.model)
+    return [Coder(model) for _ in range(spec.count)]

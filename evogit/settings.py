@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 
 from evogit.core import UsageError
 
-ASKING = ("editor",)
-"""Kinds of agents that ask a model."""
+TURNS = 20
+"""Replies in a session of a coder, at most."""
+
+CALLS = {"editor": 2, "coder": TURNS}
+"""Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
 USUAL_SELECTOR = "elitist"
 """How parents and survivors are chosen where nobody says."""
@@ -39,7 +42,12 @@ class AgentSpec:
     @property
     def asks(self) -> bool:
         """Whether it asks a model."""
-        return self.kind in ASKING
+        return self.kind in CALLS
+
+    @property
+    def calls(self) -> int:
+        """How often it asks a model for a proposal, at most."""
+        return CALLS.get(self.kind, 0)
 
     def __str__(self) -> str:
         return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")

@@ -9,9 +9,8 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, brie
 from evogit.agents.blocks import EditError, Reply, parse
 from evogit.agents.digest import cut
 from evogit.agents.draft import Draft
-from evogit.agents.edits import one_line
+from evogit.agents.drafted import proposal_of
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
-from evogit.repository import EXECUTABLE, FILE, count_markers
 
 KEPT = 50_000
 """Tokens of a reply that are kept as evidence."""
@@ -91,31 +90,5 @@ class _Talk:
         read: Reply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)
-        self._refuse_open_conflicts(draft)
-        return Proposal(
-            changes=draft.changes,
-            title=read.title,
-            strategy=draft.strategy,
-            modes=self._modes(draft),
-            shown_donor=bool(self._background.inspirations),
-            model=self._model.name,
-            evidence=self.evidence,
-        )
-
-    def _refuse_open_conflicts(self, draft: Draft) -> None:
-        files = {**{path: self._brief.files[path] for path in self._brief.conflicts}, **draft.changes}
-        for path, size in self._brief.conflicts.items():
-            if count_markers(files[path] or b"", size):
-                hint = "Settle every conflict of the file; SEARCH it with all its markers, or WRITE the whole file."
-                raise EditError(f"markers of conflicts are left in {one_line(path, 300)!r}", hint)
-
-    def _modes(self, draft: Draft) -> dict[str, int]:
-        """Renamed files keep their mode; new ones that begin like a program are one."""
-        modes = {}
-        for path, content in draft.changes.items():
-            origin = draft.origins.get(path)
-            if content is None or (path in self._brief.files and not origin):
-                continue
-            program = origin in self._background.programs if origin else content.startswith(b"#!")
-            modes[path] = EXECUTABLE if program else FILE
-        return modes
+        name = self._model.name
+        return proposal_of(draft, self._brief, self._background, read.title, name, self.evidence)

@@ -1,11 +1,11 @@
-"""`evogit brief`: what an editor would be told about a candidate, without asking any model."""
+"""`evogit brief`: what an agent would be told about a candidate, without asking any model."""
 
 from __future__ import annotations
 
 import click
 from rich.text import Text
 
-from evogit.agents import briefing
+from evogit.agents import briefing, coder
 from evogit.breeding import Breeder
 from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.place import find_repository, task_of
@@ -29,6 +29,9 @@ from evogit.review import SCHEMA, beginning, open_run, resolve
     metavar="TOKENS",
     help="What the model may be asked at a time.",
 )
+@click.option(
+    "--agent", type=click.Choice(["editor", "coder"]), default="editor", show_default=True, help="Who is to be told."
+)
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option
 @with_repo
@@ -40,9 +43,10 @@ def brief(
     rev: str | None,
     donor: str | None,
     context: int,
+    agent: str,
     task: str | None,
 ) -> None:
-    """Show what an editor would be told to improve REV: rules, goal, code, scores, and what was tried.
+    """Show what an agent would be told to improve REV: rules, goal, code, scores, and what was tried.
 
     REV is `best` (the default), `seed`, an agent's name or the beginning of an id. In a repository with an evogit.toml
     and no run yet it is the commit at HEAD. The tokens of each section, about four bytes each, are told beside it. No
@@ -54,7 +58,8 @@ def brief(
     other = resolve(history, donor) if donor else None
     told = Breeder(repository, found, history).brief(parent, other)
     assert told.background is not None  # the breeder always gives one
-    written = briefing.write(told, told.background(), context)
+    write = coder.write if agent == "coder" else briefing.write
+    written = write(told, told.background(), context)
     if terminal.json:
         parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
         terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})

@@ -12,7 +12,7 @@ from evogit.confidence import LEVEL, Estimate, student
 from evogit.core import Metric
 from evogit.history import History
 from evogit.scores import Scores
-from evogit.settings import ASKING
+from evogit.settings import CALLS
 
 FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
 
@@ -38,7 +38,7 @@ def available(history: History, agent: str) -> tuple[str, ...]:
             specs = started.settings.get("population", ())
             kinds = [spec.get("kind") for spec in specs for _ in range(spec.get("count", 1))]
             kind = dict(zip(started.agents, kinds, strict=False)).get(agent)
-            return STRATEGIES if kind in ASKING else SETTLED_HERE
+            return STRATEGIES if kind in CALLS else SETTLED_HERE
     return SETTLED_HERE
 
 

@@ -1,0 +1,181 @@
+"""The agent with tools: it looks around, tries its draft in the sandbox, has it judged, and proposes it at the end.
+
+Its tools are blocks of plain text, so that every endpoint, script and recording serves. Messages are only ever
+appended, so that prompt caches hit. Whatever ends a session, a draft that changes something is proposed.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents.blocks import EditError
+from evogit.agents.calls import read_calls
+from evogit.agents.desk import Answer, Desk
+from evogit.agents.digest import cut
+from evogit.agents.edits import one_line
+from evogit.llm import (
+    Account,
+    Message,
+    Model,
+    ModelError,
+    Question,
+    RunEndsError,
+    SpendingLimitError,
+    Usage,
+    estimate_tokens,
+)
+from evogit.settings import TURNS
+
+TRIALS = 3
+"""Evaluations in a session, beside that of what is proposed."""
+
+KEPT = 200_000
+"""Tokens of a session that are kept as evidence."""
+
+ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
+"""Share of what a question may have that an answer takes at most, and a reply where it is shown again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one session may take: replies, tokens read and written in all, seconds, replies of no use in a row."""
+
+    turns: int = TURNS
+    tokens: int = 1_000_000
+    seconds: float = 1800.0
+    useless: int = 4
+
+
+class Coder:
+    """Has `model` work on a draft, turn by turn; `trials` of them may be judged before one is proposed."""
+
+    kind = "coder"
+
+    def __init__(self, model: Model, bounds: Bounds | None = None, trials: int = TRIALS) -> None:
+        self._model, self._bounds = model, bounds or Bounds()
+        self.trials = trials
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Have the model change the brief's parent.
+
+        Raises:
+            ConfigError: a template of the task is wrong.
+            CredentialError: the model can never be asked.
+            NoUsableChangeError: nothing was changed; what was said is its evidence.
+        """
+        if brief.background is None or brief.account is None:
+            raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
+        account = _Allowance(brief.account, self._bounds.tokens)
+        return await _Session(self._model, self._bounds, brief, brief.background(), account).work()
+
+
+def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:
+    """What a coder is told first, in half of what a question may have: the rest is for what it does.
+
+    Raises:
+        ConfigError: a template of the task is wrong.
+    """
+    left = brief.workshop.evaluations if brief.workshop else TRIALS
+    return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """The account of the move, with a limit of the session's own."""
+
+    account: Account
+    most: int
+    used: int = 0
+
+    def check(self) -> None:
+        if self.used >= self.most:
+            raise SpendingLimitError(f"the session used its {self.most:,} tokens")
+        self.account.check()
+
+    async def pause(self, seconds: float) -> None:
+        await self.account.pause(seconds)
+
+    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+        self.used += usage.prompt + usage.completion
+        self.account.charge(model, usage, failure)
+
+
+class _EndedError(Exception):
+    """The session is over; the message says why."""
+
+
+@dataclass(slots=True)
+class _Session:
+    """One move: the conversation, the draft, and what is kept of them."""
+
+    model: Model
+    bounds: Bounds
+    brief: Brief
+    background: Background
+    account: Account
+    messages: list[Message] = field(default_factory=list)
+    evidence: dict[str, bytes] = field(default_factory=dict)
+
+    async def work(self) -> Proposal:
+        """Go on until the draft is finished or a bound is reached."""
+        written = write(self.brief, self.background, self.model.context, self.bounds.turns)
+        self.messages += written.messages
+        self.evidence["prompt.md"] = f"{written.rules}\n\n{written.text}".encode(errors="replace")
+        room = int(ANSWER_SHARE * self.model.context)
+        desk = Desk(self.brief, self.background, self.model.name, self.evidence, room)
+        try:
+            await self._converse(desk)
+        except _EndedError as ended:
+            return self._last(desk, str(ended))
+        return desk.proposal()
+
+    async def _converse(self, desk: Desk) -> None:
+        deadline, useless = time.monotonic() + self.bounds.seconds, 0
+        for turn in range(self.bounds.turns):
+            if time.monotonic() > deadline:
+                raise _EndedError(f"the session took more than {self.bounds.seconds:g} s")
+            reply = await self._ask(turn)
+            answer = await self._answered(desk, reply, deadline - time.monotonic())
+            useless = 0 if answer.done else useless + 1
+            left = self.bounds.turns - turn - 1
+            self._say(Message("user", f"{answer.text}\n\n{desk.state} Turns left: {left}.", answer.measured))
+            if desk.finished:
+                return
+            if useless >= self.bounds.useless:
+                raise _EndedError(f"{useless} replies in a row were of no use; the last one: {answer.text}")
+        raise _EndedError(f"the session took {self.bounds.turns} turns")
+
+    async def _ask(self, turn: int) -> str:
+        size = sum(estimate_tokens(message.content) for message in self.messages)
+        if size > self.model.context:
+            raise _EndedError(f"the conversation has more than the {self.model.context:,} tokens of a question")
+        question = Question(messages=tuple(self.messages), move=self.brief.move, attempt=turn)
+        try:
+            reply = await self.model.ask(question, self.account)
+        except (ModelError, RunEndsError, SpendingLimitError) as error:
+            raise _EndedError(str(error)) from error
+        self._say(Message("assistant", cut(reply, int(REPLY_SHARE * self.model.context))))
+        return reply
+
+    async def _answered(self, desk: Desk, reply: str, seconds: float) -> Answer:
+        try:
+            asked = read_calls(reply)
+        except EditError as error:
+            return Answer(f"Nothing was done: {one_line(str(error), 1000)}.\n{error.hint}", 0, measured=False)
+        return await desk.answer(asked, seconds)
+
+    def _last(self, desk: Desk, why: str) -> Proposal:
+        """The draft as it was when the session ended before it was finished."""
+        self._say(Message("user", f"The session ended: {why}."))
+        try:
+            return desk.proposal()
+        except EditError as error:
+            raise NoUsableChangeError(f"{one_line(why, 500)}; {error}", self.evidence) from error
+
+    def _say(self, message: Message) -> None:
+        self.messages.append(message)
+        said = "".join(f"# {each.role}\n\n{each.content}\n\n" for each in self.messages[2:])
+        self.evidence["transcript.md"] = cut(said, KEPT).encode(errors="replace")
