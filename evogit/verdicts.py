@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast, runtime_checkable
 
+from evogit.background import read_feedback
 from evogit.config import Task
 from evogit.core import (
     MINIMIZE,
@@ -161,8 +162,26 @@ class Judge:
                 )
 
     async def try_out(self, tree: str) -> tuple[Evaluation, Evidence]:
-        """Judge a tree that is no candidate yet, on the run's split; nothing is journalled."""
+        """Judge a tree on the run's split; nothing is journalled. What a candidate was told already is told again."""
+        commit = self._history.trees.get(tree, "")
+        if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
+            return known, self._evidence(commit)
         return await self._evaluator.evaluate(tree, await self._files(tree), split=self._history.split)
+
+    def _evidence(self, commit: str) -> Evidence:
+        """What was kept of a candidate's evaluation; nothing where it is gone."""
+        tree = self._history.evidence.get(commit)
+        try:
+            kept = self._repository.trees.files(tree, lambda path: True) if tree else {}
+        except RepositoryError:
+            kept = {}
+        log = kept.get("log", b"").decode(errors="replace")
+        return Evidence(
+            stdout=kept.get("stdout", b""),
+            stderr=kept.get("stderr", b""),
+            feedback=read_feedback(kept.get("feedback.json", b"")),
+            log=log,
+        )
 
     @property
     def runs(self) -> bool:

@@ -86,6 +86,7 @@ SIDEWAYS = {
     ("trials", "verdicts"),
     ("user_settings", "fields"),
     ("user_settings", "schema"),
+    ("verdicts", "background"),
     ("verdicts", "panel"),
 }
 """The only imports between parts of one layer: (importer, imported)."""

@@ -92,7 +92,7 @@ class Offer:
 
     @property
     def calls(self) -> int:
-        """Calls for each candidate, about: those of the agent that asks most often, and those of a panel that judges."""
+        """Calls for each candidate, about: of the agent that asks most often, and of a panel that judges."""
         return max(spec.calls for spec in self.settings.population) + self.comparisons
 
     @property
@@ -197,7 +197,7 @@ def dearest(offer: Offer) -> float | None:
 def _forecast(offer: Offer) -> Iterator[Text]:
     """What the run will use: about, until its candidates are judged, and at most, by the limit that is nearest.
 
-    Every proposal may take all calls that its agent may make, and need not come to be judged: evaluations bound no money.
+    A proposal may take all calls that its agent may make, and need not come to be judged: evaluations bound no money.
     """
     if (evaluations := _left(offer, "evaluations")) is not None:
         of = f"{amount('evaluations', evaluations)}, {_number(offer.calls)} calls for each"
