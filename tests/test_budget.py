@@ -97,6 +97,22 @@ def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() 
     assert budget.over() == "proposals"
 
 
+def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 3, evaluations=8, proposals=5)
+    assert budget.reserve("a1")
+    assert budget.more(3) == 3
+    assert budget.reserve("a2")
+    assert budget.more(3) == 0
+    assert not budget.reserve("a3")
+    journal.propose("1")
+    budget.proposed(1)
+    journal.judge("1", 5.0)
+    budget.release("a1", new_tree=True, more=3, unused=3)
+    assert budget.reserve("a3")
+    assert budget.more(9) == 2
+
+
 @pytest.mark.parametrize(("value", "reached"), [(2.0, None), (1.0, "target"), (0.5, "target")])
 def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | None) -> None:
     journal = Journal()

@@ -340,6 +340,43 @@ async def test_commands_that_misbehave_do_no_harm_and_end_no_session(tmp_path: P
     assert not any(isinstance(event, FailedProposal) for event in events)
 
 
+COMMAND = """\
+name = "tiny"
+goal = "More."
+editable = ["program.py"]
+withheld = ["secret.txt"]
+[metrics.score]
+direction = "maximize"
+[evaluator]
+kind = "command"
+command = "cat made.txt secret.txt && python3 program.py"
+prepare = "echo prepared > made.txt"
+[evaluator.read]
+score = "json"
+"""
+
+
+@pytest.mark.slow
+async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    task = tiny(toml=COMMAND, program="print('{\"score\": 1}')\n")
+    (tmp_path / "tasks/tiny/seed/secret.txt").write_text("hush\n")
+    better = "<<<<<<< WRITE program.py\nprint('{\"score\": 7}')\n>>>>>>> END\n<<<<<<< EVALUATE\n<<<<<<< FINISH done\n"
+    script = f"<<<<<<< RUN cat made.txt secret.txt; echo x > made.txt; ls -A; cat .git\n<<<<<<< LIST\n%%\n{better}"
+    engine = coders(tmp_path, task, "one", script, evaluations=3, proposals=2)
+    await engine.evolve()
+    history, events = story(engine)
+    proposed = [event for event in events if isinstance(event, Proposed)][-1]
+    assert history.fitness(proposed.candidate) == 7.0
+    talk = engine.repository.trees.files(proposed.evidence, lambda path: True)["transcript.md"].decode()
+    assert "prepared\nmade.txt\nprogram.py\n" in talk
+    assert "secret.txt: No such file" in talk
+    assert "this candidate 7, the seed 1" in talk
+    assert talk.count("hush") == talk.count("prepared") - 1  # the command that judges is shown it, and shows it
+
+
 @pytest.mark.slow
 async def test_a_replay_makes_the_same_candidates_whatever_commands_print(
     tmp_path: Path, tiny: Callable[..., Task]
