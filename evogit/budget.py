@@ -31,7 +31,7 @@ class Budget:
         self._history, self._engine = history, engine
         self._evaluations, self._proposals, self._target = evaluations, proposals, target
         self._patience, self.agents, self._count_repeats = patience, agents, count_repeats
-        self._in_flight = self._thinking = 0
+        self._in_flight = self._thinking = self._moves = 0
         self._waiting: list[str] = []
         self._barren: list[str] = []
 
@@ -73,6 +73,7 @@ class Budget:
         if not self._has_room(self._waiting.index(agent)):
             return False
         self._waiting.remove(agent)
+        self._moves += 1
         self._in_flight += 1
         self._thinking += 1
         return True
@@ -93,9 +94,12 @@ class Budget:
         return self._evaluations is not None and self._used + len(self._history.pending) >= self._evaluations
 
     def more(self, wanted: int) -> int:
-        """Count up to so many more candidates of the move that was reserved last; how many every limit has room for."""
+        """Count up to so many more candidates of the move that was reserved last; how many every limit has room for.
+
+        A move of every agent that is at leisure comes first.
+        """
         granted = 0
-        while granted < wanted and self._has_room(len(self._waiting)):
+        while granted < wanted and self._has_room(max(self.agents - self._moves, 0)):
             self._in_flight += 1
             self._thinking += 1
             granted += 1
@@ -107,6 +111,7 @@ class Budget:
 
     def release(self, agent: str, *, new_tree: bool, more: int = 0, unused: int = 0) -> None:
         """The result of an agent's move is applied, of which `more` was counted and of that `unused` not proposed."""
+        self._moves -= 1
         self._in_flight -= 1 + more
         self._thinking -= unused
         self._barren = [] if new_tree else [*self._barren[-EXHAUSTED_AFTER * self.agents :], agent]

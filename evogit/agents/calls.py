@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from evogit.agents.blocks import EDITS, Block, EditError, Opening, Reader
 from evogit.agents.edits import one_line
 
-MOST_CALLS = 50
+MOST_CALLS = 20
 """Blocks of one reply."""
 
 ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")

@@ -138,7 +138,7 @@ class _Session:
             if time.monotonic() > deadline:
                 raise _EndedError(f"the session took more than {self.bounds.seconds:g} s")
             reply = await self._ask(turn)
-            answer = await self._answered(desk, reply, deadline - time.monotonic())
+            answer = await self._answered(desk, reply, deadline)
             useless = 0 if answer.done else useless + 1
             left = self.bounds.turns - turn - 1
             self._say(Message("user", f"{answer.text}\n\n{desk.state} Turns left: {left}.", answer.measured))
@@ -160,12 +160,12 @@ class _Session:
         self._say(Message("assistant", cut(reply, int(REPLY_SHARE * self.model.context))))
         return reply
 
-    async def _answered(self, desk: Desk, reply: str, seconds: float) -> Answer:
+    async def _answered(self, desk: Desk, reply: str, deadline: float) -> Answer:
         try:
             asked = read_calls(reply)
         except EditError as error:
             return Answer(f"Nothing was done: {one_line(str(error), 1000)}.\n{error.hint}", 0, measured=False)
-        return await desk.answer(asked, seconds)
+        return await desk.answer(asked, deadline)
 
     def _last(self, desk: Desk, why: str) -> Proposal:
         """The draft as it was when the session ended before it was finished."""

@@ -6,7 +6,9 @@ stands between fences.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -22,8 +24,8 @@ from evogit.core import Evaluation, Evidence
 from evogit.llm import estimate_tokens
 from evogit.sandbox import Completed
 
-MOST_SEARCHED = 20_000_000
-"""Bytes of files that are searched for a text."""
+MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
+"""Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
 
 MOST_FOUND = 100
 """Lines in which a text was found that are shown, each of 300 characters at most."""
@@ -54,8 +56,10 @@ class Desk:
         self.title = ""
         self.finished = False
 
-    async def answer(self, asked: Asked, seconds: float) -> Answer:
+    async def answer(self, asked: Asked, deadline: float) -> Answer:
         """Do what a reply asks for, call by call, as far as edits before it can be carried out.
+
+        After the `deadline` (of `time.monotonic`) nothing is run or judged.
 
         Raises:
             EvoGitError: the sandbox or the evaluator itself fails.
@@ -65,7 +69,8 @@ class Desk:
         for number, call in enumerate(asked.calls):
             room = self._room - sum(map(estimate_tokens, parts))
             try:
-                parts.append(await self._do(call, max(room, self._room // 20), seconds))
+                await asyncio.sleep(0)
+                parts.append(await self._do(call, max(room, self._room // 20), deadline - time.monotonic()))
                 done += 1
                 measured |= isinstance(call, Run | Evaluate)
             except (EditError, NoUsableChangeError) as error:
@@ -99,6 +104,8 @@ class Desk:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def _do(self, call: Call, room: int, seconds: float) -> str:
+        if seconds <= 0 and isinstance(call, Run | Evaluate):
+            raise EditError("your time is over", "FINISH now.")
         match call:
             case Edits():
                 return self._edit(call)
@@ -152,7 +159,7 @@ class Desk:
         workshop = self._workshop()
         if not workshop.runs:
             raise EditError("no commands can be run here")
-        done = await workshop.run(self._draft(), call.command, wall=max(min(seconds, LONGEST_RUN), 1.0))
+        done = await workshop.run(self._draft(), call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
         return _told(done, room)
 
     async def _evaluate(self, room: int) -> str:
@@ -200,6 +207,8 @@ class Desk:
         return content
 
     def _text(self, path: str) -> str:
+        if (size := self._background.sizes.get(path, 0)) > MOST_READ:
+            raise EditError(f"{one_line(path, 300)!r} has {size:,} bytes", "RUN sed or grep to see some of it.")
         text = _decoded(self._content(path))
         if text is None:
             raise EditError(f"{one_line(path, 300)!r} is no UTF-8 text")

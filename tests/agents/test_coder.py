@@ -74,7 +74,7 @@ def test_a_reply_is_read_call_by_call() -> None:
         (f"<<<<<<< RUN {'x' * 30_000}", "expected a command of 20,000"),
         ("<<<<<<< READ", "names no file"),
         ("<<<<<<< GREP", "names no text"),
-        ("<<<<<<< LIST\n" * 60, "more than 50 blocks"),
+        ("<<<<<<< LIST\n" * 60, "more than 20 blocks"),
         ("<<<<<<< READ a\0", "NUL"),
         (">>>>>>> END", "not open"),
         (f"<<<<<<< WRITE a.py\n{FINISH}", "beginning of another"),
