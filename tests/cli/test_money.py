@@ -185,8 +185,8 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
 
 
 def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
-    def told(model: Known, **limits: Any) -> str:
-        settings = Settings(population=(AgentSpec("editor", "m", 2),), evaluations=6, **limits)
+    def told(model: Known, kind: str = "editor", **limits: Any) -> str:
+        settings = Settings(population=(AgentSpec(kind, "m", 2),), evaluations=6, **limits)
         reach = Reach(files={}, kept=0, brief=8000)
         offer = Offer(settings=settings, history=History("r"), models=[(model, "http://x/v1")], reach=reach)
         return "\n".join(line.plain for line in lines(offer, short=False))
@@ -197,6 +197,7 @@ def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     assert "at most $2.40 in 24 calls for 12 proposals" in both
     assert "at most $1.00, about 10 calls; 2 calls in flight may exceed that" in told(dear, dollars=1.0, proposals=12)
     assert "at most 50,000 tokens, about 5 calls" in told(UNKNOWN, tokens=50_000)
+    assert "about   $12.00 in 120 calls for 6 evaluations, 20 calls for each" in told(dear, "coder", proposals=12)
 
 
 def test_a_paid_model_needs_consent_after_the_cost_is_told(
