@@ -125,7 +125,7 @@ class _Session:
         self.messages += written.messages
         self.evidence["prompt.md"] = f"{written.rules}\n\n{written.text}".encode(errors="replace")
         room = int(ANSWER_SHARE * self.model.context)
-        desk = Desk(self.brief, self.background, self.model.name, self.evidence, room)
+        desk = Desk(self.brief, self.background, self.account, self.model.name, self.evidence, room)
         try:
             await self._converse(desk)
         except _EndedError as ended:
@@ -165,7 +165,10 @@ class _Session:
             asked = read_calls(reply)
         except EditError as error:
             return Answer(f"Nothing was done: {one_line(str(error), 1000)}.\n{error.hint}", 0, measured=False)
-        return await desk.answer(asked, deadline)
+        try:
+            return await desk.answer(asked, deadline)
+        except (RunEndsError, SpendingLimitError) as error:
+            raise _EndedError(str(error)) from error
 
     def _last(self, desk: Desk, why: str) -> Proposal:
         """The draft as it was when the session ended before it was finished."""

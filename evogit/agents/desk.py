@@ -21,7 +21,7 @@ from evogit.agents.drafted import proposal_of
 from evogit.agents.edits import one_line
 from evogit.agents.excerpt import listing
 from evogit.core import Evaluation, Evidence
-from evogit.llm import estimate_tokens
+from evogit.llm import Account, estimate_tokens
 from evogit.sandbox import Completed
 
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
@@ -49,8 +49,16 @@ class Answer:
 class Desk:
     """Carries out what a model asks for. `room` is how many tokens an answer may have."""
 
-    def __init__(self, brief: Brief, background: Background, model: str, evidence: dict[str, bytes], room: int) -> None:
-        self._brief, self._background, self._model = brief, background, model
+    def __init__(
+        self,
+        brief: Brief,
+        background: Background,
+        account: Account,
+        model: str,
+        evidence: dict[str, bytes],
+        room: int,
+    ) -> None:
+        self._brief, self._background, self._account, self._model = brief, background, account, model
         self._evidence, self._room = evidence, room
         self.draft = Draft(brief.files, background.refusal)
         self.title = ""
@@ -63,6 +71,8 @@ class Desk:
 
         Raises:
             EvoGitError: the sandbox or the evaluator itself fails.
+            RunEndsError: the run ends before a command or an evaluation.
+            SpendingLimitError: nothing more may be asked, so that nobody would read what comes of them.
         """
         self.title = asked.title or self.title
         parts, done, measured = list[str](), 0, False
@@ -104,8 +114,10 @@ class Desk:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def _do(self, call: Call, room: int, seconds: float) -> str:
-        if seconds <= 0 and isinstance(call, Run | Evaluate):
-            raise EditError("your time is over", "FINISH now.")
+        if isinstance(call, Run | Evaluate):
+            self._account.check()
+            if seconds <= 0:
+                raise EditError("your time is over", "FINISH now.")
         match call:
             case Edits():
                 return self._edit(call)

@@ -16,7 +16,7 @@ from evogit.agents.blocks import EditError
 from evogit.agents.calls import Edits, Evaluate, Finish, Grep, List, Read, Run, read_calls
 from evogit.agents.coder import Bounds, Coder
 from evogit.config import Task
-from evogit.core import Evaluated, FailedProposal, Proposed, Spent
+from evogit.core import Entry, Evaluated, FailedProposal, Proposed, Spent
 from evogit.history import History
 from evogit.llm import CredentialError, Message, ModelError, Question, SpendingLimitError
 from evogit.llm.opening import OpenModels
@@ -284,7 +284,20 @@ def tried(value: float, *more: str) -> str:
     return f"<<<<<<< WRITE program.py\n{body}>>>>>>> END\n" + "".join(f"<<<<<<< {each}\n" for each in more)
 
 
-def coders(folder: Path, task: Task, name: str, script: str, **options: Any) -> Engine:
+class Stopper:
+    """Stops an engine as soon as a model has answered."""
+
+    engine: Engine
+
+    def entry(self, entry: Entry) -> None:
+        if isinstance(entry.event, Spent):
+            self.engine.stop("interrupted")
+
+    def activity(self, agent: str, doing: str) -> None:
+        """Of no interest."""
+
+
+def coders(folder: Path, task: Task, name: str, script: str, observer: Stopper | None = None, **options: Any) -> Engine:
     """An engine with coders that answer from a script."""
     (folder / f"{name}.txt").write_text(script)
     options.setdefault("deterministic", True)
@@ -292,7 +305,7 @@ def coders(folder: Path, task: Task, name: str, script: str, **options: Any) -> 
     settings = Settings(population=(spec,), sandbox="bubblewrap", jobs=1, **options)
     models = OpenModels(UserSettings(), random.Random(1))
     model = models.get(f"script:{folder / name}.txt")
-    return Engine(Repository.create(folder / name), task, "r", settings, models=lambda _: model)
+    return Engine(Repository.create(folder / name), task, "r", settings, observer, models=lambda _: model)
 
 
 def story(engine: Engine) -> tuple[History, list[Any]]:
@@ -318,6 +331,19 @@ async def test_what_a_coder_has_judged_is_a_candidate_and_counts(tmp_path: Path,
     assert "return 1.0" in talk
     assert "score (maximize it, the primary metric): this candidate -19, the seed" in talk
     assert "EVALUATE could not be done: no evaluation is left for you." in talk
+
+
+@pytest.mark.slow
+async def test_a_stop_ends_a_session_before_the_next_command_and_keeps_the_draft(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    script = tried(20.0, *["RUN sleep 4"] * 19) + f"%%\n{BABBLE}"
+    stopper = Stopper()
+    engine = stopper.engine = coders(tmp_path, tiny(), "one", script, stopper, evaluations=9, deterministic=False)
+    await engine.evolve()
+    _, events = story(engine)
+    assert [event.title for event in events if isinstance(event, Proposed)][1:] == ["edit program.py"]
+    assert sum(isinstance(event, Spent) for event in events) == 1
 
 
 @pytest.mark.slow
