@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Mapping
 
 from evogit.history import History
+from evogit.knowledge import ROUNDING
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy, Piece
 from evogit.selection.linkage import Linkage
-from evogit.selection.strategies import PIECES, ROUNDING
+from evogit.selection.strategies import PIECES
 
 WINDOW = 100
 """Latest judged candidates that the best one is crossed with."""
