@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evogit.source.definitions import LINE, statements, syntax
 from evogit.source.pieces import LARGEST, WHOLE, differing, exchanged, split, versions
 
 SAMPLE = b"""\
@@ -63,6 +66,17 @@ LINES = st.sampled_from(
 ENDS = st.sampled_from(["\n", "\r\n", "\r", ""])
 
 
+def whole_parse(content: bytes) -> list[int]:
+    """Line feeds in each piece, as parsing the module in one go tells them."""
+    try:
+        groups = statements(syntax(content.decode()).body)
+    except (SyntaxError, ValueError):
+        groups = []
+    lines = LINE.findall(content.decode(errors="replace"))
+    ends = [0, *(group[-1].end_lineno or 0 for group in groups[:-1]), len(lines)]
+    return ["".join(lines[start:end]).count("\n") for start, end in pairwise(ends)]
+
+
 def test_a_module_goes_by_its_names_with_what_stands_above_them() -> None:
     found = split("a.py", SAMPLE)
     assert list(found) == ["import", "import#2", "A", "B", "f", "C", "if", "assign"]
@@ -100,6 +114,8 @@ def test_what_is_no_module_that_can_be_parsed_is_one_piece(path: str, content: b
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(LINES, ENDS), max_size=12), st.binary(max_size=8), st.sampled_from(["a.py", "b.pyi", "c"]))
 @example([("A = 1", "\r\n"), ("\f", "\r\n"), ("B = 2", "")], b"", "a.py")
+@example([("x = 1 \\", "\r\n"), ("import os", "\r\n")], b"", "a.py")
+@example([("if A: pass", "\n"), ("\\", "\n"), ("else: pass", "\n")], b"", "a.py")
 @example([("x = 1 \\", "\n"), ("", "\n"), ("y = 2", "\n")], b"", "a.py")
 @example([("A = 1", "\n"), ("B = 2", "\n")], b"\xff\n", "a.py")
 def test_pieces_join_to_the_file(lines: list[tuple[str, str]], rest: bytes, path: str) -> None:
@@ -107,6 +123,8 @@ def test_pieces_join_to_the_file(lines: list[tuple[str, str]], rest: bytes, path
     found = split(path, content)
     assert "".join(found.values()).encode(errors="surrogateescape") == content
     assert exchanged(path, content, content, found) == content
+    if path != "c":
+        assert [text.count("\n") for text in found.values()] == whole_parse(content)
     assert not differing(versions(path, content), versions(path, content))
 
 
