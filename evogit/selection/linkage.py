@@ -37,10 +37,13 @@ class Links:
     _pieces: dict[Piece, Cases] = field(default_factory=dict)
     _files: dict[str, Cases] = field(default_factory=dict)
 
-    def add(self, piece: Piece, cases: Cases) -> None:
-        """A change of the piece moved these."""
+    def add(self, piece: Piece, cases: Cases) -> bool:
+        """A change of the piece moved these; whether that is news."""
+        if piece in self._pieces and cases <= self._pieces[piece]:
+            return False
         self._pieces[piece] = self._pieces.get(piece, NO_CASES) | cases
         self._files[piece.path] = self._files.get(piece.path, NO_CASES) | cases
+        return True
 
     def copy(self) -> Links:
         """What is known now."""
@@ -112,6 +115,8 @@ class Linkage:
 
     anatomy: Anatomy
     links: Links = field(default_factory=Links)
+    version: int = 0
+    """Counts up when the links change, or what they were learned from."""
     _invalid: float = 0.0
     """Mutations that failed, each divided by the pieces that it changed: its share of the blame."""
     _mutations: int = 0
@@ -129,6 +134,7 @@ class Linkage:
         if scores is not self._scores or any(self._is_told_anew(history, commit) for commit in new):
             self._scores, self._judged, new = scores, {}, scores.log
             self.links, self._invalid, self._mutations = Links(), 0.0, 0
+            self.version += 1
         for commit in new:
             if commit not in self._judged:
                 self._judged[commit] = _told(history, commit)
@@ -168,8 +174,8 @@ class Linkage:
         if len(changed) > 1:
             moved -= NO_CASES.union(*map(self.links.cases, changed))
             unknown = [piece for piece in changed if piece not in self.links]
-        if len(unknown) == 1 and moved:
-            self.links.add(unknown[0], moved)
+        if len(unknown) == 1 and moved and self.links.add(unknown[0], moved):
+            self.version += 1
 
 
 def _told(history: History, commit: str) -> Told | None:
