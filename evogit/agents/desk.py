@@ -305,4 +305,5 @@ def _judged(background: Background, evaluation: Evaluation, evidence: Evidence, 
         ("What the draft wrote to stderr", lambda: fence(_ends(output, room // 4))),
     ]
     told = ((heading, text()) for heading, text in sections)
-    return "\n\n".join(f"{heading}:\n{text}" for heading, text in told if text.strip())
+    parts = [f"{heading}:\n{text}" for heading, text in told if text.strip()]
+    return "\n\n".join(["The draft is valid.", *parts] if evaluation.ok else parts)
