@@ -162,6 +162,7 @@ REFUSED = [
     ("<<<<<<< LIST nowhere", "there is no file in 'nowhere'"),
     ("<<<<<<< RUN ls", "nothing can be tried here"),
     ("<<<<<<< EVALUATE", "nothing can be tried here"),
+    ("<<<<<<< WRITE main.py\n\ud800\n>>>>>>> END", "not valid Unicode"),
     (FINISH, "the draft changes nothing"),
     (BABBLE, "the reply holds no block"),
     ("<<<<<<< SEARCH main.py\nVALUE = 1\n", "not closed"),

@@ -23,6 +23,9 @@ def test_the_brief_of_the_best_and_its_tokens_by_section(cli: Cli, small: Small,
     assert "1.9" not in done.out  # of the holdout
     assert "Rules" in done.err
     assert "tokens, about" in done.err.splitlines()[-1]
+    coder = cli("brief", "--agent", "coder", "--task", tiny("again").folder, cwd=small.folder)
+    assert "<<<<<<< RUN a shell command" in coder.out
+    assert "## Goal\n\nBring value(x) to 20.\n" in coder.out
 
 
 def test_as_data_for_any_candidate_with_a_donor(cli: Cli, small: Small, tiny: Callable[..., Task]) -> None:
