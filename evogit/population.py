@@ -11,8 +11,10 @@ from functools import partial
 from evogit.agents import Agent
 from evogit.agents.editor import Editor
 from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.agents.own import OwnAgent
 from evogit.core import UsageError
 from evogit.llm import Model
+from evogit.loading import is_own
 from evogit.settings import AgentSpec
 
 KINDS = ("mutator", "editor")
@@ -20,6 +22,19 @@ KINDS = ("mutator", "editor")
 
 Models = Callable[[str], Model]
 """Finds the model that a name stands for; an empty one stands for the person's usual model."""
+
+
+def check_kind(spec: AgentSpec) -> None:
+    """Refuse agents that cannot be made, before a run begins.
+
+    Raises:
+        ConfigError: a person's own class is wrong.
+        UsageError: there is no such kind of agent, or the file or class is not there.
+    """
+    if is_own(spec.kind):
+        OwnAgent(spec.kind)
+    elif spec.kind not in KINDS:
+        raise UsageError(f"expected agents of a kind {', '.join(KINDS)} or FILE.py:Name, got {str(spec)!r}")
 
 
 def no_models(name: str) -> Model:
@@ -37,15 +52,15 @@ def populate(
     """Make the agents, which live until `stack` is left; mutators think in `pool`, or in processes of their own.
 
     Raises:
+        ConfigError: a person's own class is wrong.
         UsageError: an agent's kind or model is not known.
     """
     makers: dict[str, Callable[[AsyncExitStack, AgentSpec, Models], list[Agent]]]
     makers = {"mutator": partial(_mutators, pool), "editor": _editors}
     agents: list[Agent] = []
     for spec in specs:
-        if spec.kind not in makers:
-            raise UsageError(f"expected an agent of a kind {', '.join(KINDS)}, got {str(spec)!r}")
-        agents += makers[spec.kind](stack, spec, models)
+        check_kind(spec)
+        agents += makers.get(spec.kind, _own)(stack, spec, models)
     return agents
 
 
@@ -57,3 +72,7 @@ def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec, mod
 def _editors(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
     model = models(spec.model)
     return [Editor(model) for _ in range(spec.count)]
+
+
+def _own(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
+    return [OwnAgent(spec.kind) for _ in range(spec.count)]

@@ -102,7 +102,7 @@ class AgentTable(_Table):
     """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
 
     kind: str
-    """Such as "editor" or "mutator"."""
+    """Such as "editor" or "mutator", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
     model: str = ""
     """A name of `[models.NAME]` or one that the endpoint knows; default: `model` above."""
     count: int = Field(default=1, gt=0)

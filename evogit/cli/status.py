@@ -14,7 +14,7 @@ from evogit.cli.text import count
 from evogit.cli.view import SHORT, View, first_line
 from evogit.core import NotFoundError
 from evogit.history import History
-from evogit.review import SCHEMA, agents, candidate_record, last_start, resolve, status_record
+from evogit.review import SCHEMA, agents, candidate_record, last_start, own_names, resolve, status_record
 from evogit.settings import USUAL_SELECTOR
 
 MOST_AGENTS = 24
@@ -130,11 +130,12 @@ def _agents(view: View) -> list[Text]:
     history = view.history
     if history.seed is None:
         return []
-    rows, names = [], agents(history)
+    rows, names, own = [], agents(history), own_names(history)
     for agent in _fittest(history, names):
         candidate = history.phylogeny[history.head(agent)]
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
-        rows.append([Text(first_line(agent), "dim"), *cells, Text(first_line(candidate.title))])
+        who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
+        rows.append([Text(who, "dim"), *cells, Text(first_line(candidate.title))])
     rest = len(names) - len(rows)
     return [*table(rows, "lllrl"), *([Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else [])]
 

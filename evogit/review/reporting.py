@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from evogit.core import Candidate, Evaluation, RunStarted
+from evogit.core import Candidate, Evaluation
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review.crossing import merge_statistics
 from evogit.review.facts import SCHEMA, Record, interval, status_record
-from evogit.review.runs import agents
+from evogit.review.runs import agents, kinds
 
 Grouping = Callable[[Candidate], Iterable[str]]
 """To which group a candidate belongs, None for none."""
@@ -175,20 +175,12 @@ def contributions(history: History, group: Grouping) -> list[Record]:
 def _by_agent(history: History) -> list[Record]:
     rows = {row["name"]: row for row in contributions(history, lambda each: [each.agent])}
     nothing = {**dict.fromkeys(COLUMNS, 0), "best_step": None}
-    kinds = dict(_kinds(history.engines.values()))
+    known = kinds(history)
     named = [rows.get(name, {"name": name, **nothing}) for name in dict.fromkeys([*agents(history), *rows])]
     return [
-        {**row, "kind": kinds.get(row["name"], ""), "proposals": row["candidates"] + history.barren[row["name"]]}
+        {**row, "kind": known.get(row["name"], ""), "proposals": row["candidates"] + history.barren[row["name"]]}
         for row in named
     ]
-
-
-def _kinds(engines: Iterable[RunStarted]) -> Iterator[tuple[str, str]]:
-    """What each agent was when it was last at work."""
-    for started in engines:
-        population = started.settings.get("population", ())
-        kinds = [_spec({**spec, "count": 1})[:-2] for spec in population for _ in range(spec.get("count", 1))]
-        yield from zip(started.agents, kinds, strict=False)
 
 
 def _operator(candidate: Candidate) -> str:
