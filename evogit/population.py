@@ -70,8 +70,8 @@ def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec, mod
 
 
 def _editors(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
-    model = models(spec.model)
-    return [Editor(model) for _ in range(spec.count)]
+    asked = [models(name) for name in spec.models]
+    return [Editor(*asked) for _ in range(spec.count)]
 
 
 def _own(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:

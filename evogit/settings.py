@@ -20,7 +20,7 @@ USUAL_SELECTOR = "elitist"
 class AgentSpec:
     """Agents of one kind, as `--agent KIND[@MODEL][:N]` names them; `model` is empty for kinds that ask none.
 
-    The kind may be a person's own class, `FILE.py:Name`.
+    The kind may be a person's own class, `FILE.py:Name`. Several models, joined by commas, take turns as they earn it.
     """
 
     kind: str
@@ -44,6 +44,15 @@ class AgentSpec:
                 f"class of your own, got {text!r}"
             )
         return cls(match[1], match[2] or "", int(match[3] or 1))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that it may ask, an empty one for the person's usual model."""
+        return tuple(self.model.split(","))
+
+    def __post_init__(self) -> None:
+        if len(self.models) > 1 and (not all(self.models) or len(set(self.models)) < len(self.models)):
+            raise UsageError(f"expected the names of models, each once, joined by commas, got {self.model!r}")
 
     @property
     def asks(self) -> bool:

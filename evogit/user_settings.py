@@ -104,7 +104,7 @@ class AgentTable(_Table):
     kind: str
     """Such as "editor" or "mutator", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
     model: str = ""
-    """A name of `[models.NAME]` or one that the endpoint knows; default: `model` above."""
+    """A name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above."""
     count: int = Field(default=1, gt=0)
     """How many."""
 
@@ -124,8 +124,11 @@ class UserSettings(_Table):
     @field_validator("models")
     @classmethod
     def _names(cls, value: dict[str, ModelTable]) -> dict[str, ModelTable]:
-        if odd := [name for name in value if not name or name.startswith("script:") or not name.isprintable()]:
-            raise ValueError(f'expected names of models that do not begin with "script:", got {odd[0]!r}')
+        plain = [name for name in value if name and name.isprintable() and "," not in name]
+        if odd := [name for name in value if name not in plain or name.startswith("script:")]:
+            raise ValueError(
+                f'expected names of models without commas that do not begin with "script:", got {odd[0]!r}'
+            )
         return value
 
     def table_name(self, model: str) -> str:

@@ -22,13 +22,13 @@ LAYERS = (
     {"core", "content", "workers"},
     {
         *("config", "project", "schema", "settings", "starter", "tables", "user_settings"),
-        *("confidence", "counts", "judging", "loading", "phylogeny", "source"),
+        *("authors", "confidence", "counts", "judging", "loading", "phylogeny", "source"),
         *("llm", "repository", "sandbox"),
     },
     {"scores", "standing", "strengths"},
     {"history", "knowledge", "leading"},
     {"program", "command", "evaluator_file", "judge", "judge_process", "layers", "evaluator", "agents", "selection"},
-    {"budget", "experience", "merging", "novelty", "packing", "population"},
+    {"budget", "experience", "merging", "merits", "novelty", "packing", "population"},
     {"projections", "purse", "readded", "seeds", "turns"},
     {"adding", "attention", "background", "believing", "breeding", "panel", "proposals", "start", "verdicts"},
     {"run", "review"},
@@ -40,6 +40,7 @@ LAYERS = (
 SIDEWAYS = {
     ("attention", "adding"),
     ("attention", "verdicts"),
+    ("authors", "counts"),
     ("believing", "verdicts"),
     ("breeding", "background"),
     ("command", "program"),

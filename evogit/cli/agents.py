@@ -116,7 +116,7 @@ def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str
     user = load_user_settings(os.environ)
     specs = population(asked, history, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
-    names = [*(spec.model for spec in specs if spec.asks), *panel]
+    names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]
     asking = tuple(models.get(name) for name in dict.fromkeys(names))
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)

@@ -1,6 +1,8 @@
 """Every question and every decision that a person can put to the graph; nothing here prints."""
 
 from evogit.review.beginning import beginning
+from evogit.review.choosing import choices
+from evogit.review.contributing import contributions
 from evogit.review.decisions import Effect, decide, effect
 from evogit.review.export import Exported, export
 from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
@@ -30,6 +32,8 @@ __all__ = [
     "agents",
     "beginning",
     "candidate_record",
+    "choices",
+    "contributions",
     "decide",
     "effect",
     "expanded",

@@ -93,9 +93,11 @@ def test_a_run_loses_moves_and_goes_on_and_two_alike_are_the_same(tmp_path: Path
     sometimes = "        if rng.random() < 0.3: raise KeyError(brief.move)\n"
     kind = own(tmp_path, EXAMPLE.replace("        path =", sometimes + "        path =", 1))
 
+    task = tiny()
+
     def run(name: str) -> Run:
         settings = Settings(population=(AgentSpec(kind, count=2),), evaluations=12, deterministic=True)
-        made = Run(Repository.create(tmp_path / name), tiny(), "r", settings, executor=Lottery(tiny()))
+        made = Run(Repository.create(tmp_path / name), task, "r", settings, executor=Lottery(task))
         asyncio.run(made.evolve())
         return made
 
