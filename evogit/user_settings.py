@@ -74,6 +74,8 @@ class ModelTable(_Table):
     """How long it thinks, such as "low"; default: the endpoint's own."""
     context: int = Field(default=100_000, ge=1000)
     """Tokens of a question at most; a brief is fitted to it."""
+    at_once: int | None = Field(default=None, gt=0)
+    """Questions that its endpoint has at a time, at most, those of other models there included; default: no limit."""
     connect: Duration = 10.0
     """How long to wait for a connection."""
     first_byte: Duration = 120.0

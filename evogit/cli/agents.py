@@ -117,7 +117,8 @@ def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str
     specs = population(asked, history, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
     names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]
-    asking = tuple(models.get(name) for name in dict.fromkeys(names))
+    sure = {*(spec.model for spec in specs), *panel}
+    asking = tuple(models.get(name, perhaps=name not in sure) for name in dict.fromkeys(names))
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
     added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
