@@ -1,14 +1,16 @@
 """Which of several models an agent asks next: the one that gains most for its money, as far as anybody knows.
 
-The bandit of ShinkaEvolve (Lange, Imajuku & Cetin 2025, arXiv 2509.19349), which is UCB1 (Auer, Cesa-Bianchi & Fischer
-2002, "Finite-time analysis of the multiarmed bandit problem") on what a model gained over the better one of parent and
-seed, with older moves counting less, and weighed by cost as its documentation has it ("UCB1 Bandit LLM Selection"):
+The bandit of ShinkaEvolve (Lange, Imajuku & Cetin 2025, arXiv 2509.19349): an upper confidence bound on what a model
+gained over the better one of parent and seed, with older moves counting less, weighed by cost as its documentation has
+it ("UCB1 Bandit LLM Selection"):
 
-    score = (1 - w) * (gain + sqrt(2 ln t / n)) + w * cheapest / cost
+    score = (1 - w) * (gain + sqrt(ln t / n * 1/4)) + w * cheapest / cost
 
 n are the moves of a model, t those of all, cost what a move of it takes, cheapest that of the cheapest one. A model
-that nobody knows comes first. Ours differs in that moves in flight are not counted, and nothing is drawn but of equals,
-so that the same judged candidates give the same choice.
+that nobody knows comes first. The bound is that of UCB1-TUNED (Auer, Cesa-Bianchi & Fischer 2002, "Finite-time analysis
+of the multiarmed bandit problem"), whose estimate of the variance is the largest one that a number from 0 to 1 can
+have, 1/4, as long as so few moves count; ShinkaEvolve has UCB1's of the same paper, sqrt(2 ln t / n). Moves in flight
+are not counted, and nothing is drawn but of equals, so that the same judged candidates give the same choice.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from dataclasses import dataclass
 
 from evogit.agents import Merit
 
-THRIFT = 0.5
-"""The weight w of cost, as in the example of ShinkaEvolve's documentation; 0 would not look at it."""
+THRIFT = 0.1
+"""The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/agents.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ def scores(models: Sequence[str], merits: Mapping[str, Merit]) -> dict[str, Scor
     told = {
         model: Score(
             gain=merit.gain,
-            doubt=math.sqrt(2 * math.log(moves) / merit.moves),
+            doubt=math.sqrt(math.log(moves) / merit.moves / 4),
             cheap=cheapest / costs[model] if costs[model] else 1.0,
         )
         for model, merit in known.items()

@@ -23,8 +23,8 @@ COUNTED = {"proposals": "tried", "valid": "valid", "improved": "better", "record
 NAME = 26
 """Columns of a name."""
 
-LEGEND = "better: than its parents; best: of all, when it was judged"
-PAID = f"{LEGEND}; each: dollars for one that is better"
+LEGEND = "better: than its parents; best: of all, when judged"
+PAID = f"{LEGEND}; each: paid for one better"
 
 
 def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Iterator[tuple[str, list[list[str]], int]]:

@@ -48,16 +48,16 @@ def test_gain_doubt_and_cost_all_count() -> None:
 
     assert first(a=merit(8, 0.1), b=merit(8, 0.4)) == "b"
     assert first(a=merit(2, 0.1), b=merit(14, 0.4)) == "a"
-    assert first(a=merit(8, 0.1, dollars=0.001), b=merit(8, 0.4, dollars=0.1)) == "a"
-    assert first(a=merit(8, 0.1, tokens=10), b=merit(8, 0.4, dollars=None, tokens=1000)) == "a"
+    assert first(a=merit(8, 0.3, dollars=0.01), b=merit(8, 0.35, dollars=0.1)) == "a"
+    assert first(a=merit(8, 0.3, tokens=10), b=merit(8, 0.35, dollars=None, tokens=1000)) == "a"
     assert first(a=merit(8, 0.1, dollars=0.05), b=merit(8, 0.9, dollars=0.1)) == "b"
 
 
 def test_the_numbers_are_those_of_the_formula() -> None:
     told = scores(["a", "b"], {"a": merit(4, 0.25, dollars=0.1), "b": merit(6, 0.5, dollars=0.4)})
-    assert told["b"].doubt == pytest.approx(math.sqrt(2 * math.log(10) / 6))
+    assert told["b"].doubt == pytest.approx(math.sqrt(math.log(10) / 6 / 4))
     assert (told["a"].cheap, told["b"].cheap) == (1.0, pytest.approx(0.25))
-    assert told["b"].total == pytest.approx(0.5 * (0.5 + told["b"].doubt) + 0.5 * 0.25)
+    assert told["b"].total == pytest.approx(0.9 * (0.5 + told["b"].doubt) + 0.1 * 0.25)
 
 
 def test_gains_are_over_parent_and_seed_shares_of_the_largest_and_older_ones_count_less() -> None:

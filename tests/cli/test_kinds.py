@@ -59,8 +59,8 @@ def script(folder: Path, name: str, values: list[float]) -> str:
 
 
 def test_a_mix_of_two_kinds_beats_two_of_either(cli: Cli, tmp_path: Path, task: str) -> None:
-    left, right = (script(tmp_path, name, [each / 2 for each in range(1, 41)]) for name in ("left", "right"))
-    command = ["bench", task, "--methods", "", "--evaluations", "20", "--seeds", "2", "-o", "out"]
+    left, right = (script(tmp_path, name, [float(each) for each in range(1, 41)]) for name in ("left", "right"))
+    command = ["bench", task, "--methods", "", "--evaluations", "16", "--seeds", "2", "-o", "out"]
     command += ["--method", f"mixed=--agent editor@{left} --agent editor@{right}"]
     command += ["--method", f"lefts=--agent editor@{left}:2", "--method", f"rights=--agent editor@{right}:2"]
     done = cli(*command)
@@ -69,22 +69,22 @@ def test_a_mix_of_two_kinds_beats_two_of_either(cli: Cli, tmp_path: Path, task: 
     for seed in (0, 1):
         found = [read(folder / f"{name}-{seed}.json") for name in ("mixed", "lefts", "rights")]
         mixed, lefts, rights = (outcome.curve[-1] if outcome else 0.0 for outcome in found)
-        assert mixed > 1.5 * max(lefts, rights)
+        assert mixed > 1.2 * max(lefts, rights)
 
 
 def test_a_bandit_asks_the_model_that_pays_and_status_says_why(cli: Cli, tmp_path: Path, task: str) -> None:
-    strong = script(tmp_path, "left", [each / 4 for each in range(1, 81)])
+    strong = script(tmp_path, "left", [each / 8 for each in range(1, 81)])
     weak = script(tmp_path, "right", [-float(each) for each in range(1, 71)])
-    command = ["run", task, "--agent", f"editor@{strong},{weak}:2", "--evaluations", "30", "--deterministic", "--json"]
+    command = ["run", task, "--agent", f"editor@{strong},{weak}:2", "--evaluations", "24", "--deterministic", "--json"]
     one = cli(*command, "--name", "one")
     assert one.code == 0, one.err
     by_model = {row["name"]: row for row in one.json["contributions"]["models"]}
-    assert by_model[strong]["proposals"] > 1.5 * by_model[weak]["proposals"] > 0
+    assert by_model[strong]["proposals"] > 1.3 * by_model[weak]["proposals"] > 0
     assert (by_model[weak]["improved"], by_model[strong]["improved"] > 5) == (0, True)
     (choice,) = one.json["choices"]
     assert {each["name"] for each in choice["models"]} == {strong, weak}
     told = cli("-C", "evogit-tiny", "status", "--name", "one").out
-    assert "score: 0.5 (gain + doubt) + 0.5 cheap; the highest is asked next" in told
+    assert "score: 0.9 (gain + doubt) + 0.1 cheap; the highest is asked next" in told
     assert max(map(len, told.splitlines())) <= 80
     assert cli(*command, "--name", "two").code == 0
     one_log, two_log = (cli("-C", "evogit-tiny", "log", "--name", name, "--json").out for name in ("one", "two"))
