@@ -9,15 +9,15 @@ from evogit.agents.bandit import scores
 from evogit.history import History
 from evogit.merits import merits
 from evogit.review.spending import last_start
-from evogit.settings import AgentSpec
 
 Record = dict[str, Any]
 
 
 def choices(history: History) -> list[Record]:
     """For each kind of agent of the last start that has several models: how these stand, the next one first."""
-    specs = [AgentSpec(**spec) for spec in last_start(history).get("population", ())]
-    several = dict.fromkeys((spec.kind, spec.models) for spec in specs if len(spec.models) > 1)
+    specs = last_start(history).get("population", ())
+    asked = [(str(spec.get("kind")), tuple(str(spec.get("model", "")).split(","))) for spec in specs]
+    several = dict.fromkeys((kind, models) for kind, models in asked if len(models) > 1)
     known = merits(history) if several else {}
     found: list[Record] = []
     for kind, models in several:

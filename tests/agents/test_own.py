@@ -13,11 +13,14 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.own import OwnAgent
+from evogit.cli.agents import Asked, population
 from evogit.config import Task
 from evogit.core import Candidate, ConfigError, EvoGitError, UsageError
+from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run
 from evogit.settings import AgentSpec, Settings
+from evogit.user_settings import AgentTable, UserSettings
 
 from ..selection.born import Lottery
 
@@ -86,6 +89,13 @@ def test_it_is_named_like_any_agent(text: str) -> None:
     spec = AgentSpec.parse(text)
     assert str(spec) == text
     assert not spec.asks
+
+
+def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own(tmp_path, EXAMPLE)
+    monkeypatch.setenv("EVOGIT_SETTINGS", str(tmp_path / "settings.toml"))
+    user = UserSettings(agents=(AgentTable(kind="mine.py:Doubler", count=2),))
+    assert population(Asked(), History("r"), user) == (AgentSpec(f"{tmp_path}/mine.py:Doubler", count=2),)
 
 
 @pytest.mark.slow
