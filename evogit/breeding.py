@@ -88,7 +88,7 @@ class Breeder:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
         """
         try:
-            if move.strategy == PIECES:
+            if move.operator == "merge" and move.strategy == PIECES:
                 return self._by_pieces(move)
             if move.operator != "mutation" and move.strategy == MODEL:
                 return await self._settled_by(agent, move.operator, move, rng, number, account)

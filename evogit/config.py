@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from evogit.content import content
 from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
-from evogit.schema import Command, Gate, Pairwise, Read, is_safe_path, matches, nearest, problem
-from evogit.tables import EvaluatorTable, TaskTable, known_keys
+from evogit.schema import Command, Gate, Pairwise, Read, is_safe_path, matches, nearest
+
+if TYPE_CHECKING:
+    from evogit.tables import EvaluatorTable, TaskTable
 
 TASK_FILE = "task.toml"
 REPOSITORY_FILE = "evogit.toml"
@@ -272,19 +271,13 @@ def gallery() -> list[str]:
 
 
 def _load(file: Path) -> Task:
+    from evogit.tables import read  # its pydantic takes 0.1 s, and judges are given their task
+
     if not file.is_file():
         how = "`evogit new NAME` makes a task folder" if file.name == TASK_FILE else "`evogit init` makes one"
         raise NotFoundError(f"expected {file.name} in {file.parent}, found none; {how}")
     folder = file.parent.resolve()
-    try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
-        table = TaskTable.model_validate(raw, context={"folder": folder})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: not TOML: {error}") from error
-    except ValidationError as error:
-        problems = [f"{file}: {problem(each['loc'], each, known_keys(each['loc'][:-1]))}" for each in error.errors()]
-        raise ConfigError("\n".join(problems)) from None
-    return _task(table, file.name, folder)
+    return _task(read(file, folder), file.name, folder)
 
 
 def _command(table: EvaluatorTable) -> Command | None:

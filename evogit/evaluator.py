@@ -15,8 +15,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO, Self
 
-from pydantic import TypeAdapter
-
 from evogit.config import Task
 from evogit.core import (
     Cost,
@@ -27,6 +25,7 @@ from evogit.core import (
     Judged,
     UsageError,
 )
+from evogit.handed import described
 from evogit.judge_process import KINDS, PREFIX, frame
 from evogit.sandbox import Base, Files
 from evogit.sandbox.cores import exclusive_core, kept_free
@@ -249,8 +248,7 @@ class _Judge:
             tell: takes warnings.
         """
         spawning = asyncio.ensure_future(cls._spawn(tell))
-        description = TypeAdapter(Task).dump_python(task, mode="json")
-        request = {"task": description, "digest": task.evaluator_digest, "provider": provider, "cores": cores}
+        request = {"task": described(task), "digest": task.evaluator_digest, "provider": provider, "cores": cores}
         hello: list[Mapping[str, Any]] = []
         try:
             judge = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts

@@ -16,8 +16,7 @@ from evogit.config import Task
 from evogit.core import ConfigError
 from evogit.program import Case, Program
 from evogit.sandbox import Files
-from evogit.schema import Command
-from evogit.tables import STRENGTH
+from evogit.schema import STRENGTH, Command
 
 
 @dataclass(frozen=True, slots=True)

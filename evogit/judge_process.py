@@ -21,10 +21,8 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
-from pydantic import TypeAdapter
-
-from evogit.config import Task
 from evogit.core import ConfigError, EvaluatorError, EvoGitError, SandboxError, UsageError
+from evogit.handed import task_of
 from evogit.judge import Judge
 from evogit.sandbox import Base, Files
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
@@ -80,7 +78,7 @@ class _Teller(logging.Handler):
 
 def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Judge:
     header, _ = _receive(requests) or ({}, b"")
-    task = TypeAdapter(Task).validate_python(header["task"])
+    task = task_of(header["task"])
     if task.evaluator_digest != header["digest"]:
         raise EvaluatorError(f"{task.evaluator_folder} changed since the run started; stop it and start it again")
     if task.environment.exclusive:  # the engine keeps off the core that the provider is to find

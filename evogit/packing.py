@@ -11,7 +11,7 @@ from evogit.agents import Agent, Brief, Files, Proposal
 from evogit.agents.edits import TITLE_LENGTH, one_line
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
-from evogit.source.pieces import WHOLE, exchanged
+from evogit.source.pieces import WHOLE, Versions, exchanged, versions
 
 DRAWN = 12
 """Changes to choose from: most have a say in cases that another one has a say in, or are known."""
@@ -42,9 +42,10 @@ async def propose(agent: Agent, brief: Brief, rng: random.Random, packing: Packi
     if packing is None or not isinstance(agent, Prolific):
         return await agent.propose(brief, rng)
     proposals = await agent.propose_many(brief, rng, DRAWN)
+    before: dict[str, Versions] = {}
     pack: Pack | None = None
     for proposal in proposals:
-        changes = _changes(brief.files, proposal)
+        changes = _changes(brief.files, before, proposal)
         cases = packing.cases(changes)
         if cases and packing.is_known(changes, cases):
             continue
@@ -91,14 +92,17 @@ class Pack:
         return replace(
             first,
             changes=self.files,
+            modes={path: mode for each in self.proposals for path, mode in each.modes.items()},
             title=one_line(first.title, TITLE_LENGTH - len(more)) + more,
             strategy="+".join(list(ways)[:MOST_WAYS]),
         )
 
 
-def _changes(files: Files, proposal: Proposal) -> Changes:
-    """The pieces that a proposal alters."""
+def _changes(files: Files, before: dict[str, Versions], proposal: Proposal) -> Changes:
+    """The pieces that a proposal alters. `before` remembers those of the parent, since parsing takes time."""
     found: dict[Piece, str] = {}
     for path, content in proposal.changes.items():
-        found |= changes_of(path, files.get(path, b""), content)
+        if path not in before:
+            before[path] = versions(path, files.get(path, b""))
+        found |= changes_of(path, before[path], content)
     return found

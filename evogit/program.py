@@ -6,25 +6,19 @@ All of it runs inside the trusted evaluator process; the candidate itself runs i
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
-from pydantic_core import SchemaValidator
-from pydantic_core.core_schema import CoreConfig
-
 from evogit.core import Cost, EvoGitError, Status
 from evogit.sandbox import Breach, Reply, Session
-from evogit.sandbox.values import dump, parse
+from evogit.sandbox.values import MisfitError, dump, parse
 from evogit.schema import seconds
 
-_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
-_STRICT_CORE = CoreConfig(strict=True, allow_inf_nan=False)
 ENDING = 1.0
 """Seconds that a server has to end after it has ended a stream, so that why it did is known."""
-_MANY = ("list", "tuple", "set", "frozenset", "dict")
+Check = Callable[[bytes], Any]
+"""The value that a JSON text stands for, if it fits a type; raises `MisfitError` otherwise."""
 
 
 class Case:
@@ -123,7 +117,7 @@ class Program:
         """
         arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
         reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
-        return self._called(reply, _validator(returns))
+        return self._called(reply, _check(returns))
 
     def stream(
         self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
@@ -134,11 +128,11 @@ class Program:
             CandidateFailedError: as `call` does, at the item where it happens.
             ValueError: when an item is no JSON.
         """
-        validator = _validator(returns)
+        fits = _check(returns)
         known = isinstance(items, list | tuple)
         texts = [dump(item) for item in items] if known else map(dump, items)
         for reply in self._session.stream(target, texts, wall=_limit(timeout)):
-            yield self._called(reply, validator)
+            yield self._called(reply, fits)
 
     def run(
         self,
@@ -206,46 +200,29 @@ class Program:
             sentence, _, rest = reply.detail.partition("\n")
             raise CandidateFailedError(reply.failure, sentence, rest)
 
-    def _called(self, reply: Reply, validator: SchemaValidator | None) -> Called:
+    def _called(self, reply: Reply, fits: Check | None) -> Called:
         self._calls += 1
         self._done(reply)
-        return Called(_value(reply.value, validator, self._calls), reply.usage.cpu, reply.usage.wall)
+        return Called(_value(reply.value, fits, self._calls), reply.usage.cpu, reply.usage.wall)
 
 
 def _limit(value: float | str | None) -> float | None:
     return None if value is None else seconds(value)
 
 
-def _validator(returns: Any) -> SchemaValidator | None:
-    """Strict, so that True is not 1; JSON has no tuples, so that a list passes for one."""
+def _check(returns: Any) -> Check | None:
     if returns is None:
         return None
-    try:
-        return SchemaValidator(_hasty(TypeAdapter(returns, config=_STRICT).core_schema), _STRICT_CORE)
-    except PydanticUserError:  # a pydantic model or a dataclass brings its own settings
-        return SchemaValidator(_hasty(TypeAdapter(returns).core_schema))
+    from evogit.returned import check  # pydantic takes 0.1 s to import
+
+    return check(returns)
 
 
-def _hasty(schema: Any) -> Any:
-    """A pydantic schema whose containers stop at their first mistake: a million of them would take gigabytes."""
-    if isinstance(schema, list):
-        return [_hasty(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    parts = {name: _hasty(part) for name, part in schema.items()}
-    return {**parts, "fail_fast": True} if parts.get("type") in _MANY else parts
-
-
-def _value(raw: bytes, validator: SchemaValidator | None, call: int) -> Any:
+def _value(raw: bytes, fits: Check | None, call: int) -> Any:
     try:
         value = parse(raw)
-        return validator.validate_json(raw, strict=True) if validator else value
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{part!r}]" for part in first["loc"])
-        got = f"{first['input']!r:.80}"
-        raise Invalid(
-            f"the value returned in call {call} does not fit: value{place}: {first['msg']}, got {got}"
-        ) from None
+        return fits(raw) if fits else value
+    except MisfitError as misfit:
+        raise Invalid(f"the value returned in call {call} does not fit: {misfit}") from None
     except ValueError as error:
         raise Invalid(f"the value returned in call {call} cannot be read: {error}") from None

@@ -7,9 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BeforeValidator, StringConstraints
+from typing import Any, Literal
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -68,20 +66,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=1)
     return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known) or 'none'}"
-
-
-def _glob(value: str) -> str:
-    if not is_safe_path(value):
-        raise ValueError(
-            f'expected a relative path or glob such as "src/**", without "..", ".git" or "\\", got {value!r}'
-        )
-    return value
-
-
-def _package(value: str) -> str:
-    if value.startswith("apt:") and not re.fullmatch(r"apt: *[a-z0-9][a-z0-9+.-]+([:=][\w+.:~-]+)? *", value):
-        raise ValueError(f'expected the name of a Debian package, such as "apt:gcc", got {value!r}')
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +175,10 @@ class Pairwise:
     calibrate: bool = True
 
 
-# --- kinds of values in the files -------------------------------------------------------------------------------
-
-Duration = Annotated[float, BeforeValidator(seconds)]
-Size = Annotated[int, BeforeValidator(size)]
-Glob = Annotated[str, BeforeValidator(_glob)]
-Package = Annotated[str, AfterValidator(_package)]
-Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
+STRENGTH = "strength"
+"""The one metric of tasks of kind "judge"."""
 WORD = r"^[a-z0-9][a-z0-9_-]*$"
-Word = Annotated[str, StringConstraints(pattern=WORD, max_length=60)]
+"""What names in the files look like."""
 
 
 # --- what is wrong with a file ------------------------------------------------------------------------------------

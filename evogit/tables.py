@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from evogit.core import Direction
-from evogit.schema import Duration, Gate, Glob, Module, Package, Read, Size, Word, is_safe_path, nearest
+from evogit.core import ConfigError, Direction
+from evogit.fields import Duration, Glob, Module, Package, Size, Word
+from evogit.schema import STRENGTH, Gate, Read, is_safe_path, nearest, problem
 
 COMMANDS = ("command", "directory", "folder", "prepare")
 PYTHON_ONLY = ("file", "requirements")
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
-STRENGTH = "strength"
-"""The one metric of tasks of kind "judge"."""
 
 
 class _Table(BaseModel):
@@ -127,6 +135,10 @@ class EvaluatorTable(_Table):
         odd = [name for name in value if not re.fullmatch(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?", name)]
         if odd:
             raise ValueError(f"expected names of packages without versions, got {', '.join(odd)}")
+        if not value:
+            return value
+        import importlib.metadata  # 15 ms that few tasks need
+
         missing = [name for name in value if not any(importlib.metadata.distributions(name=name))]
         if missing:
             raise ValueError(f"the evaluator needs packages that are not here; run: pip install {' '.join(missing)}")
@@ -270,7 +282,23 @@ class TaskTable(_Table):
         return value
 
 
-def known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
+def read(file: Path, folder: Path) -> TaskTable:
+    """The table in a file; its paths are those of `folder`.
+
+    Raises:
+        ConfigError: naming every problem and where it is.
+    """
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        return TaskTable.model_validate(raw, context={"folder": folder})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not TOML: {error}") from error
+    except ValidationError as error:
+        problems = [f"{file}: {problem(each['loc'], each, _known_keys(each['loc'][:-1]))}" for each in error.errors()]
+        raise ConfigError("\n".join(problems)) from None
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
     """The keys of the table at this place of a file, for errors."""
     tables: dict[int | str, type[BaseModel]] = {
         "metrics": MetricTable,

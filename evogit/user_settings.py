@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
 from evogit.core import ConfigError
-from evogit.schema import Duration, nearest, problem
+from evogit.fields import Duration
+from evogit.schema import nearest, problem
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
@@ -151,24 +152,22 @@ class Judge:
                 )
 
     async def settle(self, commit: str, verdict: Verdict) -> None:
-        """Have a valid candidate compared, where a panel does that, and journal the evaluation."""
+        """Have a valid candidate compared, where a panel does that, and journal the evaluation.
+
+        One of what is pruned, or was meanwhile, is dropped where its place in the budget is taken by now.
+        """
         told = verdict.evaluation
         if self._panel and told.ok and not self._history.judged(commit, told.split, told.repeat):
             await self._panel.compare(commit)
-        self.record(commit, verdict)
+        self.record(commit, verdict, unless=lambda: commit in self._history.pruned or commit in self._beyond())
 
-    def record(self, commit: str, verdict: Verdict) -> None:
-        """Keep the evidence and journal the evaluation, unless another engine did so meanwhile.
-
-        One of what is pruned is dropped, as its place in the budget may be taken by now.
-        """
+    def record(self, commit: str, verdict: Verdict, unless: Callable[[], bool] = lambda: False) -> None:
+        """Keep the evidence and journal the evaluation, unless another engine did so meanwhile."""
         evaluation = verdict.evaluation
         evidence = self._journal.keep(verdict.evidence, commit) if verdict.evidence else ""
         self._journal.append(
             Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence),
-            unless=lambda: (
-                commit in self._history.pruned or self._history.judged(commit, evaluation.split, evaluation.repeat)
-            ),
+            unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat) or unless(),
         )
 
     async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
@@ -195,10 +194,7 @@ class Judge:
         free = {commit: event for commit, event in history.pending.items() if commit not in busy}
         if not free:
             return []
-        back = restored(history.decisions, history.phylogeny)
-        new = [each for each in free if history.former(each) is None]
-        waiting = [each for each in new if each in back or not free[each].engine or free[each].agent == MINIMIZE]
-        beyond = waiting[self._room(len(waiting)) :]
+        beyond, back = self._beyond(busy), restored(history.decisions, history.phylogeny)
         others = self._repository.engines(history.run).alive() if any(e.engine != me for e in free.values()) else []
 
         def is_ours(commit: str) -> bool:
@@ -207,11 +203,20 @@ class Judge:
 
         return [commit for commit in free if commit not in beyond and is_ours(commit)]
 
-    def _room(self, waiting: int) -> int:
-        """How many of those that wait the run may still judge, beside what is being judged."""
+    def _beyond(self, busy: Collection[str] = ()) -> list[str]:
+        """What waits for a place in the limit, as nobody is `busy` with it, and has none.
+
+        All that people began or brought back waits, in the order in which it came; anything else got its place when it
+        was proposed.
+        """
         if self._evaluations is None:
-            return waiting
-        return max(self._evaluations - self._history.counts.evaluated - len(self._history.pending) + waiting, 0)
+            return []
+        history, pending = self._history, self._history.pending
+        back = restored(history.decisions, history.phylogeny)
+        new = [each for each in pending if each not in busy and history.former(each) is None]
+        waiting = [each for each in new if each in back or not pending[each].engine or pending[each].agent == MINIMIZE]
+        room = self._evaluations - history.counts.evaluated - (len(pending) - len(waiting))
+        return waiting[max(room, 0) :]
 
     async def judge_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
         """Judge the seed and the best on the holdout, if the task has one and they were not yet.

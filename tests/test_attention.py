@@ -206,8 +206,14 @@ async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_p
     person.journal.append(event)
     person.decide("prune", commit)
     judge = Judge(repository, person.journal, person.history, task, Gate(task), "e")
-    await judge.settle(commit, Verdict(Evaluation(status="ok", metrics={"score": 1.0}), {}))
+    verdict = Verdict(Evaluation(status="ok", metrics={"score": 1.0}), {})
+    await judge.settle(commit, verdict)
     assert (person.history.counts.evaluated, person.history.judged(commit)) == (1, False)
+    person.decide("undo", undoes=person.history.decisions[-1].id)
+    await Judge(repository, person.journal, person.history, task, Gate(task), "e", 1).settle(commit, verdict)
+    assert not person.history.judged(commit), "its place is gone, and there is no other"
+    await judge.settle(commit, verdict)
+    assert person.history.judged(commit)
 
 
 async def test_trials_that_a_killed_minimize_left_wait_for_room_in_the_budget(tmp_path: Path, tiny: MakeTask) -> None:

@@ -574,9 +574,10 @@ async def test_nothing_survives_when_the_engine_is_killed(tmp_path: Path, provid
     with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment, start_new_session=True) as engine:
         assert engine.stdout
         assert [engine.stdout.readline() for _ in range(2)] == [b"waiting\n"] * 2
-        time.sleep(0.2)  # let the commands start
-        processes = descendants(engine.pid)
-        assert len(processes) >= 4
+        until = time.monotonic() + 20
+        while len(processes := descendants(engine.pid)) < 4:  # the commands start
+            assert time.monotonic() < until
+            time.sleep(0.05)
         engine.send_signal(signal.SIGKILL)
     assert are_gone(processes)
 

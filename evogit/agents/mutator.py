@@ -119,12 +119,20 @@ def _drawn(files: Files, rng: random.Random) -> list[str]:
 
 
 def mutations(files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix = USUAL) -> Sequence[Proposal]:
-    """One proposal for each seed.
+    """One proposal for each seed that gives one.
 
     Raises:
-        NoUsableChangeError: when there is nothing that can be edited.
+        NoUsableChangeError: when none does.
     """
-    return [mutate(files, donor_files, seed, mix) for seed in seeds]
+    found, barren = list[Proposal](), NoUsableChangeError("expected a seed, got none")
+    for seed in seeds:
+        try:
+            found.append(mutate(files, donor_files, seed, mix))
+        except NoUsableChangeError as error:
+            barren = error
+    if not found:
+        raise barren
+    return found
 
 
 def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Proposal:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any
+from dataclasses import fields
+from typing import Annotated, Any, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -27,7 +28,7 @@ VERSION = 1
 _ADAPTER: TypeAdapter[Event] = TypeAdapter(
     Annotated[Event, Field(discriminator="event")], config=ConfigDict(allow_inf_nan=False)
 )
-_KNOWN = frozenset(_ADAPTER.json_schema()["discriminator"]["mapping"])
+_KNOWN = frozenset(each.default for event in get_args(Event) for each in fields(event) if each.name == "event")
 
 _IDS = ("candidate", "tree", "parents", "evidence", "first", "a", "b", "candidates", "undoes", "commit", "entry")
 """Fields that hold ids of Git objects, each one or several, empty where there is none."""

@@ -1,12 +1,16 @@
-"""The folder for what can be made again: downloaded packages, and locks so that it is made once."""
+"""The folder for what can be made again: downloaded packages, compiled code, and locks so that it is made once."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 Say = Callable[[str], None]
 """Takes sentences about what goes on, for a person who waits."""
@@ -32,3 +36,31 @@ def locked(name: str, say: Say) -> Iterator[None]:
             say("waiting for another process that does the same")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def recall(name: str, key: str) -> dict[str, Any] | None:
+    """What was remembered under a name, if it was for this key, and none of the `folders` in it has changed since."""
+    try:
+        kept = json.loads(_file(name).read_bytes())
+        found: dict[str, Any] = kept["found"]
+        unchanged = kept["key"] == key and all(
+            Path(folder).stat().st_mtime_ns == time for folder, time in found["folders"].items()
+        )
+    except (OSError, RuntimeError, ValueError, LookupError, TypeError, AttributeError):
+        return None  # never made, cut off, written by another version, or there is no home
+    return found if unchanged else None
+
+
+def remember(name: str, key: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Keep something for `recall`, in the place of what was under the name, and give it back."""
+    with suppress(OSError, RuntimeError):
+        file = _file(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
+            json.dump({"key": key, "found": found}, new)
+        Path(new.name).replace(file)
+    return found
+
+
+def _file(name: str) -> Path:
+    return cache_folder() / "compiled" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"

@@ -8,11 +8,13 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evogit.core import SandboxError
+from evogit.sandbox.cache import recall, remember
 
 OLDEST = (3, 11)
 SYSTEM = Path("/usr/bin/python3")
@@ -34,10 +36,12 @@ libraries = sorted(os.path.basename(info) for folder in sys.path for info in glo
 print(json.dumps({
     "version": sys.version_info[:2],
     "about": [sys.version, sys.platform, os.confstr("CS_GNU_LIBC_VERSION"), libraries],
+    "folders": {folder: os.stat(folder).st_mtime_ns for folder in sys.path if os.path.isdir(folder)},
     "modules": {name: (header + marshal.dumps(body)).hex() for name, body in code.items()},
 }))
 """
-"""Run by the sandbox's interpreter, outside: only its own compiler writes code that it can load."""
+"""Run by the sandbox's interpreter, outside: only its own compiler writes code that it can load. What it says holds
+until one of its folders changes, where libraries are installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,17 @@ def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:
         SandboxError: when the interpreter does not work or is too old.
     """
     texts = {file.stem: file.read_text() for file in sorted(sources.glob("jail_*.py"))}
+    binary = path.resolve().stat()
+    about = [str(path), binary.st_mtime_ns, binary.st_size, os.confstr("CS_GNU_LIBC_VERSION"), PROBE, texts]
+    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()
+    found = recall(str(path), key) or remember(str(path), key, _probed(path, texts))
+    modules = {name: bytes.fromhex(code) for name, code in found["modules"].items()}
+    version = (found["version"][0], found["version"][1])
+    return Interpreter(path=path, version=version, folders=tuple(folders), modules=modules, digest=found["digest"])
+
+
+def _probed(path: Path, texts: Mapping[str, str]) -> dict[str, Any]:
+    """What the interpreter itself says and compiles, with the digest of all that programs find in it."""
     command = [str(path), "-s", "-E", "-c", PROBE]
     try:
         probe = subprocess.run(command, input=json.dumps(texts).encode(), capture_output=True, check=True, timeout=60)
@@ -94,9 +109,7 @@ def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:
         raise SandboxError(f"expected Python 3.11 or newer for sandboxes, got {found['version']} at {path}")
     digest = hashlib.sha256(json.dumps([found["about"], texts], sort_keys=True).encode())
     digest.update(path.resolve().read_bytes())
-    modules = {name: bytes.fromhex(code) for name, code in found["modules"].items()}
-    version = (found["version"][0], found["version"][1])
-    return Interpreter(path=path, version=version, folders=tuple(folders), modules=modules, digest=digest.hexdigest())
+    return {**found, "digest": digest.hexdigest()}
 
 
 def _open_to_all(path: Path) -> bool:

@@ -11,6 +11,10 @@ CONTAINERS = 1_000_000
 """Most arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists."""
 
 
+class MisfitError(ValueError):
+    """A value is not of the type that the evaluator expects."""
+
+
 def parse(raw: bytes, *, depth: int = 64) -> Any:
     """Read a JSON text that may have been written to do harm.
 

@@ -25,11 +25,17 @@ class File(NamedTuple):
     blob: str = ""
 
 
+PLAIN = (FILE, EXECUTABLE)
+"""Modes of files that can be taken apart; links and submodules are no files."""
+
+MOST_HELD = 1_000_000
+"""Pieces that are remembered, about 100 bytes each."""
+
 Changes = Mapping[Piece, str]
 """Piece that a change alters -> a digest of what it becomes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Anatomy:
     """The candidates of one run, taken apart. All is told as the difference to the seed, which most files share."""
 
@@ -38,8 +44,9 @@ class Anatomy:
     """Tree -> what it has where it differs from the seed."""
     _seed: dict[tuple[str, str], File] = field(default_factory=dict)
     """Tree of a seed and path -> what is there, for paths that a candidate changed."""
-    _versions: dict[tuple[str, str], pieces.Versions] = field(default_factory=dict)
-    """Suffix of a path and blob -> its pieces."""
+    _versions: dict[tuple[bool, str], pieces.Versions] = field(default_factory=dict)
+    """Whether a file is Python's and its blob -> its pieces; all are forgotten now and then, to bound the memory."""
+    _held: int = 0
 
     def files(self, history: History, commit: str) -> Mapping[str, File]:
         """Path -> what a candidate has there, for all that it does not share with the seed."""
@@ -72,9 +79,15 @@ class Anatomy:
         return all(self.version(history, commit, each) == self.version(history, origin, each) for each in kept)
 
     def version(self, history: History, commit: str, piece: Piece) -> str:
-        """A digest of what a candidate has in place of a piece; empty where it has nothing of that name."""
+        """A digest of what a candidate has in place of a piece; empty where it has nothing of that name.
+
+        Of the whole of a file that is taken apart it tells what is no piece's: the mode, and which pieces there are.
+        """
         file = self.files(history, commit).get(piece.path) or self._of_seed(history, piece.path)
-        return self._of(piece.path, file).get(piece.name, "") if file.blob else ""
+        if file.mode not in PLAIN:
+            return file.blob
+        found = self._of(piece.path, file)
+        return found.get(piece.name) or (" ".join([str(file.mode), *found]) if piece.name == pieces.WHOLE else "")
 
     def tree(self, history: History, onto: str, other: str, taken: Collection[Piece]) -> str:
         """The tree of `onto` with those pieces of `other`; they must be among those in which the two differ."""
@@ -95,24 +108,28 @@ class Anatomy:
         return self._seed.get((history.phylogeny[history.seed or ""].tree, path), File())
 
     def _names(self, path: str, here: File, there: File) -> frozenset[str]:
-        plain = all(file.mode in (FILE, EXECUTABLE) for file in (here, there))
-        if not plain or here.mode != there.mode:
+        if not all(file.mode in PLAIN for file in (here, there)) or here.mode != there.mode:
             return frozenset({pieces.WHOLE})
         return pieces.differing(self._of(path, here), self._of(path, there))
 
     def _of(self, path: str, file: File) -> pieces.Versions:
-        key = path.rpartition(".")[2], file.blob
+        key = pieces.is_python(path), file.blob
         if key not in self._versions:
             trees = self.repository.trees
             large = trees.size(file.blob) > pieces.LARGEST
-            self._versions[key] = {pieces.WHOLE: file.blob} if large else pieces.versions(path, trees.blob(file.blob))
+            found = {pieces.WHOLE: file.blob} if large else pieces.versions(path, trees.blob(file.blob))
+            self._held += len(found)
+            if self._held > MOST_HELD:
+                self._versions.clear()
+                self._held = len(found)
+            self._versions[key] = found
         return self._versions[key]
 
 
-def changes_of(path: str, before: bytes, after: bytes | None) -> Changes:
+def changes_of(path: str, before: pieces.Versions, after: bytes | None) -> Changes:
     """What a proposal does to one file."""
     if after is None:
         return {Piece(path, pieces.WHOLE): "gone"}
-    old, new = pieces.versions(path, before), pieces.versions(path, after)
-    names = pieces.differing(old, new)
+    new = pieces.versions(path, after)
+    names = pieces.differing(before, new)
     return {Piece(path, name): new.get(name, "") or pieces.digest(after) for name in sorted(names)}

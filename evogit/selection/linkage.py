@@ -6,7 +6,7 @@ Evolutionary Computation 24), with pieces of code for variables and the values o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evogit.history import History
@@ -14,6 +14,9 @@ from evogit.scores import Scores
 from evogit.selection.anatomy import Anatomy, Changes, Piece
 
 Cases = frozenset[str]
+
+Told = tuple[bool, Mapping[str, float]]
+"""Whether a candidate is valid, and the values of its cases."""
 
 NO_CASES: Cases = frozenset()
 
@@ -34,10 +37,13 @@ class Links:
     _pieces: dict[Piece, Cases] = field(default_factory=dict)
     _files: dict[str, Cases] = field(default_factory=dict)
 
-    def add(self, piece: Piece, cases: Cases) -> None:
-        """A change of the piece moved these."""
+    def add(self, piece: Piece, cases: Cases) -> bool:
+        """A change of the piece moved these; whether that is news."""
+        if piece in self._pieces and cases <= self._pieces[piece]:
+            return False
         self._pieces[piece] = self._pieces.get(piece, NO_CASES) | cases
         self._files[piece.path] = self._files.get(piece.path, NO_CASES) | cases
+        return True
 
     def copy(self) -> Links:
         """What is known now."""
@@ -109,27 +115,35 @@ class Linkage:
 
     anatomy: Anatomy
     links: Links = field(default_factory=Links)
+    version: int = 0
+    """Counts up when the links change, or what they were learned from."""
     _invalid: float = 0.0
     """Mutations that failed, each divided by the pieces that it changed: its share of the blame."""
     _mutations: int = 0
     _scores: Scores | None = None
     _position: int = 0
-    _judged: set[str] = field(default_factory=set)
+    _judged: dict[str, Told | None] = field(default_factory=dict)
+    """Candidate -> what its evaluation told when it was learned from; None while it did not count."""
 
     def follow(self, history: History) -> bool:
         """Take in what is new; whether it serves: scores are exact, and some pieces are linked to other cases."""
         scores = history.scores
         if history.repeats or scores.shifting:
             return False
-        if scores is not self._scores:
-            self._scores, self._position, self._judged = scores, 0, set()
+        new = scores.log[self._position :] if scores is self._scores else scores.log
+        if scores is not self._scores or any(self._is_told_anew(history, commit) for commit in new):
+            self._scores, self._judged, new = scores, {}, scores.log
             self.links, self._invalid, self._mutations = Links(), 0.0, 0
-        for commit in scores.log[self._position :]:
-            if commit not in self._judged and history.judged(commit):
-                self._judged.add(commit)
+            self.version += 1
+        for commit in new:
+            if commit not in self._judged:
+                self._judged[commit] = _told(history, commit)
                 self._learn(history, commit)
         self._position = len(scores.log)
         return self.links.are_apart()
+
+    def _is_told_anew(self, history: History, commit: str) -> bool:
+        return commit in self._judged and self._judged[commit] != _told(history, commit)
 
     def packing(self, history: History, parent: str) -> Packing | None:
         """Which changes of a candidate can be tried at once; None where each must be tried alone."""
@@ -141,22 +155,30 @@ class Linkage:
 
     def _learn(self, history: History, commit: str) -> None:
         candidate = history.phylogeny[commit]
-        if candidate.operator != "mutation" or len(candidate.parents) != 1 or candidate.parents[0] not in self._judged:
+        if candidate.operator != "mutation" or len(candidate.parents) != 1:
             return
-        parent = candidate.parents[0]
-        before, after = history.scores.cases(parent), history.scores.cases(commit)
-        if len(before) < 2:
+        told, origin = self._judged[commit], self._judged.get(candidate.parents[0])
+        if told is None or origin is None or len(origin[1]) < 2:
             return
-        changed = self.anatomy.differing(history, parent, commit)
+        (is_valid, after), (_, before) = told, origin
+        moved = frozenset(case for case in after if before.get(case) != after[case])
         self._mutations += 1
-        if history.fitness(commit) is None:
+        if is_valid and not moved:
+            return  # without a look at what it changed, which takes the parser's time
+        changed = self.anatomy.differing(history, candidate.parents[0], commit)
+        if not is_valid:
             self._invalid += 1 / max(1, len(changed))
         if before.keys() != after.keys():
             return
-        moved = frozenset(case for case in after if after[case] != before[case])
         unknown = list(changed)
         if len(changed) > 1:
             moved -= NO_CASES.union(*map(self.links.cases, changed))
             unknown = [piece for piece in changed if piece not in self.links]
-        if len(unknown) == 1 and moved:
-            self.links.add(unknown[0], moved)
+        if len(unknown) == 1 and moved and self.links.add(unknown[0], moved):
+            self.version += 1
+
+
+def _told(history: History, commit: str) -> Told | None:
+    if not history.judged(commit):
+        return None
+    return history.fitness(commit) is not None, history.scores.cases(commit)

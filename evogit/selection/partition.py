@@ -8,16 +8,29 @@ be told from the cases, and a child with all of these is as good as the two say 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import NamedTuple
 
 from evogit.history import History
+from evogit.knowledge import ROUNDING
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy, Piece
 from evogit.selection.linkage import Linkage
-from evogit.selection.strategies import PIECES, ROUNDING
+from evogit.selection.strategies import PIECES
 
 WINDOW = 100
 """Latest judged candidates that the best one is crossed with."""
+
+
+class Plan(NamedTuple):
+    """The pieces that are better in another candidate, and what they should gain, as a sum over cases."""
+
+    gain: float
+    taken: frozenset[Piece]
+
+
+NOTHING = Plan(0.0, frozenset())
+"""The plan for a candidate that is better everywhere or nowhere, or cannot be compared."""
 
 
 class Partition:
@@ -26,6 +39,9 @@ class Partition:
     def __init__(self, anatomy: Anatomy) -> None:
         self._anatomy = anatomy
         self._linkage = Linkage(anatomy)
+        self._known: tuple[str, int] = "", 0
+        self._plans: dict[str, Plan] = {}
+        """Other candidate -> what it has for the one that is named in `_known`, by the links of then."""
 
     def move(self, history: History, onto: str, is_mine: Callable[[str], bool]) -> Move | None:
         """The merge by pieces that should improve `onto` most; None where there is none that was not tried.
@@ -34,33 +50,35 @@ class Partition:
         """
         if not self._linkage.follow(history):
             return None
-        best, found = 0.0, None
-        mine = history.scores.cases(onto)
+        if self._known != (onto, self._linkage.version):
+            self._known, self._plans = (onto, self._linkage.version), {}
+        best, found = NOTHING, ""
         for other in dict.fromkeys(history.judgements[-WINDOW:]):
-            theirs = history.scores.cases(other)
-            if other == onto or other in history.pruned or history.fitness(other) is None or not is_mine(other):
+            if other not in self._plans:
+                self._plans[other] = self._plan(history, onto, other)
+            plan = self._plans[other]
+            if plan.gain <= best.gain or other in history.pruned or not is_mine(other):
                 continue
-            if theirs.keys() != mine.keys() or history.attempts.made("merge", PIECES, (onto, other)):
-                continue
-            gains = {case: _gain(history, theirs[case], mine[case]) for case in mine}
-            if max(gains.values()) <= 0 or min(gains.values()) >= 0:
-                continue
-            gain, taken = self._better(history, onto, other, gains)
-            if gain > best:
-                best, found = gain, Move(operator="merge", parents=(onto, other), strategy=PIECES, pieces=taken)
-        return found
+            if not history.attempts.made("merge", PIECES, (onto, other)):
+                best, found = plan, other
+        if best is NOTHING:
+            return None
+        return Move(operator="merge", parents=(onto, found), strategy=PIECES, pieces=best.taken)
 
-    def _better(
-        self, history: History, onto: str, other: str, gains: Mapping[str, float]
-    ) -> tuple[float, frozenset[Piece]]:
-        """The pieces that are better in `other`, and what they should gain; none if all of them or none is."""
+    def _plan(self, history: History, onto: str, other: str) -> Plan:
+        mine, theirs = history.scores.cases(onto), history.scores.cases(other)
+        if history.fitness(other) is None or theirs.keys() != mine.keys():
+            return NOTHING
+        gains = {case: _gain(history, theirs[case], mine[case]) for case in mine}
+        if not any(gain > 0 for gain in gains.values()) or all(gain >= 0 for gain in gains.values()):
+            return NOTHING
         differing = self._anatomy.differing(history, onto, other)
         gain, taken = 0.0, set[Piece]()
         for members, cases in self._linkage.links.groups(differing):
             if (part := math.fsum(gains.get(case, 0.0) for case in cases)) > 0:
                 gain += part
                 taken |= members
-        return (gain, frozenset(taken)) if taken != differing else (0.0, frozenset())
+        return Plan(gain, frozenset(taken)) if taken != differing else NOTHING
 
 
 def _gain(history: History, value: float, over: float) -> float:

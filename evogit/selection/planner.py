@@ -196,9 +196,7 @@ def _plan(history: History, operator: Literal["merge", "graft"], onto: str, comm
 def _improved(history: History, commit: str) -> bool:
     """Whether it is fitter than its first parent, beyond noise."""
     parents = history.phylogeny[commit].parents
-    if not parents or history.fitness(parents[0]) is None or not history.fitter(commit, parents[0]):
-        return False
-    return not history.no_worse(parents[0], commit)
+    return bool(parents) and history.fitness(parents[0]) is not None and not history.no_worse(parents[0], commit)
 
 
 def _tried(history: History, operator: str, onto: str, commit: str) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evogit.confidence import LEVEL, Estimate, student
-from evogit.core import Metric
 from evogit.history import History
 from evogit.scores import Scores
 from evogit.settings import ASKING
@@ -23,9 +22,6 @@ STRATEGIES = (*SETTLED_HERE, MODEL)
 
 PIECES = "pieces"
 """Takes some pieces of the second parent whether they are in conflict or not, as `partition` plans it."""
-
-ROUNDING = 1e-12
-"""Relative difference of values up to which they are the same."""
 
 Key = tuple[str, str]
 """An operator, `merge` or `graft`, and a strategy."""
@@ -134,26 +130,18 @@ def outcome(history: History, commit: str) -> Outcome | None:
         return None
     if not history.judged(commit):
         return None
-    value, metric, parents = history.fitness(commit), history.metric, candidate.parents
-    known = [history.fitness(parent) for parent in parents]
-    gains = [_gain(metric, value, each) for each in known]
+    parents = candidate.parents
+    gains = [history.gain(commit, parent) for parent in parents]
     valid = [gain for gain in gains if gain is not None]
     return Outcome(
         key=(candidate.operator, strategy),
         edge=parents[1] if candidate.operator == "graft" else "",
         onto=parents[0],
         clean=not candidate.conflicts,
-        valid=value is not None,
+        valid=history.fitness(commit) is not None,
         gain=min(valid) if valid else None,
         lift=gains[0],
     )
-
-
-def _gain(metric: Metric, value: float | None, over: float | None) -> float | None:
-    """How much better one value is; rounding is no gain, as a part that does nothing may change the last digits."""
-    if value is None or over is None:
-        return None
-    return 0.0 if math.isclose(value, over, rel_tol=ROUNDING) else metric.gain(value, over)
 
 
 class Outcomes:

@@ -9,9 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 
-import libcst as cst
-
-from evogit.source.collector import collect
 from evogit.source.definitions import compiles, merge_definitions, syntax
 from evogit.source.kinds import fits, is_number
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
@@ -42,6 +39,10 @@ def parse(content: bytes) -> Source | None:
 
     Cached by content, because parsing costs a hundred times more than an edit.
     """
+    import libcst as cst  # 0.2 s, which who only compares and merges need not wait for
+
+    from evogit.source.collector import collect
+
     if not compiles(content):  # asked first, since some nesting overflows the stack of libcst's parser and kills us
         return None
     try:

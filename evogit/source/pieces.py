@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from evogit.source.definitions import LINE, defined, statements, syntax
 
 LARGEST = 64 * 1024
 """Bytes of a module that is taken apart: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
 
+REMEMBERED = 1024
+"""Parts of modules that are not parsed again, as candidates share most of their text."""
+
+_BEGINS = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\s#)\]}\\]")
+"""A line at which a statement at the top of a module may begin; inside of a string it may look the same."""
+
 WHOLE = ""
 """The name of the only piece of a file that is not taken apart."""
 
 Versions = Mapping[str, str]
 """Name of a piece -> a digest of its text, in their order in the file."""
+
+
+def is_python(path: str) -> bool:
+    """Whether the name of a file says that it is a Python module."""
+    return path.endswith((".py", ".pyi"))
 
 
 def split(path: str, content: bytes) -> Mapping[str, str]:
@@ -26,22 +39,64 @@ def split(path: str, content: bytes) -> Mapping[str, str]:
     """
     text = content.decode(errors="surrogateescape")
     whole = {WHOLE: text}
-    if not path.endswith((".py", ".pyi")) or len(content) > LARGEST:
-        return whole
-    try:
-        groups = statements(syntax(content.decode()).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if not is_python(path) or len(content) > LARGEST:
         return whole
     lines, at = LINE.findall(text), 0
+    named = _named(lines)
     found: dict[str, str] = {}
     met = Counter[str]()
-    for group in groups:
-        end = len(lines) if group is groups[-1] else group[-1].end_lineno or at
-        name = defined(group) or type(group[0]).__name__.lower()
+    for number, (name, end) in enumerate(named, 1):
+        stop = end if number < len(named) else len(lines)
         met[name] += 1
-        found[name if met[name] == 1 else f"{name}#{met[name]}"] = "".join(lines[at:end])
-        at = end
+        found[name if met[name] == 1 else f"{name}#{met[name]}"] = "".join(lines[at:stop])
+        at = stop
     return found or whole
+
+
+def _named(lines: Sequence[str]) -> list[tuple[str, int]]:
+    """Name and number of the last line of each statement of a module; nothing where it cannot be parsed.
+
+    What parses by itself is the same in the whole, so that a part which does not is parsed with what follows it.
+    """
+    starts, found = _starts(lines), list[tuple[str, int]]()
+    number, at = 0, 0
+    while number < len(starts):
+        parts, stop, named = 1, at, None
+        while named is None:
+            if stop == len(lines):
+                return []
+            stop = starts[number + parts] if number + parts < len(starts) else len(lines)
+            named = None if _goes_on(lines, stop) else _parsed("".join(lines[at:stop]))
+            parts *= 2
+        found += [(name, at + end) for name, end in named]
+        number, at = number + parts // 2, stop
+    return found
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Where parts of a module may begin; a decorator begins what it decorates."""
+    starts, is_decorated = list[int](), False
+    for number, line in enumerate(lines):
+        if _BEGINS.match(line):
+            if not is_decorated:
+                starts.append(number)
+            is_decorated = line.startswith("@")
+    return starts or [0]
+
+
+def _goes_on(lines: Sequence[str], stop: int) -> bool:
+    """Whether the line above this one ends with a backslash, which the parser lets pass before it comes to an end."""
+    return stop < len(lines) and lines[stop - 1].rstrip("\r\n").endswith("\\")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _parsed(text: str) -> tuple[tuple[str, int], ...] | None:
+    """Name and last line of each statement, those that share a line together; None where it cannot be parsed."""
+    try:
+        groups = statements(syntax(text).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tuple((defined(group) or type(group[0]).__name__.lower(), group[-1].end_lineno or 0) for group in groups)
 
 
 def versions(path: str, content: bytes) -> Versions:

@@ -48,8 +48,8 @@ def restored(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_eval_judges_what_is_not_committed_and_records_nothing(script: Cli, cli: Cli, mine: Path) -> None:
-    script("run", "--evaluations", "1", "--sandbox", "none", cwd=mine)
+def test_eval_judges_what_is_not_committed_and_records_nothing(cli: Cli, mine: Path) -> None:
+    cli("run", "--evaluations", "1", "--sandbox", "none", cwd=mine)
     assert cli("eval", "--sandbox", "none", "--json", cwd=mine).json["changed"] == []
     (mine / "program.py").write_text(PROGRAM.replace("C = 3.0", "C = 20.0"))
     (mine / "extra").mkdir()
@@ -87,7 +87,7 @@ def test_eval_reads_no_more_than_a_sandbox_may_hold(cli: Cli, mine: Path) -> Non
 
 
 @pytest.mark.slow
-def test_eval_refuses_protected_changes_unless_they_may_be_left_out(script: Cli, cli: Cli, mine: Path) -> None:
+def test_eval_refuses_protected_changes_unless_they_may_be_left_out(cli: Cli, mine: Path) -> None:
     (mine / "README").unlink()
     (mine / "tool.sh").chmod(0o755)
     (mine / "program.py").write_text("def value(x):\n    raise OSError('\x1b[2J no')\n")
@@ -104,9 +104,9 @@ def test_eval_refuses_protected_changes_unless_they_may_be_left_out(script: Cli,
 
 
 @pytest.mark.slow
-def test_eval_takes_an_exported_folder_of_a_task_that_is_elsewhere(script: Cli, cli: Cli, tmp_path: Path) -> None:
+def test_eval_takes_an_exported_folder_of_a_task_that_is_elsewhere(cli: Cli, tmp_path: Path) -> None:
     write_task(tmp_path / "task")
-    script("run", "task", "--evaluations", "1", "--sandbox", "none")
+    cli("run", "task", "--evaluations", "1", "--sandbox", "none")
     assert cli("-C", "evogit-tiny", "export", "seed", "out").code == 0
     (tmp_path / "out" / "program.py").write_text(PROGRAM.replace("C = 3.0", "C = 20.0"))
     done = cli("eval", "out", "--task", "task", "--sandbox", "none", "--json")
@@ -116,10 +116,10 @@ def test_eval_takes_an_exported_folder_of_a_task_that_is_elsewhere(script: Cli, 
 
 
 @pytest.fixture
-def toy(cli: Cli, script: Cli, tmp_path: Path) -> Path:
+def toy(cli: Cli, tmp_path: Path) -> Path:
     """A run of the small task."""
     write_task(tmp_path / "task")
-    script("run", "task", "--evaluations", "1", "--sandbox", "none")
+    cli("run", "task", "--evaluations", "1", "--sandbox", "none")
     return tmp_path
 
 
@@ -127,13 +127,13 @@ BOX = ("shell", "seed", "--task", "task", "--sandbox")
 
 
 @pytest.mark.slow
-def test_shell_runs_a_command_inside_and_ends_as_it_does(script: Cli, toy: Path) -> None:
-    done = script(*BOX, "bubblewrap", "--", "sh", "-c", "cat program.py; pwd; echo no >&2; touch x; exit 7")
+def test_shell_runs_a_command_inside_and_ends_as_it_does(cli: Cli, toy: Path) -> None:
+    done = cli(*BOX, "bubblewrap", "--", "sh", "-c", "cat program.py; pwd; echo no >&2; touch x; exit 7")
     assert (done.code, done.out, done.err) == (7, PROGRAM + "/box/work\n", "no\n")
-    done = script(*BOX, "bubblewrap", "--json", "--", "sh", "-c", "kill -9 $$")
+    done = cli(*BOX, "bubblewrap", "--json", "--", "sh", "-c", "kill -9 $$")
     assert (done.code, done.json["signal"]) == (137, 9)
-    assert script(*BOX, "none").code == 4
-    assert script(*BOX, "bubblewrap", "--json").code == 2
+    assert cli(*BOX, "none").code == 4
+    assert cli(*BOX, "bubblewrap", "--json").code == 2
 
 
 @pytest.mark.slow

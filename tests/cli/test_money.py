@@ -218,21 +218,21 @@ def test_a_paid_model_needs_consent_after_the_cost_is_told(
 
 @pytest.mark.slow
 def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
-    script: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
+    cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
 ) -> None:
-    first = script("run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1", "--yes", "--json", **place)
+    first = cli("run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1", "--yes", "--json", **place)
     assert (first.code, first.json["stopped_because"]) == (0, "dollars"), first.err
     spending = first.json["spending"]
     assert 1 <= spending["dollars"] < 1.3
     assert spending["calls"] == len(endpoint.requests) == round(10 * spending["dollars"])
     assert (spending["tokens"], spending["cached"]) == (1000 * spending["calls"], 300 * spending["calls"])
     assert {each["agent"] for each in spending["by"]} == {"a1", "a2", "a3"}
-    again = script("run", "sine", **place)
+    again = cli("run", "sine", **place)
     assert (again.code, len(endpoint.requests)) == (0, spending["calls"]), again.err
     assert "$1.00, as before" in again.err
-    raised = script("run", "sine", "--dollars", "1.5", **place)
+    raised = cli("run", "sine", "--dollars", "1.5", **place)
     assert (raised.code, len(endpoint.requests)) == (4, spending["calls"])
-    shown = script("-C", "evogit-sine", "status", **place).out
+    shown = cli("-C", "evogit-sine", "status", **place).out
     assert re.search(r"budget  \S+  \$1\.\d0 of \$1\.00", shown)
     assert re.search(r"a1 +dear +\$[\d.]+ +\d+ calls +0 failed +[\d,]+ tokens +50\.0 % cached", shown)
     command = ["git", "-C", str(tmp_path / "evogit-sine"), "cat-file", "--batch-all-objects", "--batch"]
@@ -241,7 +241,7 @@ def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
 
 
 @pytest.mark.slow
-def test_limits_hold_after_a_kill(script: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
+def test_limits_hold_after_a_kill(cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
     command = ["run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1.2", "--yes"]
     engine = subprocess.Popen(
         [EVOGIT, *command], cwd=tmp_path, env=environment(tmp_path, **place), stderr=subprocess.PIPE, text=True
@@ -251,19 +251,19 @@ def test_limits_hold_after_a_kill(script: Cli, place: dict[str, str], tmp_path: 
         next(line for line in engine.stderr if "  asked  " in line)
     engine.send_signal(signal.SIGKILL)
     engine.communicate(timeout=20)
-    killed = script("-C", "evogit-sine", "status", "--json", **place).json["spending"]
+    killed = cli("-C", "evogit-sine", "status", "--json", **place).json["spending"]
     lost = len(endpoint.requests) - killed["calls"]
     assert killed["calls"] >= 4
     assert 0 <= lost <= 3, "what is lost was in flight"
-    done = script("run", "sine", "--json", **place)
+    done = cli("run", "sine", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
     assert 1.2 <= done.json["spending"]["dollars"] < 1.5
     assert len(endpoint.requests) == done.json["spending"]["calls"] + lost
 
 
 @pytest.mark.slow
-def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(script: Cli, place: dict[str, str]) -> None:
-    done = script("run", "sine", "--model", "script:babble.txt", "--agents", "2", "--proposals", "5", "--json", **place)
+def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(cli: Cli, place: dict[str, str]) -> None:
+    done = cli("run", "sine", "--model", "script:babble.txt", "--agents", "2", "--proposals", "5", "--json", **place)
     assert (done.code, done.json["stopped_because"], done.json["failed_proposals"]) == (0, "proposals", 5), done.err
     assert "nothing is sent or paid" in done.err
     assert done.json["spending"]["dollars"] == 0

@@ -81,7 +81,7 @@ def test_a_panel_is_agreed_to_paid_and_prefers_shorter_programs(
 
 @pytest.mark.slow
 def test_limits_on_money_hold_for_the_panel_after_a_kill(
-    cli: Cli, script: Cli, place: dict[str, str], tmp_path: Path, server: Server
+    cli: Cli, place: dict[str, str], tmp_path: Path, server: Server
 ) -> None:
     command = ["run", "short", "--agents", "2", "--dollars", "0.12", "--yes"]
     engine = subprocess.Popen(
@@ -92,7 +92,7 @@ def test_limits_on_money_hold_for_the_panel_after_a_kill(
         next(line for line in engine.stderr if "  verdict  " in line)
     engine.send_signal(signal.SIGKILL)
     engine.communicate(timeout=20)
-    killed = script("-C", "evogit-short", "status", "--json", **place).json["spending"]
+    killed = cli("-C", "evogit-short", "status", "--json", **place).json["spending"]
     lost = len(server.requests) - killed["calls"]
     assert 0 <= lost <= 2, "what is lost was in flight"
     done = cli("run", "short", "--json", **place)

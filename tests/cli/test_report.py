@@ -219,9 +219,9 @@ def test_a_gain_that_the_holdout_does_not_show_is_remarked(tmp_path: Path, holdo
 
 
 @pytest.mark.slow
-def test_a_run_ends_with_a_short_form_of_it(script: Cli, cli: Cli, tmp_path: Path) -> None:
+def test_a_run_ends_with_a_short_form_of_it(cli: Cli, tmp_path: Path) -> None:
     cli("new", "sine")
-    done = script("run", "sine", "--evaluations", "40")
+    done = cli("run", "sine", "--evaluations", "40")
     assert "reached: evaluations" in done.out
     assert "evogit -C evogit-sine report" in done.out
     page = cli("-C", "evogit-sine", "report", cwd=tmp_path).out
@@ -229,7 +229,7 @@ def test_a_run_ends_with_a_short_form_of_it(script: Cli, cli: Cli, tmp_path: Pat
     verify = [line.split() for line in page.splitlines() if " eval DIR --task FOLDER" in line]
     assert verify
     assert cli("-C", "evogit-sine", "export", "best", "out").code == 0
-    assert script("-C", "evogit-sine", "eval", "out", "--task", "sine").code == 0
+    assert cli("-C", "evogit-sine", "eval", "out", "--task", "sine").code == 0
     assert not subprocess.run(
         ["git", "status", "--porcelain"], cwd=tmp_path / "evogit-sine", capture_output=True, check=True
     ).stdout

@@ -76,25 +76,25 @@ def test_without_a_terminal_a_run_needs_a_limit(cli: Cli, task: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_changed_task_is_refused_with_the_ways_on(script: Cli, task: Path) -> None:
-    script("run", "sine", "--evaluations", "1")
+def test_a_changed_task_is_refused_with_the_ways_on(cli: Cli, task: Path) -> None:
+    cli("run", "sine", "--evaluations", "1")
     evaluator = task / "evaluator" / "evaluate.py"
     evaluator.write_text(evaluator.read_text() + "\n# changed\n")
-    done = script("run", "sine", "--evaluations", "2")
+    done = cli("run", "sine", "--evaluations", "2")
     assert done.code == 4
     assert "--name" in done.err
     assert "(evaluator/evaluate.py)" in done.err
-    assert script("rescore", "sine").code == 4
-    looked = script("rescore", "sine", "--dry-run", "--json")
+    assert cli("rescore", "sine").code == 4
+    looked = cli("rescore", "sine", "--dry-run", "--json")
     assert (looked.code, looked.json["candidates"][0]["now"]) == (0, None)
-    done = script("rescore", "sine", "--yes", "--json")
+    done = cli("rescore", "sine", "--yes", "--json")
     assert (done.code, done.json["candidates"][0]["now"]["status"]) == (0, "ok")
-    assert "nothing changed" in script("rescore", "sine").err
-    assert script("run", "sine", "--evaluations", "2", "--json").json["evaluated"] == 2
+    assert "nothing changed" in cli("rescore", "sine").err
+    assert cli("run", "sine", "--evaluations", "2", "--json").json["evaluated"] == 2
 
 
 @pytest.mark.slow
-def test_run_without_a_task_takes_the_repositorys_own(script: Cli, task: Path) -> None:
+def test_run_without_a_task_takes_the_repositorys_own(cli: Cli, task: Path) -> None:
     (task / "task.toml").rename(task / "evogit.toml")
     config = task / "evogit.toml"
     config.write_text(config.read_text().replace('["solution.py"]', '["seed/solution.py"]'))
@@ -103,7 +103,7 @@ def test_run_without_a_task_takes_the_repositorys_own(script: Cli, task: Path) -
     git = ["git", "-C", str(task), "-c", "user.name=x", "-c", "user.email=x@x.invalid"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "mine"]):
         subprocess.run([*git, *command], check=True)
-    done = script("run", "--evaluations", "3", "--json", cwd=task)
+    done = cli("run", "--evaluations", "3", "--json", cwd=task)
     assert done.json["evaluated"] == 3
     assert done.json["agents"][0]["ref"] == "refs/evogit/sine/agents/a1"
     assert not subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout
@@ -111,23 +111,23 @@ def test_run_without_a_task_takes_the_repositorys_own(script: Cli, task: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_cleanly_and_the_run_goes_on(script: Cli, task: Path, tmp_path: Path, number: int) -> None:
+def test_a_signal_stops_cleanly_and_the_run_goes_on(cli: Cli, task: Path, tmp_path: Path, number: int) -> None:
     engine = start("run", "sine", "--evaluations", "40", "--json", cwd=tmp_path)
     wait_for(engine, "evaluated", 8)
     engine.send_signal(number)
     out, err = engine.communicate(timeout=20)
     assert engine.returncode == 130, err
     assert '"stopped_because": "interrupted"' in out
-    before = script("-C", "evogit-sine", "log", "--json").lines
+    before = cli("-C", "evogit-sine", "log", "--json").lines
     assert 8 <= len(before) < 40
-    done = script("run", "sine", "--evaluations", "40", "--json").json
+    done = cli("run", "sine", "--evaluations", "40", "--json").json
     assert (done["evaluated"], done["stopped_because"]) == (40, "evaluations")
-    after = {line["commit"]: line["metrics"] for line in script("-C", "evogit-sine", "log", "--json").lines}
+    after = {line["commit"]: line["metrics"] for line in cli("-C", "evogit-sine", "log", "--json").lines}
     assert all(after[line["commit"]] == line["metrics"] for line in before)
 
 
 @pytest.mark.slow
-def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(script: Cli, task: Path, tmp_path: Path) -> None:
+def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(cli: Cli, task: Path, tmp_path: Path) -> None:
     seed = task / "seed" / "solution.py"
     seed.write_text(seed.read_text() + "\n\nimport time\ntime.sleep(1)\n")  # judging takes longer than we wait
     engine = start("run", "sine", "--evaluations", "40", cwd=tmp_path)
@@ -137,14 +137,14 @@ def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(script: Cli, tas
     engine.send_signal(signal.SIGINT)
     out, err = engine.communicate(timeout=20)
     assert (engine.returncode, out) == (130, ""), err
-    left = script("-C", "evogit-sine", "status", "--json").json
+    left = cli("-C", "evogit-sine", "status", "--json").json
     assert (left["evaluated"], left["stopped_because"]) == (1, None)  # it waited for nothing
     assert left["pending"] >= 2
-    assert script("run", "sine", "--evaluations", "2", "--json").json["evaluated"] == 1 + left["pending"]
+    assert cli("run", "sine", "--evaluations", "2", "--json").json["evaluated"] == 1 + left["pending"]
 
 
 @pytest.mark.slow
-def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(script: Cli, task: Path, tmp_path: Path) -> None:
+def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(cli: Cli, task: Path, tmp_path: Path) -> None:
     engine = start("run", "sine", "--evaluations", "400", cwd=tmp_path)
     wait_for(engine, "evaluated", 8)
     for _ in range(2):  # the kernel tells the foreground group, the shell its jobs
@@ -152,17 +152,20 @@ def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(script: Cli, task:
         time.sleep(0.02)
     _, err = engine.communicate(timeout=20)
     assert engine.returncode == 130, err
-    assert script("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
+    assert cli("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
 
 
 @pytest.mark.slow
-def test_a_second_engine_is_refused_until_it_joins(script: Cli, task: Path, tmp_path: Path) -> None:
-    engine = start("run", "sine", "--minutes", "1", cwd=tmp_path)
+def test_a_second_engine_is_refused_until_it_joins(cli: Cli, task: Path, tmp_path: Path) -> None:
+    seed = task / "seed" / "solution.py"
+    seed.write_text(seed.read_text() + "\n\nimport time\ntime.sleep(0.2)\n")  # or the first does all there is to do
+    engine = start("run", "sine", "--agents", "4", "--minutes", "1", cwd=tmp_path)
     wait_for(engine, "evaluated", 2)
     try:
-        refused = script("run", "sine", "--evaluations", "50")
-        joined = script("run", "sine", "--evaluations", "20", "--join", "--agents", "2", "--json")
-        watched = script("-C", "evogit-sine", "status")
+        refused = cli("run", "sine", "--evaluations", "50")
+        more = cli("-C", "evogit-sine", "status", "--json").json["evaluated"] + 40
+        joined = cli("run", "sine", "--evaluations", str(more), "--join", "--agents", "2", "--json")
+        watched = cli("-C", "evogit-sine", "status")
     finally:
         engine.send_signal(signal.SIGINT)
         engine.communicate(timeout=20)
@@ -266,12 +269,12 @@ def test_long_output_is_paged_on_a_terminal_and_short_output_is_not(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_demo_works_twice_and_ends_with_everything_promised(script: Cli, tmp_path: Path) -> None:
+def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_path: Path) -> None:
     for run in ("demo", "demo-2"):
-        done = script("demo", "--minutes", "0.15")
+        done = cli("demo", "--minutes", "0.15")
         assert done.code == 0, done.err
         for part in (run, "sum_radii", "holdout", "of the gap", "candidates", "diff --git", "export best DIR"):
             assert part in done.out
-    assert script("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
-    found = script("-C", "evogit-demo", "best", "--name", "demo", "--json").json
+    assert cli("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
+    found = cli("-C", "evogit-demo", "best", "--name", "demo", "--json").json
     assert found["gap_closed"] > 0

@@ -133,7 +133,7 @@ def test_busy_children_do_not_hold_the_engine(session, host, wall, cpu, reason):
     began = time.monotonic()
     reply = call(session, "busy_children", host, wall=wall, cpu=cpu)
     assert (reply.failure, reply.detail) == ("timeout", f"killed after {reason} in call 2")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 REFUSED = {
@@ -207,20 +207,24 @@ def test_forged_json_is_refused(session, host, attack, sentence):
         values.parse(reply.value)
 
 
+def failed_in_time(session, attack, host):
+    """The reply that fails of what comes when a thread of the program gets to it: on a busy machine not at once."""
+    until = time.monotonic() + 20
+    while not (reply := call(session, attack, host)).failure and time.monotonic() < until:
+        time.sleep(0.1)
+    return reply
+
+
 @NONE_IS_SLOW
 def test_reply_that_nobody_asked_for_is_invalid(session, host):
     assert call(session, "reply_in_advance", host).value == b'"armed"'
-    time.sleep(0.15)
-    reply = call(session, "reply_in_advance", host)
+    reply = failed_in_time(session, "reply_in_advance", host)
     assert (reply.failure, reply.value) == ("invalid", b"")
 
 
 @NONE_IS_SLOW
 def test_second_reply_is_invalid(session, host):
-    replies = [call(session, "reply_twice", host)]
-    time.sleep(0.1)
-    replies.append(call(session, "reply_twice", host))
-    assert "invalid" in [reply.failure for reply in replies]
+    assert failed_in_time(session, "reply_twice", host).failure == "invalid"
 
 
 @NONE_IS_SLOW
@@ -251,8 +255,7 @@ def test_daemon_ends_with_the_session(session, host):
 
 def test_output_between_calls_is_limited(session, host):
     assert call(session, "output_after_the_reply", host).value == b'"started"'
-    time.sleep(0.15)
-    assert call(session, "output_after_the_reply", host).failure == "output-limit"
+    assert failed_in_time(session, "output_after_the_reply", host).failure == "output-limit"
     assert len(session.output()[0]) < TIGHT.output + 100
 
 

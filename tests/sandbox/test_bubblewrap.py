@@ -152,7 +152,7 @@ def test_supervisor_that_stops_answering_is_a_timeout(session):
     os.kill(first_process(session), signal.SIGSTOP)
     reply = session.call("m:nap", b"{}", wall=0.1)
     assert (reply.failure, reply.detail) == ("timeout", "the sandbox stopped answering and was killed")
-    assert reply.usage.wall < 8
+    assert reply.usage.wall < 30
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="then every other test runs without root")

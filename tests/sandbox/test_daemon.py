@@ -254,7 +254,7 @@ class TestOwnDaemon:
         began = time.monotonic()
         with pytest.raises(SandboxError, match="the Docker daemon has been away for 1 s .*start it again, then go on"):
             sandbox.open(HELLO, Limits())
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
         own.start()
 
     def test_a_worker_that_waited_over_a_restart_is_replaced(self, own, sandbox):

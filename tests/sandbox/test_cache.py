@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from evogit.content import content
+from evogit.sandbox.cache import recall, remember
+from evogit.sandbox.interpreter import prepare
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "evogit" / "compiled"
+
+
+def test_what_was_remembered_holds_until_something_changes(cache: Path, tmp_path: Path) -> None:
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    found = {"folders": {str(libraries): libraries.stat().st_mtime_ns}, "version": [3, 11]}
+    assert recall("python", "key") is None
+    assert remember("python", "key", found) == found
+    assert recall("python", "key") == found
+    assert recall("python", "other") is None
+    assert recall("other", "key") is None
+    (libraries / "new.dist-info").mkdir()
+    assert recall("python", "key") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"key": "key", "found": []}', b"\xff"])
+def test_what_is_damaged_is_made_again(cache: Path, content: bytes) -> None:
+    remember("python", "key", {"folders": {}})
+    (file,) = cache.iterdir()
+    file.write_bytes(content)
+    assert recall("python", "key") is None
+
+
+def test_nothing_is_remembered_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert remember("python", "key", {"folders": {}}) == {"folders": {}}
+    assert recall("python", "key") is None
+
+
+def test_a_remembered_interpreter_is_the_one_that_was_asked(cache: Path) -> None:
+    python = Path(sys.executable).resolve()
+    asked = prepare(python, (), content("sandbox"))
+    assert len([*cache.iterdir()]) == 1
+    assert prepare(python, (), content("sandbox")) == asked
