@@ -17,6 +17,7 @@ from evogit.experience import experience
 from evogit.history import History
 from evogit.llm import Account
 from evogit.merging import Crossing, Crossings, title
+from evogit.merits import merits
 from evogit.packing import propose
 from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
@@ -153,6 +154,7 @@ class Breeder:
         trials: Trying | None,
     ) -> Bred:
         """Have the agent settle the conflicts of a merge or a graft; it is asked only if there are any."""
+        known = merits(self._history)
         opened = await self._crossings.open(how, move.parents)
         first, second = (self._history.phylogeny[parent] for parent in move.parents)
         bred = Bred(
@@ -165,9 +167,9 @@ class Breeder:
         )
         if not opened.markers:
             return bred
-        brief = self.brief(
-            replace(first, tree=bred.tree), second, number=number, account=account, conflicts=opened.markers
-        )
+        begun = replace(first, tree=bred.tree)
+        brief = self.brief(begun, second, number=number, account=account, conflicts=opened.markers)
+        brief = replace(brief, merits=lambda: known)  # as they were when the move was planned
 
         def settled(proposal: Proposal) -> Bred:
             try:
@@ -208,6 +210,7 @@ class Breeder:
             account=account,
             boldness=boldness,
             experience=experience(self._history),
+            merits=lambda: merits(self._history),
             conflicts=conflicts or {},
         )
 

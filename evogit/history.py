@@ -105,22 +105,22 @@ class History(Knowledge):
     def _moved(self, event: Proposed | Duplicate | FailedProposal) -> None:
         self.moves = max(self.moves, event.move + 1)
         self.attempts.add(event)
+        self.authors.take(event)
         self.counts.attempt(event)
 
     @_apply.register
     def _(self, event: Duplicate, entry: Entry) -> None:
-        self.barren[event.agent] += 1
         self._moved(event)
 
     @_apply.register
     def _(self, event: FailedProposal, entry: Entry) -> None:
         self.failures.append(event)
-        self.barren[event.agent] += 1
         self._moved(event)
 
     @_apply.register
     def _(self, event: Spent, entry: Entry) -> None:
         self.spent.add(event)
+        self.authors.pay(event)
         self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
 
     @_apply.register

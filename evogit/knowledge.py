@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import Counter, deque
+from collections import deque
 from typing import Self
 
+from evogit.authors import Authors
 from evogit.core import (
     Entry,
     Evaluation,
@@ -43,7 +44,7 @@ class Knowledge:
         evidence: id -> evidence tree of its evaluation on the run's split.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
-        barren: agent -> how many of its proposals made no candidate.
+        authors: whose moves came to what.
         judgements: ids in the order in which they were first judged on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
         trees, fingerprints: tree, or what it does -> the first candidate that had it.
@@ -71,7 +72,7 @@ class Knowledge:
         self.evidence: dict[str, str] = {}
         self.decisions: list[Entry] = []
         self.failures: deque[FailedProposal] = deque(maxlen=FAILURES)
-        self.barren: Counter[str] = Counter()
+        self.authors = Authors()
         self.span = (0, 0)
         self.spent = Spending()
         self.spent_by: dict[tuple[str, str], Spending] = {}

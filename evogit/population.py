@@ -12,8 +12,10 @@ from evogit.agents import Agent
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
 from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.agents.own import OwnAgent
 from evogit.core import UsageError
 from evogit.llm import Model
+from evogit.loading import is_own
 from evogit.settings import AgentSpec
 
 KINDS = ("mutator", "editor", "coder")
@@ -21,6 +23,19 @@ KINDS = ("mutator", "editor", "coder")
 
 Models = Callable[[str], Model]
 """Finds the model that a name stands for; an empty one stands for the person's usual model."""
+
+
+def check_kind(spec: AgentSpec) -> None:
+    """Refuse agents that cannot be made, before a run begins.
+
+    Raises:
+        ConfigError: a person's own class is wrong.
+        UsageError: there is no such kind of agent, or the file or class is not there.
+    """
+    if is_own(spec.kind):
+        OwnAgent(spec.kind)
+    elif spec.kind not in KINDS:
+        raise UsageError(f"expected agents of a kind {', '.join(KINDS)} or FILE.py:Name, got {str(spec)!r}")
 
 
 def no_models(name: str) -> Model:
@@ -38,15 +53,15 @@ def populate(
     """Make the agents, which live until `stack` is left; mutators think in `pool`, or in processes of their own.
 
     Raises:
+        ConfigError: a person's own class is wrong.
         UsageError: an agent's kind or model is not known.
     """
     makers: dict[str, Callable[[AsyncExitStack, AgentSpec, Models], list[Agent]]]
     makers = {"mutator": partial(_mutators, pool), "editor": _editors, "coder": _coders}
     agents: list[Agent] = []
     for spec in specs:
-        if spec.kind not in makers:
-            raise UsageError(f"expected an agent of a kind {', '.join(KINDS)}, got {str(spec)!r}")
-        agents += makers[spec.kind](stack, spec, models)
+        check_kind(spec)
+        agents += makers.get(spec.kind, _own)(stack, spec, models)
     return agents
 
 
@@ -56,10 +71,14 @@ def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec, mod
 
 
 def _editors(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
-    model = models(spec.model)
-    return [Editor(model) for _ in range(spec.count)]
+    asked = [models(name) for name in spec.models]
+    return [Editor(*asked) for _ in range(spec.count)]
 
 
 def _coders(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
-    model = models(spec.model)
-    return [Coder(model) for _ in range(spec.count)]
+    asked = [models(name) for name in spec.models]
+    return [Coder(*asked) for _ in range(spec.count)]
+
+
+def _own(stack: AsyncExitStack, spec: AgentSpec, models: Models) -> list[Agent]:
+    return [OwnAgent(spec.kind) for _ in range(spec.count)]

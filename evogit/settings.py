@@ -21,7 +21,10 @@ USUAL_SELECTOR = "elitist"
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """Agents of one kind, as `--agent KIND[@MODEL][:N]` names them; `model` is empty for kinds that ask none."""
+    """Agents of one kind, as `--agent KIND[@MODEL][:N]` names them; `model` is empty for kinds that ask none.
+
+    The kind may be a person's own class, `FILE.py:Name`. Several models, joined by commas, take turns as they earn it.
+    """
 
     kind: str
     model: str = ""
@@ -29,15 +32,30 @@ class AgentSpec:
 
     @classmethod
     def parse(cls, text: str) -> AgentSpec:
-        """Read `KIND[@MODEL][:N]`; only digits at the very end are N, so a model's name may hold `@` and `:`.
+        """Read `KIND[@MODEL][:N]` or `FILE.py:Name[:N]`.
+
+        Only digits at the very end are N, so a model's name may hold `@` and `:`.
 
         Raises:
             UsageError: when it is something else.
         """
         match = re.fullmatch(r"([a-z][a-z-]*)(?:@(.+?))?(?::(\d+))?", text)
+        match = match or re.fullmatch(r"(.+\.py:[A-Za-z_]\w*)()(?::(\d+))?", text)
         if not match or match[3] is not None and int(match[3]) == 0:
-            raise UsageError(f"expected --agent KIND[@MODEL][:N], such as editor@gpt-5:4 or mutator:2, got {text!r}")
+            raise UsageError(
+                "expected --agent KIND[@MODEL][:N], such as editor@gpt-5:4 or mutator:2, or FILE.py:Name[:N] for a "
+                f"class of your own, got {text!r}"
+            )
         return cls(match[1], match[2] or "", int(match[3] or 1))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that it may ask, an empty one for the person's usual model."""
+        return tuple(self.model.split(","))
+
+    def __post_init__(self) -> None:
+        if len(self.models) > 1 and (not all(self.models) or len(set(self.models)) < len(self.models)):
+            raise UsageError(f"expected the names of models, each once, joined by commas, got {self.model!r}")
 
     @property
     def asks(self) -> bool:

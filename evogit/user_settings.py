@@ -75,6 +75,8 @@ class ModelTable(_Table):
     """How long it thinks, such as "low"; default: the endpoint's own."""
     context: int = Field(default=100_000, ge=1000)
     """Tokens of a question at most; a brief is fitted to it."""
+    at_once: int | None = Field(default=None, gt=0)
+    """Questions that its endpoint has at a time, at most, those of other models there included; default: no limit."""
     connect: Duration = 10.0
     """How long to wait for a connection."""
     first_byte: Duration = 120.0
@@ -103,9 +105,9 @@ class AgentTable(_Table):
     """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
 
     kind: str
-    """Such as "editor" or "mutator"."""
+    """Such as "editor" or "mutator", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
     model: str = ""
-    """A name of `[models.NAME]` or one that the endpoint knows; default: `model` above."""
+    """A name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above."""
     count: int = Field(default=1, gt=0)
     """How many."""
 
@@ -125,8 +127,11 @@ class UserSettings(_Table):
     @field_validator("models")
     @classmethod
     def _names(cls, value: dict[str, ModelTable]) -> dict[str, ModelTable]:
-        if odd := [name for name in value if not name or name.startswith("script:") or not name.isprintable()]:
-            raise ValueError(f'expected names of models that do not begin with "script:", got {odd[0]!r}')
+        plain = [name for name in value if name and name.isprintable() and "," not in name]
+        if odd := [name for name in value if name not in plain or name.startswith("script:")]:
+            raise ValueError(
+                f'expected names of models without commas that do not begin with "script:", got {odd[0]!r}'
+            )
         return value
 
     def table_name(self, model: str) -> str:

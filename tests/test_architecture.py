@@ -22,7 +22,7 @@ LAYERS = (
     {"core", "content", "workers"},
     {
         *("config", "fields", "handed", "project", "schema", "settings", "starter", "tables", "user_settings"),
-        *("confidence", "counts", "judging", "loading", "phylogeny", "source"),
+        *("authors", "confidence", "counts", "judging", "loading", "phylogeny", "source"),
         *("llm", "repository", "sandbox"),
     },
     {"scores", "standing", "strengths"},
@@ -40,7 +40,7 @@ LAYERS = (
         "agents",
         "selection",
     },
-    {"budget", "experience", "merging", "novelty", "packing", "population"},
+    {"budget", "experience", "merging", "merits", "novelty", "packing", "population"},
     {"projections", "purse", "readded", "seeds", "turns"},
     {"adding", "attention", "background", "believing", "breeding", "panel", "proposals", "start", "trials", "verdicts"},
     {"run", "review"},
@@ -52,6 +52,7 @@ LAYERS = (
 SIDEWAYS = {
     ("attention", "adding"),
     ("attention", "verdicts"),
+    ("authors", "counts"),
     ("believing", "verdicts"),
     ("breeding", "background"),
     ("command", "program"),

@@ -36,6 +36,28 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Merit:
+    """What the moves of a model brought of late, where each move counts less the longer ago it was.
+
+    Attributes:
+        moves: how many there were, so counted.
+        gain: what a move of it gained on average, from 0 to 1: the largest gain of all models' moves of late.
+        tokens: what a move of it took on average.
+        dollars: the same in money; None where a price is not known.
+    """
+
+    moves: float
+    gain: float
+    tokens: float
+    dollars: float | None
+
+
+def no_merits() -> Mapping[str, Merit]:
+    """Where no model was asked yet."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Relative:
     """Another candidate as a brief tells of it: what it changed, and what came of it (None: not judged yet)."""
 
@@ -146,7 +168,7 @@ class Brief:
     code may be taken; both are empty when there is none. `background` gathers the rest, which costs a few
     milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to;
     `boldness` multiplies the usual size of a change. `experience` tells how ways of changing code did in this
-    run, by their names in `Proposal.strategy`.
+    run, by their names in `Proposal.strategy`; `merits` tells the same of models, by their names.
     """
 
     goal: str
@@ -159,6 +181,7 @@ class Brief:
     account: Account | None = None
     boldness: float = 1.0
     experience: Mapping[str, Tally] = field(default_factory=dict)
+    merits: Callable[[], Mapping[str, Merit]] = no_merits
     conflicts: Mapping[str, int] = field(default_factory=dict)
     """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
     workshop: Workshop | None = None

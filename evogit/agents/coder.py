@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents.bandit import choose
 from evogit.agents.blocks import EditError
 from evogit.agents.calls import read_calls
 from evogit.agents.desk import Answer, Desk
@@ -50,12 +51,12 @@ class Bounds:
 
 
 class Coder:
-    """Has `model` work on a draft, turn by turn; `trials` of them may be judged before one is proposed."""
+    """Has a model, chosen as an editor's is, work on a draft; `trials` of it may be judged before it is proposed."""
 
     kind = "coder"
 
-    def __init__(self, model: Model, bounds: Bounds | None = None, trials: int = TRIALS) -> None:
-        self._model, self._bounds = model, bounds or Bounds()
+    def __init__(self, *models: Model, bounds: Bounds | None = None, trials: int = TRIALS) -> None:
+        self._models, self._bounds = {model.name: model for model in models}, bounds or Bounds()
         self.trials = trials
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
@@ -69,7 +70,8 @@ class Coder:
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
         account = _Allowance(brief.account, self._bounds.tokens)
-        return await _Session(self._model, self._bounds, brief, brief.background(), account).work()
+        model = self._models[choose(list(self._models), brief.merits, rng)]
+        return await _Session(model, self._bounds, brief, brief.background(), account).work()
 
 
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:

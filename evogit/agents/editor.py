@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents.bandit import choose
 from evogit.agents.blocks import EditError, Reply, parse
 from evogit.agents.digest import cut
 from evogit.agents.draft import Draft
@@ -17,12 +18,12 @@ KEPT = 50_000
 
 
 class Editor:
-    """Asks `model`; a reply that cannot be used gets one try to repair it."""
+    """Asks a model, of several the one that gains most for its money; an unusable reply gets one try to repair it."""
 
     kind = "editor"
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, *models: Model) -> None:
+        self._models = {model.name: model for model in models}
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the model change the brief's parent.
@@ -34,7 +35,8 @@ class Editor:
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
-        talk = _Talk(self._model, brief, brief.background(), brief.account)
+        model = self._models[choose(list(self._models), brief.merits, rng)]
+        talk = _Talk(model, brief, brief.background(), brief.account)
         reply = await talk.ask(())
         try:
             return talk.proposal(reply)

@@ -76,7 +76,7 @@ class Course:
             "evaluator": self.task.evaluator_digest,
             "evogit": __version__ if any(spec.asks for spec in agents) else self.source,
             "selector": [method.selector, _own_digest(method.selector)],
-            "agents": [str(spec) for spec in agents],
+            "agents": [f"{spec} {_own_digest(spec.kind)}".rstrip() for spec in agents],
             "evaluations": self.evaluations,
             "split": self.split,
             "truth": self.truth,
@@ -86,10 +86,10 @@ class Course:
         }
 
 
-def _own_digest(selector: str) -> str:
-    """Identifies a person's own file; empty for a selector that comes along."""
-    file = Path(selector.rpartition(":")[0])
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if is_own(selector) and file.is_file() else ""
+def _own_digest(text: str) -> str:
+    """Identifies a person's own file; empty for a selector or an agent that comes along."""
+    file = Path(text.rpartition(":")[0])
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if is_own(text) and file.is_file() else ""
 
 
 class Here(Pool):
@@ -161,11 +161,12 @@ class Lane:
         """Who judges a run: what another run saw is not taken over where that would show.
 
         A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
-        what is remembered lacks what evaluators say to models.
+        what is remembered lacks what evaluators say to models and to a person's own agents.
         """
         task = self._course.task
         noisy = task.repeats > 0 or task.environment.exclusive
-        return self._executor if noisy or any(spec.asks for spec in settings.population) else self._remembering
+        told = any(spec.asks or is_own(spec.kind) for spec in settings.population)
+        return self._executor if noisy or told else self._remembering
 
     def _repository(self, folder: Path) -> Repository:
         """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""

@@ -99,7 +99,8 @@ def parse(text: str) -> Method:
         or others[:1]
         and others[0][0] == "-"
     ):
-        raise UsageError(f"expected --method NAME=SELECTOR or NAME='[SELECTOR] --agent KIND[@MODEL][:N]', got {text!r}")
+        usual = "NAME='[SELECTOR] --agent KIND[@MODEL][:N]', or --agent FILE.py:Name[:N] in it"
+        raise UsageError(f"expected --method NAME=SELECTOR or {usual}, got {text!r}")
     return Method(name=name, selector=others[0] if others else USUAL, agents=tuple(specs))
 
 

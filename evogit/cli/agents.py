@@ -12,14 +12,15 @@ from typing import Any
 import click
 
 from evogit.cli.options import Command
-from evogit.core import UsageError
+from evogit.core import ConfigError, UsageError
 from evogit.history import History
 from evogit.llm import Model
 from evogit.llm.opening import OpenModels, open_models
-from evogit.population import KINDS
+from evogit.loading import is_own
+from evogit.population import check_kind
 from evogit.review import last_asking_start, last_start, used
 from evogit.settings import AgentSpec, Settings
-from evogit.user_settings import UserSettings, load_user_settings
+from evogit.user_settings import UserSettings, load_user_settings, settings_file
 
 MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
 """Agents of a run for which nobody says how many. Who needs no time to think only waits for evaluations: with more than
@@ -52,7 +53,9 @@ class Asked:
 def with_agents(command: Command) -> Command:
     """Give a command the options on agents and models, as one `asked`; limits stay options of their own."""
 
-    @click.option("--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind; can be repeated.")
+    @click.option(
+        "--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind, or FILE.py:Name; can be repeated."
+    )
     @click.option(
         "--agents", type=int, metavar="N", help=f"How many mutators ({MUTATORS}), or editors with --model ({EDITORS})."
     )
@@ -113,8 +116,9 @@ def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str
     user = load_user_settings(os.environ)
     specs = population(asked, history, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
-    names = [*(spec.model for spec in specs if spec.asks), *panel]
-    asking = tuple(models.get(name) for name in dict.fromkeys(names))
+    names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]
+    sure = {*(spec.model for spec in specs), *panel}
+    asking = tuple(models.get(name, perhaps=name not in sure) for name in dict.fromkeys(names))
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
     added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
@@ -128,6 +132,7 @@ def population(asked: Asked, history: History, user: UserSettings, panel: Sequen
     """Those that were asked for, else those of the run's last start, else those of the user's settings.
 
     Raises:
+        ConfigError: a class of the person's own is wrong.
         UsageError: there is no such kind of agent, an editor has no model, or an agent one that it does not ask.
     """
     specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
@@ -135,8 +140,7 @@ def population(asked: Asked, history: History, user: UserSettings, panel: Sequen
         raise UsageError(f"expected an editor without a model of its own beside --model {asked.model}")
     named = tuple(replace(spec, model=spec.model or asked.model or user.model) if spec.asks else spec for spec in specs)
     for spec in named:
-        if spec.kind not in KINDS:
-            raise UsageError(f"expected agents of a kind {' or '.join(KINDS)}, got {str(spec)!r}")
+        _check_kind(spec, before=not asked.agent and specs == _as_before(last_start(history)))
         if spec.asks and not spec.model:
             raise UsageError(
                 f'expected a model for {spec}: --model NAME, {spec.kind}@NAME, or model = "NAME" in settings'
@@ -146,6 +150,15 @@ def population(asked: Asked, history: History, user: UserSettings, panel: Sequen
     if (asked.record or asked.replay) and not (panel or any(spec.asks for spec in named)):
         raise UsageError("--record and --replay are for agents that ask models: --model NAME")
     return named
+
+
+def _check_kind(spec: AgentSpec, *, before: bool) -> None:
+    try:
+        check_kind(spec)
+    except (ConfigError, UsageError) as error:
+        if not before:
+            raise
+        raise UsageError(f"{error}\nthe run's last start had this agent; name others with --agent") from error
 
 
 def _by_number(asked: Asked) -> tuple[AgentSpec, ...]:
@@ -161,8 +174,16 @@ def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
 
 
 def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
-    specs = tuple(AgentSpec(each.kind, each.model, each.count) for each in user.agents)
+    specs = tuple(AgentSpec(_found(each.kind), each.model, each.count) for each in user.agents)
     return specs or (AgentSpec("mutator", count=MUTATORS),)
+
+
+def _found(kind: str) -> str:
+    """The kind of agents that settings name; a person's own file lies beside the settings, or where it says."""
+    if not is_own(kind):
+        return kind
+    file, _, name = kind.rpartition(":")
+    return f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
 
 
 # --- what it may cost ---------------------------------------------------------------------------------------------

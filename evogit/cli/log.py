@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 import click
@@ -13,7 +14,7 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.view import View, first_line
 from evogit.core import Candidate, NotFoundError
 from evogit.history import History
-from evogit.review import agents, candidate_record
+from evogit.review import agents, candidate_record, own_names
 
 
 @click.command()
@@ -25,8 +26,8 @@ from evogit.review import agents, candidate_record
 def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None) -> None:
     """List candidates, the newest first.
 
-    Each line: symbol, id, score, change against the fittest parent, age, agent, title. With --json: one object per
-    line.
+    Each line: symbol, id, score, change against the fittest parent, age, agent (with the class of one of your own),
+    title. With --json: one object per line.
     """
     history = place.history
     known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
@@ -40,7 +41,8 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         return
     view = View.of(history, terminal)
     listed = list(chosen)
-    lines = table((_line(view, candidate) for candidate in listed), "llrrrl")
+    own = own_names(history)
+    lines = table((_line(view, candidate, own) for candidate in listed), "llrrrl")
     terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
@@ -52,7 +54,7 @@ def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | N
     return (has_failed or not failed) and agent in (None, candidate.agent)
 
 
-def _line(view: View, candidate: Candidate) -> list[Text]:
+def _line(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Text]:
     commit = candidate.commit
     return [
         view.glyph(commit),
@@ -60,5 +62,5 @@ def _line(view: View, candidate: Candidate) -> list[Text]:
         view.score(commit),
         view.gain(commit, candidate.parents),
         view.age(candidate),
-        Text(first_line(candidate.agent)),
+        Text(first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip())),
     ]

@@ -12,6 +12,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
+from evogit.cli.contributing import contribution_tables, legend
 from evogit.cli.merge import step_rows, strategy_rows
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
@@ -33,9 +34,6 @@ ROWS = 12
 
 GRAFTED = 6
 """Steps that were put on other candidates, of which a report tells."""
-
-HEADS = {"improved": "better", "records": "best", "proposals": "tried"}
-"""What columns are called where that is not their key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,28 +211,11 @@ def _changes(changes: list[dict[str, Any]]) -> Section:
 
 
 def _contributions(view: View, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
-    for what, title in (("agents", "agent"), ("operators", "operator"), ("models", "model")):
-        found = groups[what]
-        if len(found) > ROWS:
-            found = sorted(found, key=lambda row: (-row["records"], -row["improved"], -row["candidates"]))
-        keys = [*(["proposals"] if what == "agents" else []), "candidates", "valid", "improved", "records"]
-        rows = [[title, *(HEADS.get(key, key) for key in keys), "top gain"]]
-        for row in found[:ROWS]:
-            rows.append(
-                [_contributor(view, what, row), *(f"{row[key]:,}" for key in keys), _gain(view, row["best_step"])]
-            )
-        after = [Text(f"and {count(len(found) - ROWS, f'more {title}')}", "dim")] if found[ROWS:] else []
-        if what == "agents":
-            after.append(Text("better: than its parents; best: of all, when it was judged", "dim"))
-        if found:
-            align = "l" + "r" * (len(rows[0]) - 1)
-            yield Section(title=f"what each {title} contributed", rows=rows, align=align, after=after)
-
-
-def _contributor(view: View, what: str, row: dict[str, Any]) -> str:
-    if what == "models":
-        return view.model(row["name"])
-    return f"{first_line(row['name'])} {_kind(view, row['kind'])}" if row.get("kind") else first_line(row["name"])
+    for title, rows, rest in contribution_tables(view, groups, ROWS):
+        after = [Text(f"and {count(rest, f'more {title}')}", "dim")] if rest else []
+        after += [Text(legend(view), "dim")] if title == "agent" else []
+        align = "l" + "r" * (len(rows[0]) - 1)
+        yield Section(title=f"what each {title} contributed", rows=rows, align=align, after=after)
 
 
 def _kind(view: View, spec: str) -> str:
@@ -247,10 +228,6 @@ def _spec(view: View, spec: str) -> str:
     """`KIND@MODEL:N`, likewise."""
     kind, colon, amount = spec.rpartition(":")
     return f"{_kind(view, kind)}{colon}{amount}"
-
-
-def _gain(view: View, gain: float | None) -> str:
-    return "-" if gain is None else change(gain, view.places)
 
 
 def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:

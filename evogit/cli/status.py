@@ -6,6 +6,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
+from evogit.cli.contributing import choice_lines, contribution_tables, legend
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.spending import spending_lines
@@ -14,18 +15,30 @@ from evogit.cli.text import count
 from evogit.cli.view import SHORT, View, first_line
 from evogit.core import NotFoundError
 from evogit.history import History
-from evogit.review import SCHEMA, agents, candidate_record, last_start, resolve, status_record
+from evogit.review import (
+    SCHEMA,
+    agents,
+    candidate_record,
+    contributions,
+    last_start,
+    own_names,
+    resolve,
+    status_record,
+)
 from evogit.settings import USUAL_SELECTOR
 
 MOST_AGENTS = 24
 """Agents that are listed, so that the lines around them stay in sight."""
+
+CONTRIBUTORS = 6
+"""Agents, models and operators whose contributions are listed, of each those that brought most."""
 
 
 @click.command()
 @with_run
 @with_terminal
 def status(place: Place, terminal: Terminal) -> None:
-    """Show how a run stands: what was done, the best against the seed, where each agent is."""
+    """Show how a run stands: what was done, the best against the seed, where each agent is, who contributed what."""
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
         return
@@ -34,6 +47,7 @@ def status(place: Place, terminal: Terminal) -> None:
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
+    lines += [*_contributions(view), *choice_lines(view)]
     terminal.show([*lines, *next_steps(place, *_worth_trying(place))])
 
 
@@ -130,13 +144,27 @@ def _agents(view: View) -> list[Text]:
     history = view.history
     if history.seed is None:
         return []
-    rows, names = [], agents(history)
+    rows, names, own = [], agents(history), own_names(history)
     for agent in _fittest(history, names):
         candidate = history.phylogeny[history.head(agent)]
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
-        rows.append([Text(first_line(agent), "dim"), *cells, Text(first_line(candidate.title))])
+        who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
+        rows.append([Text(who, "dim"), *cells, Text(first_line(candidate.title))])
     rest = len(names) - len(rows)
     return [*table(rows, "lllrl"), *([Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else [])]
+
+
+def _contributions(view: View) -> list[Text]:
+    """Who brought what; nothing while nobody tried anything."""
+    if not view.history.counts.proposals:
+        return []
+    lines: list[Text] = []
+    for title, rows, rest in contribution_tables(view, contributions(view.history), CONTRIBUTORS):
+        head, *told = table(rows, "l" + "r" * (len(rows[0]) - 1))
+        head.stylize("dim")
+        lines += [head, *told]
+        lines += [Text(f"and {count(rest, f'more {title}')}; `evogit report` has more", "dim")] if rest else []
+    return [*lines, Text(legend(view), "dim"), Text("")]
 
 
 def _fittest(history: History, names: list[str]) -> list[str]:

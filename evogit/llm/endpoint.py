@@ -82,10 +82,13 @@ class Client:
     """As many clients of openai's as it takes, none of which asks twice by itself.
 
     For every question a client looks at all its connections, which takes 200 agents longer than all else together.
+    `at_once` limits the questions in flight; None: as many as come.
     """
 
     base_url: str
     api_key: str
+    at_once: int | None = None
+    _room: asyncio.Semaphore | None = None
     _busy: dict[openai.AsyncOpenAI, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,6 +103,21 @@ class Client:
             raise UsageError(
                 f"expected a proxy that can be used in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or none: {error}"
             ) from None
+
+    def narrow(self, at_once: int | None) -> None:
+        """Heed the limit of one more model, too; the lowest one counts. Before the first question."""
+        limits = [each for each in (self.at_once, at_once) if each is not None]
+        self.at_once = min(limits, default=None)
+
+    @asynccontextmanager
+    async def room(self) -> AsyncIterator[None]:
+        """The time of one question; it begins once there are few enough."""
+        if self.at_once is None:
+            yield
+            return
+        self._room = self._room or asyncio.Semaphore(self.at_once)
+        async with self._room:
+            yield
 
     @contextmanager
     def borrow(self) -> Iterator[openai.AsyncOpenAI]:
@@ -156,24 +174,31 @@ class Endpoint:
         """
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         for attempt in range(self.patience.retries + 1):
-            account.check()
             try:
-                text, usage = await self._attempt(question, prompt)
+                async with self.client.room():
+                    account.check()
+                    return await self._charged(question, prompt, account)
             except LostAttemptError as lost:
-                account.charge(self, lost.usage, str(lost))
                 if not lost.again or attempt == self.patience.retries:
                     raise
                 await account.pause(self._pause(attempt, lost.wait))
-            except (CredentialError, UnknownModelError) as error:
-                account.charge(self, Usage(), str(error))
-                raise
-            except asyncio.CancelledError:
-                account.charge(self, Usage(prompt=prompt, estimated=True), "broken off")
-                raise
-            else:
-                account.charge(self, usage)
-                return text
         raise AssertionError("the last attempt returns or raises")
+
+    async def _charged(self, question: Question, prompt: int, account: Account) -> str:
+        """One attempt, which is charged whatever comes of it."""
+        try:
+            text, usage = await self._attempt(question, prompt)
+        except LostAttemptError as lost:
+            account.charge(self, lost.usage, str(lost))
+            raise
+        except (CredentialError, UnknownModelError) as error:
+            account.charge(self, Usage(), str(error))
+            raise
+        except asyncio.CancelledError:
+            account.charge(self, Usage(prompt=prompt, estimated=True), "broken off")
+            raise
+        account.charge(self, usage)
+        return text
 
     def _pause(self, attempt: int, wait: float | None) -> float:
         """Seconds until the next attempt: they grow, and differ between agents that failed at the same time."""

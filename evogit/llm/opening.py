@@ -53,8 +53,10 @@ class OpenModels:
         """The keys that were read so far."""
         return tuple(self._secrets)
 
-    def get(self, name: str) -> Model:
+    def get(self, name: str, *, perhaps: bool = False) -> Model:
         """The model that a name stands for: `script:FILE`, one of the settings, else what an endpoint calls so.
+
+        `perhaps` it is asked, as others may be in its stead: then a recording need not have it.
 
         Raises:
             CredentialError: its key cannot be had; the message says where it was looked for.
@@ -63,7 +65,7 @@ class OpenModels:
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")
         if name not in self._models:
-            model = self._open(name)
+            model = self._open(name, perhaps)
             self._models[name] = RecordedModel(model, self._recorder) if self._recorder else model
         return self._models[name]
 
@@ -95,12 +97,12 @@ class OpenModels:
 
     # --- opening ------------------------------------------------------------------------------------------------
 
-    def _open(self, name: str) -> Model:
+    def _open(self, name: str, perhaps: bool) -> Model:
         if self._recorded is not None:
-            if name not in self._recorded:
+            if name not in self._recorded and not perhaps:
                 known = ", ".join(sorted(self._recorded)) or "none"
                 raise UsageError(f"{self._replay} has no replies of the model {name!r}; those it has: {known}")
-            return ReplayedModel(name, self._recorded[name])
+            return ReplayedModel(name, self._recorded.get(name, []))
         if name.startswith(SCRIPT):
             return ScriptedModel(Path(name.removeprefix(SCRIPT)))
         return self._endpoint(name, self._table(name))
@@ -117,7 +119,7 @@ class OpenModels:
             id=table.id or name,
             price=_price(table, url, table.id or name),
             context=table.context,
-            client=self._client(url, key),
+            client=self._client(url, key, table.at_once),
             key_from=key_from,
             secrets=self.secrets,
             rng=self._rng,
@@ -131,11 +133,12 @@ class OpenModels:
             ),
         )
 
-    def _client(self, url: str, key: str) -> Client:
+    def _client(self, url: str, key: str, at_once: int | None) -> Client:
         from evogit.llm.endpoint import Client
 
         if (url, key) not in self._clients:
             self._clients[url, key] = Client(url, key)
+        self._clients[url, key].narrow(at_once)
         return self._clients[url, key]
 
     def _key(self, name: str, table: ModelTable) -> tuple[str, str]:

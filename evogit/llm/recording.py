@@ -71,6 +71,10 @@ class Recorder:
             raise UsageError(f"cannot write the recording {self._file}: {error.strerror}") from error
 
 
+NOTHING = Price(prompt=0, cached=0, completion=0)
+"""What a model costs of which nothing was recorded."""
+
+
 class RecordedModel:
     """Asks another model and records what came of it."""
 
@@ -123,13 +127,14 @@ class Record:
 class ReplayedModel:
     """Answers from a recording. The attempts are charged as they were, so that limits are reached where they were.
 
-    Of several records of a question the one with the same move and attempt is taken, else the first one left.
+    Of several records of a question the one with the same move and attempt is taken, else the first one left. A model
+    that was never asked has no records.
     """
 
     def __init__(self, name: str, records: Sequence[Record]) -> None:
         self.name = name
-        self.price: Price | None = records[0].price
-        self.context = records[0].context
+        self.price: Price | None = records[0].price if records else NOTHING
+        self.context = records[0].context if records else 100_000
         self._left: dict[str, list[Record]] = defaultdict(list)
         for record in records:
             self._left[record.key].append(record)

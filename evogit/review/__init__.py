@@ -1,11 +1,13 @@
 """Every question and every decision that a person can put to the graph; nothing here prints."""
 
 from evogit.review.beginning import beginning
+from evogit.review.choosing import choices
+from evogit.review.contributing import contributions
 from evogit.review.decisions import Effect, decide, effect
 from evogit.review.export import Exported, export
 from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
 from evogit.review.lanes import Cell, lanes
-from evogit.review.runs import agents, open_run, resolve
+from evogit.review.runs import agents, kinds, open_run, own_names, resolve
 from evogit.review.skeleton import Edge, Row, expanded, most_telling, rows, skeleton
 from evogit.review.spending import (
     TOTALS,
@@ -30,17 +32,21 @@ __all__ = [
     "agents",
     "beginning",
     "candidate_record",
+    "choices",
+    "contributions",
     "decide",
     "effect",
     "expanded",
     "export",
     "gap_closed",
     "graph_record",
+    "kinds",
     "lanes",
     "last_asking_start",
     "last_start",
     "most_telling",
     "open_run",
+    "own_names",
     "resolve",
     "rows",
     "skeleton",

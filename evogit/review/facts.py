@@ -11,6 +11,8 @@ from evogit.core import Candidate
 from evogit.history import History
 from evogit.leading import tied
 from evogit.repository import RESERVED, Repository
+from evogit.review.choosing import choices
+from evogit.review.contributing import contributions
 from evogit.review.runs import agents
 from evogit.review.spending import last_start, spending_record
 
@@ -95,6 +97,8 @@ def status_record(repository: Repository, history: History) -> Record:
         "tied": tied(history),
         "gap_closed": gap_closed(history, history.best),
         "agents": [_agent(history, name) for name in agents(history)],
+        "contributions": contributions(history),
+        "choices": choices(history),
         "spending": spending_record(history),
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from evogit.core import Candidate, Evaluation, RunStarted
+from evogit.core import Candidate, Evaluation
 from evogit.history import History
 from evogit.repository import Repository
+from evogit.review.contributing import gain, last_evaluation
 from evogit.review.crossing import merge_statistics
 from evogit.review.facts import SCHEMA, Record, interval, status_record
-from evogit.review.runs import agents
-
-Grouping = Callable[[Candidate], Iterable[str]]
-"""To which group a candidate belongs, None for none."""
-
-COLUMNS = ("candidates", "valid", "improved", "records")
-"""What is counted of each group: `improved` over the parents, `records` were the best when they were judged."""
 
 REASONS = 5
 """Kinds of failure that are told of each sort, the most frequent first."""
@@ -42,11 +36,6 @@ def report_record(repository: Repository, history: History) -> Record:
         },
         "judged": history.started.judged if history.started else "outside",
         "steps": steps(history, history.best),
-        "contributions": {
-            "agents": _by_agent(history),
-            "operators": contributions(history, _operators),
-            "models": contributions(history, _models(repository, history)),
-        },
         "crossings": merge_statistics(history),
         "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
         "evidence": _evidence(history),
@@ -89,24 +78,12 @@ def _statuses(history: History) -> Counter[str]:
 def _evaluations(history: History) -> Iterator[Evaluation]:
     """The last evaluation of each candidate, whatever the task was like then."""
     for candidate in history.phylogeny:
-        evaluation = _last(history, candidate)
+        evaluation = last_evaluation(history, candidate)
         if evaluation is not None and evaluation.counts:
             yield evaluation
 
 
-def _last(history: History, candidate: Candidate) -> Evaluation | None:
-    return history.evaluation(candidate.commit) or history.former(candidate.commit)
-
-
 # --- how the best came to be --------------------------------------------------------------------------------------
-
-
-def gain(history: History, commit: str) -> float | None:
-    """How much better a candidate is than its fittest valid parent; negative when worse, None where nobody can tell."""
-    value, metric = history.fitness(commit), history.metric
-    known = [history.fitness(parent) for parent in history.phylogeny[commit].parents]
-    gains = [metric.gain(value, each) for each in known if each is not None and value is not None]
-    return min(gains) if gains else None
 
 
 def steps(history: History, commit: str | None) -> list[Record]:
@@ -152,62 +129,8 @@ def _evidence(history: History) -> Record | None:
     return {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
 
 
-# --- who contributed ----------------------------------------------------------------------------------------------
-
-
-def contributions(history: History, group: Grouping) -> list[Record]:
-    """Candidates by group, in each that they are of: how many, valid, better than their parents, best when judged."""
-    records, rows = set(history.records), dict[str, Record]()
-    bred = (each for each in history.phylogeny if each.parents)
-    for candidate, name in ((each, name) for each in bred for name in group(each)):
-        row = rows.setdefault(name, {"name": name, **dict.fromkeys(COLUMNS, 0), "best_step": None})
-        step = gain(history, candidate.commit)
-        row["candidates"] += 1
-        evaluation = _last(history, candidate)
-        row["valid"] += evaluation is not None and evaluation.ok
-        row["improved"] += step is not None and step > 0
-        row["records"] += candidate.commit in records
-        if step is not None and step > 0:
-            row["best_step"] = max(step, row["best_step"] or 0.0)
-    return sorted(rows.values(), key=lambda row: (-row["records"], -row["improved"], -row["candidates"]))
-
-
-def _by_agent(history: History) -> list[Record]:
-    rows = {row["name"]: row for row in contributions(history, lambda each: [each.agent])}
-    nothing = {**dict.fromkeys(COLUMNS, 0), "best_step": None}
-    kinds = dict(_kinds(history.engines.values()))
-    named = [rows.get(name, {"name": name, **nothing}) for name in dict.fromkeys([*agents(history), *rows])]
-    return [
-        {**row, "kind": kinds.get(row["name"], ""), "proposals": row["candidates"] + history.barren[row["name"]]}
-        for row in named
-    ]
-
-
-def _kinds(engines: Iterable[RunStarted]) -> Iterator[tuple[str, str]]:
-    """What each agent was when it was last at work."""
-    for started in engines:
-        population = started.settings.get("population", ())
-        kinds = [_spec({**spec, "count": 1})[:-2] for spec in population for _ in range(spec.get("count", 1))]
-        yield from zip(started.agents, kinds, strict=False)
-
-
 def _operator(candidate: Candidate) -> str:
     return f"{candidate.operator} ({candidate.strategy})" if candidate.strategy else candidate.operator
-
-
-def _operators(candidate: Candidate) -> list[str]:
-    """The operator with each way in which it was done; one of several edits counts for each of them."""
-    return [f"{candidate.operator} ({way})" for way in candidate.ways] or [candidate.operator]
-
-
-def _models(repository: Repository, history: History) -> Grouping:
-    """The model that wrote a candidate, as its commit says; asked only where models were."""
-
-    def model(candidate: Candidate) -> list[str]:
-        found = re.findall(r"^Evogit-Model: (.+)$", repository.message(candidate.commit), re.MULTILINE)
-        return found[-1:]
-
-    return model if history.spent.calls else lambda candidate: []
 
 
 # --- what failed --------------------------------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
+from evogit.loading import is_own
 from evogit.repository import Journal, Repository
 
 
@@ -33,6 +36,26 @@ def agents(history: History) -> list[str]:
     """The names of all agents that ever took part: `a2` before `a10`."""
     names = {agent for engine in history.engines.values() for agent in engine.agents} | history.heads.keys()
     return sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
+
+
+def kinds(history: History) -> dict[str, str]:
+    """What each agent was when it was last at work: `mutator`, `editor@MODEL`, `FILE.py:Name`."""
+    known: dict[str, str] = {}
+    for started in history.engines.values():
+        population = started.settings.get("population", ())
+        each = [_kind(spec) for spec in population for _ in range(spec.get("count", 1))]
+        known.update(zip(started.agents, each, strict=False))
+    return known
+
+
+def own_names(history: History) -> dict[str, str]:
+    """The agents that are a person's own, and the names of their classes."""
+    found = {agent: kind.rpartition(":") for agent, kind in kinds(history).items() if is_own(kind)}
+    return {agent: name for agent, (_, _, name) in found.items()}
+
+
+def _kind(spec: Mapping[str, Any]) -> str:
+    return f"{spec.get('kind')}@{spec['model']}" if spec.get("model") else str(spec.get("kind"))
 
 
 def resolve(history: History, revision: str) -> Candidate:

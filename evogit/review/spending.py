@@ -66,11 +66,12 @@ def spending_by_model(history: History) -> dict[str, Spending]:
     """What each model was asked and paid, by all agents together."""
     models: dict[str, Spending] = {}
     for (_, model), spending in history.spent_by.items():
-        models[model] = _joined(models.get(model, Spending()), spending)
+        models[model] = added(models.get(model, Spending()), spending)
     return models
 
 
-def _joined(one: Spending, other: Spending) -> Spending:
+def added(one: Spending, other: Spending) -> Spending:
+    """The sum of both."""
     return Spending(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(Spending)))
 
 

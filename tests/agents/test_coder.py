@@ -42,7 +42,7 @@ def answers(model: Parrot) -> list[str]:
 
 async def refusal(lab: Lab, *replies: str | Exception, **bounds: Any) -> NoUsableChangeError:
     with pytest.raises(NoUsableChangeError) as caught:
-        await lab.breed(Coder(Parrot(*replies), Bounds(**bounds)), lab.seed())
+        await lab.breed(Coder(Parrot(*replies), bounds=Bounds(**bounds)), lab.seed())
     return caught.value
 
 
@@ -172,7 +172,7 @@ REFUSED = [
 async def test_what_cannot_be_done_is_answered_and_the_session_goes_on(lab: Lab) -> None:
     replies = [reply for block, _ in REFUSED for reply in (block, "<<<<<<< LIST\n")]
     model = Parrot(*replies, EDIT + FINISH)
-    bred = await lab.breed(Coder(model, Bounds(turns=50)), lab.seed())
+    bred = await lab.breed(Coder(model, bounds=Bounds(turns=50)), lab.seed())
     told = zip(REFUSED, answers(model)[::2], strict=True)
     assert [reason for (_, reason), answer in told if reason not in answer] == []
     assert lab.repository.changed_paths(lab.repository.tree_of(lab.seed()), bred.tree) == ["main.py"]
@@ -207,7 +207,7 @@ async def test_a_draft_is_proposed_whatever_ends_the_session(
     lab: Lab, replies: list[str | Exception], bounds: dict[str, Any]
 ) -> None:
     model = Parrot(*replies)
-    bred = await lab.breed(Coder(model, Bounds(**bounds)), lab.seed())
+    bred = await lab.breed(Coder(model, bounds=Bounds(**bounds)), lab.seed())
     assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
     assert bred.title == "edit main.py"
     assert "The session ended" in bred.evidence["transcript.md"].decode()

@@ -39,7 +39,8 @@ def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
         (settings,) = blocks("costs.md", "toml")
         file = tmp_path / "home" / ".config" / "evogit" / "settings.toml"
         file.parent.mkdir(parents=True)
-        file.write_text(settings.replace("https://models.example/v1", server.url))
+        urls = r"https://models\.example/v1|http://localhost:8000/v1"
+        file.write_text(re.sub(urls, server.url, settings))
         person.environment |= {"MODELS_KEY": "sk-of-the-pages", "PATH": f"{EVOGIT.parent}:{os.environ['PATH']}"}
         if page != "overnight.md":
             person.evogit(*BEGIN)

@@ -262,6 +262,21 @@ async def test_a_stalled_call_stalls_no_other(at: Opening, ledger: Ledger) -> No
         await models.close()
 
 
+async def test_an_endpoint_has_no_more_questions_at_a_time_than_it_may(at: Opening, ledger: Ledger) -> None:
+    with serve([SILENT, reply("Fine.")]) as server:
+        models = at(server.url, f'[models.n]\nbase_url = "{server.url}"\nkey_env = "TEST_KEY"\nat_once = 1\n')
+        one, other = models.get("m"), models.get("n")
+        first = asyncio.create_task(one.ask(question(), ledger))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(other.ask(question(), Ledger()))
+        await asyncio.sleep(0.05)
+        assert len(server.requests) == 1
+        first.cancel()
+        assert await second == "Fine."
+        await models.close()
+
+
 def test_retry_after_is_a_number_or_a_date() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert retry_after("7.5") == 7.5

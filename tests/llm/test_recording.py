@@ -72,6 +72,11 @@ async def test_a_question_that_was_not_recorded_is_named(at: Opening, file: Path
         await replay.get("m").ask(question(), ledger)
     with pytest.raises(UsageError, match="no replies of the model 'other'; those it has: m"):
         replay.get("other")
+    spare = replay.get("other", perhaps=True)
+    assert spare.price
+    assert spare.price.free
+    with pytest.raises(ModelError, match="does not have this question"):
+        await spare.ask(question(), ledger)
 
 
 async def test_no_key_is_recorded_and_many_write_at_once(at: Opening, file: Path, ledger: Ledger) -> None:

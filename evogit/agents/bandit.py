@@ -1,0 +1,76 @@
+"""Which of several models an agent asks next: the one that gains most for its money, as far as anybody knows.
+
+The bandit of ShinkaEvolve (Lange, Imajuku & Cetin 2025, arXiv 2509.19349): an upper confidence bound on what a model
+gained over the better one of parent and seed, with older moves counting less, weighed by cost as its documentation has
+it ("UCB1 Bandit LLM Selection"):
+
+    score = (1 - w) * (gain + sqrt(ln t / n * 1/4)) + w * cheapest / cost
+
+n are the moves of a model, t those of all, cost what a move of it takes, cheapest that of the cheapest one. A model
+that nobody knows comes first. The bound is that of UCB1-TUNED (Auer, Cesa-Bianchi & Fischer 2002, "Finite-time analysis
+of the multiarmed bandit problem"), whose estimate of the variance is the largest one that a number from 0 to 1 can
+have, 1/4, as long as so few moves count; ShinkaEvolve has UCB1's of the same paper, sqrt(2 ln t / n). Moves in flight
+are not counted, and nothing is drawn but of equals, so that the same judged candidates give the same choice.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evogit.agents import Merit
+
+THRIFT = 0.1
+"""The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/agents.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Why a model is asked, or not: `gain` from 0 to 1, `doubt` the rest of its upper bound, `cheap` from 0 to 1."""
+
+    gain: float
+    doubt: float
+    cheap: float
+
+    @property
+    def total(self) -> float:
+        """The model with the highest one is asked."""
+        return (1 - THRIFT) * (self.gain + self.doubt) + THRIFT * self.cheap
+
+
+UNKNOWN = Score(gain=0.0, doubt=math.inf, cheap=1.0)
+"""Of a model of which no move came to an end yet."""
+
+
+def scores(models: Sequence[str], merits: Mapping[str, Merit]) -> dict[str, Score]:
+    """The score of each of these models."""
+    known = {model: merits[model] for model in models if model in merits}
+    moves = max(math.fsum(merit.moves for merit in known.values()), 2.0)
+    costs = _costs(known)
+    cheapest = min(costs.values(), default=0.0)
+    told = {
+        model: Score(
+            gain=merit.gain,
+            doubt=math.sqrt(math.log(moves) / merit.moves / 4),
+            cheap=cheapest / costs[model] if costs[model] else 1.0,
+        )
+        for model, merit in known.items()
+    }
+    return {model: told.get(model, UNKNOWN) for model in models}
+
+
+def choose(models: Sequence[str], merits: Callable[[], Mapping[str, Merit]], rng: random.Random) -> str:
+    """The model with the highest score, of equals one by chance; nobody asks for merits where there is no choice."""
+    if len(models) == 1:
+        return models[0]
+    told = scores(models, merits())
+    highest = max(score.total for score in told.values())
+    return rng.choice([model for model, score in told.items() if score.total == highest])
+
+
+def _costs(known: Mapping[str, Merit]) -> dict[str, float]:
+    """What a move of each takes: dollars, or tokens where a price is not known."""
+    dollars = {model: merit.dollars for model, merit in known.items() if merit.dollars is not None}
+    return dollars if len(dollars) == len(known) else {model: merit.tokens for model, merit in known.items()}

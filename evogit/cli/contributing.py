@@ -1,0 +1,104 @@
+"""Tables of who contributed what, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from evogit.agents.bandit import THRIFT
+from evogit.cli.spending import money
+from evogit.cli.terminal import table
+from evogit.cli.text import change
+from evogit.cli.view import View, first_line
+from evogit.review import choices, own_names
+
+Rows = list[dict[str, Any]]
+"""Contributions, as `evogit status --json` has them."""
+
+COUNTED = {"proposals": "tried", "valid": "valid", "improved": "better", "records": "best"}
+"""What is counted, and what its column is called."""
+
+NAME = 26
+"""Columns of a name."""
+
+LEGEND = "better: than its parents; best: of all, when judged"
+PAID = f"{LEGEND}; each: paid for one better"
+
+
+def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Iterator[tuple[str, list[list[str]], int]]:
+    """For agents, models and operators: what they are called, rows with a head, and how many more there are."""
+    own = own_names(view.history)
+    for what, title in (("agents", "agent"), ("models", "model"), ("operators", "operator")):
+        rows = found[what]
+        if len(rows) > most:
+            rows = sorted(rows, key=lambda row: (-row["records"], -row["improved"], -row["proposals"], -row["tokens"]))
+            rows = [row for row in rows[:most] if row["proposals"] or row["calls"]]
+        if rows:
+            told = [[_name(view, what, row, own), *_cells(view, row)] for row in rows]
+            yield title, [[title, *heads(view)], *told], len(found[what]) - len(rows)
+
+
+def heads(view: View) -> list[str]:
+    """What the columns are called; money is told where models were asked."""
+    return [*COUNTED.values(), *(("tokens", "paid", "each") if view.history.spent.calls else ("top gain",))]
+
+
+def legend(view: View) -> str:
+    """What the columns mean."""
+    return PAID if view.history.spent.calls else LEGEND
+
+
+def choice_lines(view: View) -> list[Text]:
+    """Why which of several models is asked; empty where no agent has several."""
+    lines: list[Text] = []
+    for choice in choices(view.history):
+        rows = [["of several models", "moves", "gain", "doubt", "cheap", "score"]]
+        for each in choice["models"]:
+            name = view.model(each["name"])
+            if each["moves"]:
+                values = [f"{each[key]:.2f}" for key in ("gain", "doubt", "cheap", "score")]
+                rows.append([name, f"{each['moves']:.1f}", *values])
+            else:
+                rows.append([name, "-", "-", "-", "-", "not known"])
+        head, *told = table(rows, "lrrrrr")
+        head.stylize("dim")
+        lines += [head, *told]
+    legend = f"score: {1 - THRIFT:g} (gain + doubt) + {THRIFT:g} cheap; the highest is asked next"
+    return [*lines, Text(f"moves: of late; {legend}", "dim"), Text("")] if lines else []
+
+
+def _cells(view: View, row: Mapping[str, Any]) -> Sequence[str]:
+    counted = [f"{row[key]:,}" for key in COUNTED]
+    if not view.history.spent.calls:
+        return [*counted, "-" if row["best_step"] is None else change(row["best_step"], view.places)]
+    if not row["calls"]:
+        return [*counted, "-", "-", "-"]
+    paid, each = row["dollars"], row["dollars_per_improvement"]
+    return [*counted, _short(row["tokens"]), "?" if paid is None else money(paid), "-" if each is None else money(each)]
+
+
+def _name(view: View, what: str, row: Mapping[str, Any], own: Mapping[str, str]) -> str:
+    if what == "models":
+        return view.model(row["name"])
+    words = [row["name"], own.get(row["name"]) or row.get("kind", "")]
+    return _cut(view, first_line(" ".join(filter(None, words))))
+
+
+def _cut(view: View, name: str) -> str:
+    """A name that fits its column: of a long one with a model the end of that is kept, else the beginning."""
+    if len(name) <= NAME:
+        return name
+    head, at, tail = name.partition("@")
+    if not at or len(head) > NAME - 4:
+        return name[: NAME - 1] + view.glyphs.more
+    return f"{head}@{view.glyphs.more}{tail[len(head) + 2 - NAME :]}"
+
+
+def _short(tokens: int) -> str:
+    """`812`, `12.3k`, `4.56M`, of five characters at most."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if tokens >= size:
+            return f"{tokens / size:.3g}{unit}" if tokens < 999.5 * size else f"{tokens / size:.0f}{unit}"
+    return str(tokens)

@@ -1,0 +1,155 @@
+"""Who contributed what: agents, models and operators, by the candidates they made and the money they took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evogit.core import Candidate, Evaluation
+from evogit.history import History, Spending
+from evogit.review.runs import agents, kinds
+from evogit.review.spending import added, spending_by_model
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What can be told of a proposal, whether a candidate came of it or not."""
+
+    agent: str
+    model: str
+    operator: str
+    strategy: str
+
+    @property
+    def operators(self) -> list[str]:
+        """The operator with each way in which it was done; one of several edits counts for each of them."""
+        ways = dict.fromkeys(way.partition("@")[0] for way in self.strategy.split("+") if way)
+        return [f"{self.operator} ({way})" for way in ways] or [self.operator]
+
+
+Grouping = Callable[[Deed], Iterable[str]]
+"""To which groups a proposal belongs."""
+
+
+@dataclass(slots=True)
+class Contribution:
+    """What came of a group's proposals.
+
+    `improved` are candidates that are fitter than all their parents, beyond noise where scores are noisy; `records`
+    were the best when they were judged; `best_step` is the largest gain over the fittest parent.
+    """
+
+    proposals: int = 0
+    candidates: int = 0
+    valid: int = 0
+    improved: int = 0
+    records: int = 0
+    best_step: float | None = None
+    spent: Spending = field(default_factory=Spending)
+
+    @property
+    def dollars(self) -> float | None:
+        """What models were paid; None where a price is not known."""
+        return None if self.spent.unpriced else self.spent.dollars
+
+    @property
+    def dollars_per_improvement(self) -> float | None:
+        """None where nobody can tell: nothing improved, no model was asked or a price is not known."""
+        return self.dollars / self.improved if self.improved and self.spent.calls and self.dollars is not None else None
+
+    def record(self, name: str) -> Record:
+        """As JSON has it."""
+        counted = {key: getattr(self, key) for key in ("proposals", "candidates", "valid", "improved", "records")}
+        money = {key: getattr(self, key) for key in ("best_step", "dollars", "dollars_per_improvement")}
+        return {"name": name, **counted, **money, "calls": self.spent.calls, "tokens": self.spent.tokens}
+
+
+def contributions(history: History) -> dict[str, list[Record]]:
+    """All agents in the order of their names, and models and operators, those that brought most first."""
+    by_agent, by_model = dict[str, Spending](), spending_by_model(history)
+    for (agent, _), spent in history.spent_by.items():
+        by_agent[agent] = added(by_agent.get(agent, Spending()), spent)
+    found = _grouped(history, lambda deed: [deed.agent], by_agent)
+    models = _grouped(history, lambda deed: [deed.model] if deed.model else [], by_model)
+    operators = _grouped(history, lambda deed: deed.operators, _by_operator(history))
+    known = kinds(history)
+    names = dict.fromkeys([*agents(history), *found])
+    return {
+        "agents": [{**found.get(name, Contribution()).record(name), "kind": known.get(name, "")} for name in names],
+        "operators": _ranked(operators),
+        "models": _ranked(models),
+    }
+
+
+def _grouped(history: History, group: Grouping, spent: dict[str, Spending]) -> dict[str, Contribution]:
+    found = {name: Contribution(spent=each) for name, each in spent.items()}
+    records = set(history.records)
+    for candidate in history.phylogeny:
+        for name in group(_deed(history, candidate)) if candidate.parents else ():
+            _count(history, candidate, found.setdefault(name, Contribution()), records)
+    for key, times in history.authors.barren.items():
+        for name in group(Deed(*key)):
+            found.setdefault(name, Contribution()).proposals += times
+    return found
+
+
+def _deed(history: History, candidate: Candidate) -> Deed:
+    model = history.authors.wrote.get(candidate.commit, "")
+    return Deed(candidate.agent, model, candidate.operator, candidate.strategy)
+
+
+def _count(history: History, candidate: Candidate, row: Contribution, records: set[str]) -> None:
+    evaluation, step = last_evaluation(history, candidate), gain(history, candidate.commit)
+    row.proposals += 1
+    row.candidates += 1
+    row.valid += evaluation is not None and evaluation.ok
+    row.improved += improves(history, candidate)
+    row.records += candidate.commit in records
+    if step is not None and step > 0:
+        row.best_step = max(step, row.best_step or 0.0)
+
+
+def _by_operator(history: History) -> dict[str, Spending]:
+    """What models were asked by moves of each operator; those whose end is not known are left out."""
+    spent: dict[str, Spending] = {}
+    for effort in history.authors.efforts.values():
+        if (done := effort.done) is None:
+            continue
+        for name in Deed(done.agent, effort.model, done.operator, done.strategy).operators:
+            for each in effort.spent.values():
+                spent[name] = added(spent.get(name, Spending()), each)
+    return spent
+
+
+def _ranked(found: dict[str, Contribution]) -> list[Record]:
+    def rank(name: str) -> tuple[int, int, int]:
+        return -found[name].records, -found[name].improved, -found[name].candidates
+
+    return [found[name].record(name) for name in sorted(found, key=rank)]
+
+
+# --- one candidate ------------------------------------------------------------------------------------------------
+
+
+def last_evaluation(history: History, candidate: Candidate) -> Evaluation | None:
+    """The last evaluation of a candidate, whatever the task was like then."""
+    return history.evaluation(candidate.commit) or history.former(candidate.commit)
+
+
+def improves(history: History, candidate: Candidate) -> bool:
+    """Whether it is fitter than all its parents, beyond noise where scores are noisy; rounding is no gain."""
+    commit = candidate.commit
+    return all(
+        history.surely_fitter(commit, parent) and history.gain(commit, parent) != 0 for parent in candidate.parents
+    )
+
+
+def gain(history: History, commit: str) -> float | None:
+    """How much better a candidate is than its fittest valid parent; negative when worse, None where nobody can tell."""
+    value, metric = history.fitness(commit), history.metric
+    known = [history.fitness(parent) for parent in history.phylogeny[commit].parents]
+    gains = [metric.gain(value, each) for each in known if each is not None and value is not None]
+    return min(gains) if gains else None
