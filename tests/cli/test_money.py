@@ -100,7 +100,7 @@ def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> No
     ("asked", "words"),
     [
         (Asked(agent=(AgentSpec("editor"),)), 'model = "NAME"'),
-        (Asked(agent=(AgentSpec("genius", "m"),)), "mutator, editor or FILE.py:Name"),
+        (Asked(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder or FILE.py:Name"),
         (Asked(agent=(AgentSpec("mutator", "m"),)), "expected no model for a mutator"),
         (Asked(agent=(AgentSpec("none.py:Good"),)), "with a file that is there"),
         (Asked(agent=(AgentSpec("mutator"),), model="m"), "without a model of its own"),
