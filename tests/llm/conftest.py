@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.llm import Message, Model, Question, SpendingLimitError, Usage
+from evogit.llm import Left, Message, Model, Question, SpendingLimitError, Usage
 from evogit.llm.opening import OpenModels, open_models
 from evogit.user_settings import UserSettings, load_user_settings
 
@@ -22,12 +22,18 @@ class Ledger:
     """An account that allows `attempts`."""
 
     attempts: int = 1000
+    limit: float | None = None
     charges: list[tuple[Usage, str]] = field(default_factory=list)
     dollars: float = 0.0
 
     def check(self) -> None:
         if len(self.charges) >= self.attempts:
             raise SpendingLimitError("the limit on dollars is reached")
+        if self.limit is not None and self.dollars >= self.limit:
+            raise SpendingLimitError("the limit on dollars is reached")
+
+    def left(self) -> Left:
+        return Left(dollars=None if self.limit is None else self.limit - self.dollars)
 
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
