@@ -51,9 +51,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one attempt; `cached` are those of `prompt` that the endpoint had in its cache, `written` those that it
-    put there and charges more for.
+    """Tokens of one attempt.
 
+    Of those of `prompt` the endpoint had `cached` in its cache and put `written` there, for which it charges more.
     `estimated`: the endpoint did not say, as in a call that broke off; then it is counted from the text.
     """
 

@@ -90,10 +90,8 @@ class OpenModels:
             UsageError: EvoGit answers for this model itself.
         """
         if not self.endpoint(name):
-            replayed = "--replay" if self._recorded is not None else "a script"
-            raise UsageError(
-                f"expected a model behind an endpoint for programs that ask it, got {name!r} of {replayed}"
-            )
+            of = "--replay" if self._recorded is not None else "a script"
+            raise UsageError(f"expected a model behind an endpoint for programs that ask it, got {name!r} of {of}")
         return self._endpoint(name, self._table(name))
 
     def forget_keys(self) -> None:

@@ -174,15 +174,12 @@ class Responses(Dialect):
     def parting(self, status: int, code: str | None, message: str) -> bytes:
         """A response that failed: Codex reads its code; `error` at the top is what OpenAI's clients raise."""
         error = {"code": code or "server_error", "message": message}
-        response = {
-            "id": "resp_0",
-            "object": "response",
-            "created_at": 0,
-            "status": "failed",
-            "output": [],
-            "error": error,
+        response = {"id": "resp_0", "object": "response", "created_at": 0, "output": []}
+        said = {
+            "type": "response.failed",
+            "sequence_number": 0,
+            "response": {**response, "status": "failed", "error": error},
         }
-        said = {"type": "response.failed", "sequence_number": 0, "response": {**response, "error": error}}
         return event_text("response.failed", {**said, "error": error})
 
 

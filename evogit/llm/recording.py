@@ -208,10 +208,12 @@ def _record(said: dict[str, Any]) -> Record:
         attempt=int(said["attempt"]),
         price=None if prices is None else Price(prompt=prices[0], cached=prices[1], completion=prices[2]),
         context=int(said["context"]),
-        charges=tuple(
-            (Usage(**{name: each[name] for name in _USAGE if name in each}), each["failure"])
-            for each in said["charges"]
-        ),
+        charges=tuple((_usage(each), str(each["failure"])) for each in said["charges"]),
         reply=said.get("reply"),
         error=str(said.get("error", "")),
     )
+
+
+def _usage(said: Mapping[str, Any]) -> Usage:
+    """Older recordings do not have all fields."""
+    return Usage(**{name: said[name] for name in _USAGE if name in said})
