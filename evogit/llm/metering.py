@@ -48,7 +48,7 @@ class Meter:
                 prompt=max(old.prompt, usage.prompt),
                 cached=max(old.cached, usage.cached),
                 written=max(old.written, usage.written),
-                completion=max(old.completion, usage.completion),
+                completion=usage.completion if new.last else max(old.completion, usage.completion),
             )
             self._last |= new.last
 

@@ -260,8 +260,7 @@ def _attached(part: Mapping[str, Any]) -> Iterator[Attachment]:
         yield Attachment(str(source.get("url") or source.get("file_id")), elsewhere=True)
     if _is_text(part, "file_id"):
         yield Attachment(part["file_id"], elsewhere=True)
-    for holder in (part, source, _dict(part.get("input_audio"))):
-        yield from (Attachment(holder[name]) for name in ("data", "file_data") if _is_text(holder, name))
+    yield from (Attachment(part[name]) for name in ("data", "file_data") if _is_text(part, name))
 
 
 def _list(value: Any) -> list[Any]:
