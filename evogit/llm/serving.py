@@ -61,8 +61,8 @@ class Caller:
             ConnectionError: the client is gone.
             RejectedError: it is too long, too slow, encoded, or no HTTP; answer, then `close`.
         """
-        if self._http.our_state is h11.DONE:
-            if self._http.their_state is not h11.DONE:
+        if self._http.our_state is not h11.IDLE:
+            if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
                 return None
             self._http.start_next_cycle()
         self.begun = False
