@@ -122,9 +122,11 @@ def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, 
         for i, history in enumerate(histories)
     ]
     one, other = (purse.account("a1", 1) for purse in purses)
-    for _ in range(2):
+    for left in (1500, 500):
         one.check()
+        assert (one.left().tokens, one.left().dollars) == (left, None)
         one.charge(Priced(), CALL)
+    assert one.left().tokens == 0
     with pytest.raises(Exception, match="the limit on tokens is reached"):
         other.check()
 

@@ -33,6 +33,9 @@ MOST_CONNECTIONS = 32
 LONGEST_SOCKET = 100
 """Bytes of a socket's path, of which Linux takes 107."""
 
+PAUSE_AFTER_END = 0.1
+"""Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
+
 JSON = {"content-type": "application/json"}
 
 
@@ -162,6 +165,8 @@ class Session:
                 case method, path:
                     known = ", ".join(f"POST {known}" for known in DIALECTS)
                     raise DeniedError(403, f"expected {known} or GET /v1/models, got {method} {path[:80]}")
+        except RecursionError:
+            await self._deny(dialect, DeniedError(400, "expected JSON that is not nested as deeply"), caller)
         except DeniedError as denied:
             if denied.ends and not self.end:
                 self.end = denied.ends
@@ -176,6 +181,7 @@ class Session:
         headers = {**JSON, **denied.headers}
         if denied.ends:
             headers["x-should-retry"] = "false"  # both makers' clients heed it
+            await asyncio.sleep(PAUSE_AFTER_END)
         said = denied.body or json.dumps(dialect.error(denied.status, denied.code, str(denied)))
         await caller.answer(denied.status, headers, said.encode())
 

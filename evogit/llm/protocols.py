@@ -1,8 +1,8 @@
 """The three protocols that coding programs speak to models: what of a request may pass, what a reply says it cost.
 
 A protocol lets through the fields that it lists and no others: not those that cost more than prices say (tiers), that
-name other models, that go on when the connection ends, or that have the endpoint itself search, fetch and run things,
-which would be a network for who has none. Sources of the formats: https://platform.openai.com/docs/api-reference
+name other models or ask for several replies at once, that go on when the connection ends, or that have the endpoint
+itself search, fetch and run things, which would be a network for who has none. Sources of the formats: https://platform.openai.com/docs/api-reference
 (chat, responses) and https://docs.claude.com/en/api/messages, as their own clients of 2026 read and write them.
 """
 
@@ -109,7 +109,7 @@ class Chat(Dialect):
     path = "chat/completions"
     fields = _words(
         "messages model stream stream_options tools tool_choice functions function_call parallel_tool_calls "
-        "temperature top_p top_k min_p n stop seed max_tokens max_completion_tokens presence_penalty "
+        "temperature top_p top_k min_p stop seed max_tokens max_completion_tokens presence_penalty "
         "frequency_penalty repetition_penalty logit_bias logprobs top_logprobs response_format reasoning_effort "
         "reasoning verbosity thinking enable_thinking include_reasoning chat_template_kwargs prediction user "
         "safety_identifier prompt_cache_key prompt_cache_retention metadata"

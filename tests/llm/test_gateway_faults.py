@@ -93,7 +93,14 @@ async def test_what_is_not_allowed_reaches_nobody(program: Start, ledger: Ledger
                 content = [{"role": "user", "content": [part]}]
                 answer = await cli.ask(path, **{"input" if path == "responses" else "messages": content})
                 assert (answer.status_code, error_of(answer)) == (403, "permission_error"), part
-            for body in ("", "no JSON", "[]", "[" * 100_000, "\ud800".encode(errors="surrogatepass")):
+            for body in (
+                "",
+                "no JSON",
+                "[]",
+                "[" * 100_000,
+                '{"x":' * 950 + "1" + "}" * 950,
+                "\ud800".encode(errors="surrogatepass"),
+            ):
                 answer = await cli.http.post("/v1/responses", content=body)
                 assert (answer.status_code, error_of(answer)) == (400, "invalid_request_error")
     assert server.requests == []
@@ -194,7 +201,7 @@ async def test_the_socket_is_its_owners_and_goes_with_the_session(at: Opening, l
 # --- endpoints that fail ----------------------------------------------------------------------------------------
 
 
-async def test_errors_pass_with_their_words_and_nothing_is_asked_twice(program: Start) -> None:
+async def test_errors_pass_with_their_words_and_nothing_is_asked_twice(program: Start, ledger: Ledger) -> None:
     cases = [
         (refusal(429, "slow down"), 429, "slow down", "the endpoint answered 429: slow down", True),
         (refusal(400, "the context is too long"), 400, "too long", "the endpoint answered 400: the context", True),
@@ -208,16 +215,14 @@ async def test_errors_pass_with_their_words_and_nothing_is_asked_twice(program: 
         (reply("x" * 8_100_000), 502, "the reply has more than", "the reply has more than", False),
     ]
     with serve([behaviour for behaviour, *_ in cases]) as server:
-        for number, (_, status, said, failure, free) in enumerate(cases, 1):
-            ledger = Ledger()
-            async with program(server.url, PRICE, account=ledger) as cli:
+        async with program(server.url, PRICE) as cli:
+            for number, (_, status, said, failure, free) in enumerate(cases, 1):
                 answer = await cli.ask()
                 assert cli.session.end is None
-            assert (answer.status_code, said in answer.json()["error"]["message"]) == (status, True)
-            assert len(server.requests) == number
-            [(usage, why)] = ledger.charges
-            assert why.startswith(failure)
-            assert (usage == Usage()) == free
+                assert (answer.status_code, said in answer.json()["error"]["message"]) == (status, True)
+                assert len(server.requests) == len(ledger.charges) == number
+                assert ledger.failures[-1].startswith(failure)
+                assert (ledger.charges[-1][0] == Usage()) == free
 
 
 async def test_bad_credentials_end_the_session(program: Start) -> None:
@@ -255,20 +260,18 @@ async def test_nobody_there_costs_nothing(program: Start, ledger: Ledger) -> Non
 
 
 async def test_an_endpoint_that_falls_silent_is_given_up(program: Start, ledger: Ledger) -> None:
-    with serve([SILENT, chat_stream(fault="stalled", usage=False), chat_stream(["x"] * 999, gap=0.01)]) as server:
-        async with program(server.url, 'first_byte = "200ms"\ntotal = "600ms"\n') as cli:
-            silent, stalled, slow = await cli.ask(), await cli.stream(), await cli.stream()
-            while server.connections:
-                await asyncio.sleep(0.01)
+    with serve([SILENT, chat_stream(fault="stalled", usage=False), chat_stream(["x"] * 9999, gap=0.01)]) as server:
+        async with program(server.url, 'first_byte = "200ms"\n') as cli:
+            silent, stalled = await cli.ask(), await cli.stream()
+        async with program(server.url, 'total = "500ms"\n') as cli:
+            slow = await cli.stream()
+        while server.connections:
+            await asyncio.sleep(0.01)
     assert (silent.status_code, error_of(silent)) == (502, "api_error")
-    assert "nothing came for 0.2 s" in stalled.splitlines()[-2]
-    assert "no complete reply within 0.6 s" in slow.splitlines()[-2]
-    assert [failure for _, failure in ledger.charges] == [
-        "nothing came for 0.2 s",
-        "nothing came for 0.2 s",
-        "no complete reply within 0.6 s",
-    ]
-    assert ledger.charges[2][0].completion > 5
+    assert "nothing came for 0.2 s" in stalled
+    assert "no complete reply within 0.5 s" in slow
+    assert ledger.failures == ["nothing came for 0.2 s"] * 2 + ["no complete reply within 0.5 s"]
+    assert all(usage.estimated and usage.prompt > 5 for usage, _ in ledger.charges)
 
 
 async def test_streams_of_nonsense_do_no_harm(program: Start, ledger: Ledger) -> None:
@@ -380,7 +383,6 @@ async def test_the_key_is_nowhere(program: Start, ledger: Ledger, caplog: pytest
         Behaviour(body=reply("KEY").body.replace("KEY", spelt(KEY))),
         Behaviour(body=said),
         Behaviour(body=reply("x").body, headers={"x-request-id": KEY, "set-cookie": KEY, "x-key": KEY}),
-        refusal(401, said),
         refusal(400, said),
         Behaviour(status=400, body=f'{{"error": {{"message": "{spelt(KEY)}"}}}}'),
         Behaviour(status=500, body="x" * 190 + KEY),
@@ -392,16 +394,18 @@ async def test_the_key_is_nowhere(program: Start, ledger: Ledger, caplog: pytest
         Behaviour(pieces=[f"data: {said}\n\n", f": {said}\n\n", f"event: {KEY}\ndata: {{}}\n\n"]),
         Behaviour(pieces=[f"data: {said[:20]}", f"{said[20:]}\n\n"]),
         Behaviour(pieces=[f"data: {said}"], fault="cut"),
+        refusal(401, said),
     ]
     caplog.set_level(logging.INFO)
     seen = ""
     with serve(leaks) as server:
-        for number, _ in enumerate(leaks, 1):
-            async with program(server.url) as cli:
-                answer = await cli.ask(stream=number > 9)
+        async with program(server.url) as cli:
+            for number, _ in enumerate(leaks, 1):
+                answer = await cli.ask(stream=number > 8)
                 seen += f"{answer.status_code} {answer.headers} {answer.text} {cli.session.end!r} {cli.session.end}\n"
-            assert len(server.requests) == number
-            assert KEY in str(server.requests[-1].headers)
+                assert len(server.requests) == number
+                assert KEY in str(server.requests[-1].headers)
+            assert isinstance(cli.session.end, CredentialError)
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert KEY not in seen + logged + str(ledger.charges)
     assert KEY not in seen.encode().decode("unicode_escape", errors="replace")
