@@ -30,6 +30,9 @@ SOCKET = "models.sock"
 MOST_CONNECTIONS = 32
 """Of one session; more are hung up on."""
 
+MOST_CALLS = 8
+"""Of one session at once; others wait, so that no session takes all places at an endpoint."""
+
 LONGEST_SOCKET = 100
 """Bytes of a socket's path, of which Linux takes 107."""
 
@@ -88,6 +91,7 @@ class Session:
     models: dict[str, Endpoint]
     end: EvoGitError | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
     _calls: set[Call] = field(default_factory=set)
     _told: dict[str, tuple[int, Usage]] = field(default_factory=dict)
 
@@ -136,7 +140,7 @@ class Session:
         caller = Caller(reader, writer)
         try:
             while request := await self._next(caller):
-                await caller.attend(self._answer(request, caller))
+                await caller.attend(self._answer_in_turn(request, caller))
             await caller.close()
         except OSError:
             pass  # the program is gone
@@ -150,6 +154,10 @@ class Session:
             said = Chat().error(error.status, None, str(error))
             await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
             return None
+
+    async def _answer_in_turn(self, request: Request, caller: Caller) -> None:
+        async with self._places:
+            await self._answer(request, caller)
 
     async def _answer(self, request: Request, caller: Caller) -> None:
         dialect = _spoken(request)

@@ -12,7 +12,7 @@ from typing import Any
 
 import h11
 
-LONGEST_REQUEST = 16_000_000
+LONGEST_REQUEST = 8_000_000
 """Bytes of a request's body; a whole context of a million tokens, or a dozen pictures."""
 
 SLOWEST_REQUEST = 60.0
