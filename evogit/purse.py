@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evogit.core import Spent, StopReason
 from evogit.history import History
-from evogit.llm import Model, RunEndsError, SpendingLimitError, Usage
+from evogit.llm import Left, Model, RunEndsError, SpendingLimitError, Usage
 from evogit.repository import Journal
 
 
@@ -35,6 +35,14 @@ class Purse:
             return "dollars"
         return "tokens" if self.tokens is not None and spent.tokens >= self.tokens else None
 
+    def left(self) -> Left:
+        """What may still be spent, as far as this engine knows."""
+        spent = self.history.spent
+        return Left(
+            dollars=None if self.dollars is None else max(0.0, self.dollars - spent.dollars),
+            tokens=None if self.tokens is None else max(0, self.tokens - spent.tokens),
+        )
+
     def account(self, agent: str, move: int) -> MoveAccount:
         """What one move of an agent is charged to."""
         return MoveAccount(self, agent, move)
@@ -60,6 +68,10 @@ class MoveAccount:
             raise SpendingLimitError(f"the limit on {reached} is reached")
         if self.purse.silent.is_set():
             raise RunEndsError("the run ends, so no model is asked any more")
+
+    def left(self) -> Left:
+        """What the run may still spend."""
+        return self.purse.left()
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until no further attempt is allowed."""

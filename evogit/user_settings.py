@@ -52,6 +52,8 @@ class PriceTable(_Table):
     """Of that part of the prompt which the endpoint has in its cache; default: as much as `input`."""
     output: Dollars
     """Of the reply, reasoning included."""
+    written: Dollars | None = None
+    """Of that part of the prompt which goes into the endpoint's cache (Anthropic); default: 1.25 times `input`."""
 
 
 class ModelTable(_Table):

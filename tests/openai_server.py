@@ -42,6 +42,9 @@ class Behaviour:
     body: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     latency: float = 0.0
+    pieces: Sequence[str] = ()
+    """Instead of `body`: a stream, `gap` seconds before each; a fault comes after all of them."""
+    gap: float = 0.0
     fault: Literal["", "reset", "silent", "stalled", "cut"] = ""
     """`reset`: the connection ends without an answer, `cut`: in the middle of the body; `silent` and `stalled` are the
     same places, but the connection stays and nothing more comes."""
@@ -110,6 +113,8 @@ class Server:
         self.requests: list[Request] = []
         self.connections = 0
         """How many are open now."""
+        self.pieces_sent = 0
+        """Of all streams."""
         self.url = ""
 
     def next_behaviour(self, request: Request) -> Behaviour:
@@ -147,18 +152,37 @@ class Server:
             await reader.read()  # until the client gives up
         if behaviour.fault in ("silent", "reset"):
             return False
-        body = behaviour.body.encode()
-        fields = {"content-type": "application/json", **behaviour.headers, "content-length": str(len(body))}
-        lines = [f"HTTP/1.1 {behaviour.status} X", *(f"{name}: {value}" for name, value in fields.items())]
-        sent = body[: len(body) // 2] if behaviour.fault else body
-        writer.write("\r\n".join([*lines, "", ""]).encode() + sent)
-        await writer.drain()
+        if behaviour.pieces:
+            await self._stream(behaviour, writer)
+        else:
+            body = behaviour.body.encode()
+            fields = {"content-type": "application/json", **behaviour.headers, "content-length": str(len(body))}
+            writer.write(_head(behaviour.status, fields) + (body[: len(body) // 2] if behaviour.fault else body))
+            await writer.drain()
         if behaviour.fault == "stalled":
             await reader.read()
         elif behaviour.fault == "cut":
             writer.close()
             await writer.wait_closed()
         return not behaviour.fault
+
+    async def _stream(self, behaviour: Behaviour, writer: asyncio.StreamWriter) -> None:
+        fields = {"content-type": "text/event-stream", **behaviour.headers, "transfer-encoding": "chunked"}
+        writer.write(_head(behaviour.status, fields))
+        for piece in behaviour.pieces:
+            await asyncio.sleep(behaviour.gap)
+            data = piece.encode()
+            writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            await writer.drain()
+            self.pieces_sent += 1
+        if not behaviour.fault:
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+
+
+def _head(status: int, fields: Mapping[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 @contextlib.contextmanager

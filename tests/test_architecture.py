@@ -94,6 +94,7 @@ SIDEWAYS = {
 
 OWNERS = {
     "docker": "sandbox",
+    "h11": "llm",
     "httpx2": "llm",
     "libcst": "source",
     "networkx": "phylogeny",

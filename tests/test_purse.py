@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
@@ -16,14 +17,16 @@ from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Stopped
 from evogit.history import History
 from evogit.llm import Account, Model, ModelError, Price, Question, Usage
+from evogit.llm.gateway import Gateway
 from evogit.llm.opening import open_models
 from evogit.purse import Purse
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox.archive import pack
 from evogit.settings import AgentSpec
-from evogit.user_settings import ModelTable, UserSettings
+from evogit.user_settings import ModelTable, PriceTable, UserSettings
 from tests.openai_server import refusal, serve
+from tests.protocol_replies import chat_stream
 
 CALL = Usage(prompt=800, cached=300, completion=200)
 
@@ -122,9 +125,11 @@ def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, 
         for i, history in enumerate(histories)
     ]
     one, other = (purse.account("a1", 1) for purse in purses)
-    for _ in range(2):
+    for left in (1500, 500):
         one.check()
+        assert (one.left().tokens, one.left().dollars) == (left, None)
         one.charge(Priced(), CALL)
+    assert one.left().tokens == 0
     with pytest.raises(Exception, match="the limit on tokens is reached"):
         other.check()
 
@@ -195,3 +200,28 @@ def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
     run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, executor=judge)
     assert asyncio.run(run.evolve()).reason == "target"
     assert run.history.counts.failed_proposals == failed
+
+
+@pytest.mark.slow
+async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: Path) -> None:
+    repository, history = Repository.create(tmp_path / "r"), History("r")
+    purse = Purse(journal=repository.journal("r", history.apply), history=history, engine="e", dollars=1.0)
+    words = ["word"] * 400
+    with serve([chat_stream(words, completion=400), chat_stream(words * 10, gap=0.0002)]) as server:
+        price = PriceTable(input=0, output=1000)  # a word is a token, a thousand of them a dollar
+        models = open_models(UserSettings(models={"m": ModelTable(base_url=server.url, price=price)}))
+        gateway = Gateway(models)
+        session = gateway.session(purse.account("a1", 7), ["m"])
+        async with session.listen(tmp_path / "s") as place:
+            transport = httpx2.AsyncHTTPTransport(uds=str(place), verify=False)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as http:
+                asked = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Go on."}]}
+                answers = [await http.post("/v1/chat/completions", json=asked) for _ in range(3)]
+        await gateway.close()
+        await models.close()
+    assert [answer.status_code for answer in answers] == [200, 200, 402]
+    assert 590 <= answers[1].text.count('"word"') <= 610
+    assert len(server.requests) == 2
+    assert 1.0 <= history.spent.dollars < 1.01
+    assert (history.spent.calls, history.spent.failed) == (2, 1)
+    assert purse.empty() == "dollars"

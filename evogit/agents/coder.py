@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
 from evogit.agents.bandit import choose
@@ -19,6 +19,7 @@ from evogit.agents.digest import cut
 from evogit.agents.edits import one_line
 from evogit.llm import (
     Account,
+    Left,
     Message,
     Model,
     ModelError,
@@ -96,6 +97,10 @@ class _Allowance:
         if self.used >= self.most:
             raise SpendingLimitError(f"the session used its {self.most:,} tokens")
         self.account.check()
+
+    def left(self) -> Left:
+        left = self.account.left()
+        return replace(left, tokens=min(self.most - self.used, left.tokens if left.tokens is not None else self.most))
 
     async def pause(self, seconds: float) -> None:
         await self.account.pause(seconds)

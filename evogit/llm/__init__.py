@@ -52,34 +52,51 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one attempt; `cached` are those of `prompt` that the endpoint had in its cache.
+    """Tokens of one attempt.
 
+    Of those of `prompt` the endpoint had `cached` in its cache and put `written` there, for which it charges more.
     `estimated`: the endpoint did not say, as in a call that broke off; then it is counted from the text.
     """
 
     prompt: int = 0
     cached: int = 0
     completion: int = 0
+    written: int = 0
     estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Dollars for a million tokens: of the prompt, of its cached part, of the completion."""
+    """Dollars for a million tokens: of the prompt, of its cached part, of the completion, of what goes into the cache.
+
+    Where `written` is not known it is 1.25 times `prompt`, as Anthropic's pricing page says of its cache of 5 minutes
+    (https://docs.claude.com/en/docs/build-with-claude/prompt-caching); no other endpoint tells of such tokens.
+    """
 
     prompt: float
     cached: float
     completion: float
+    written: float | None = None
 
     def of(self, usage: Usage) -> float:
         """Dollars for one attempt."""
-        fresh = usage.prompt - usage.cached
-        return (fresh * self.prompt + usage.cached * self.cached + usage.completion * self.completion) / 1e6
+        fresh = usage.prompt - usage.cached - usage.written
+        written = 1.25 * self.prompt if self.written is None else self.written
+        prompt = fresh * self.prompt + usage.cached * self.cached + usage.written * written
+        return (prompt + usage.completion * self.completion) / 1e6
 
     @property
     def free(self) -> bool:
         """Whether calls cost nothing."""
-        return self.prompt == self.cached == self.completion == 0
+        return self.prompt == self.cached == self.completion == 0 and not self.written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What may still be spent; None where there is no limit."""
+
+    dollars: float | None = None
+    tokens: int | None = None
 
 
 class Account(Protocol):
@@ -92,6 +109,10 @@ class Account(Protocol):
             RunEndsError: nobody waits for another reply.
             SpendingLimitError: a limit is reached.
         """
+        ...
+
+    def left(self) -> Left:
+        """What the attempts in flight may cost together, so that one which goes on and on can be cut."""
         ...
 
     async def pause(self, seconds: float) -> None:

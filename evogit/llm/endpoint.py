@@ -217,12 +217,12 @@ class Endpoint:
                         said = f"the reply has more than {LONGEST_BODY} bytes"
                         raise LostAttemptError(said, unknown, again=False)
         except ErrorAnswer as error:
-            raise self._refused(error) from None
+            raise self.refused(error) from None
         except TimeoutError:
             said = f"no complete reply within {self.patience.total:g} s"
             raise LostAttemptError(said, unknown, again=True) from None
         except (openai.APIConnectionError, httpx2.RequestError) as error:
-            raise self._broken(error, unknown) from None
+            raise self.broken(error, unknown) from None
         return read_reply(self._redacted(body.decode(errors="replace")), prompt)
 
     @asynccontextmanager
@@ -240,7 +240,7 @@ class Endpoint:
 
     # --- what went wrong ----------------------------------------------------------------------------------------
 
-    def _broken(self, error: Exception, unknown: Usage) -> LostAttemptError:
+    def broken(self, error: Exception, unknown: Usage) -> LostAttemptError:
         """No complete answer came."""
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
         usage = Usage() if isinstance(cause, NEVER_ARRIVED) else unknown
@@ -252,7 +252,7 @@ class Endpoint:
             what = f"the connection broke: {str(cause) or type(cause).__name__}"
         return LostAttemptError(what, usage, again=True)
 
-    def _refused(self, error: ErrorAnswer) -> Exception:
+    def refused(self, error: ErrorAnswer) -> Exception:
         """What an answer that is an error means for the run."""
         status = error.status
         code, said = read_error(self._redacted(error.said))

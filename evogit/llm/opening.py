@@ -17,7 +17,7 @@ from evogit.llm.script import SCRIPT, ScriptedModel
 from evogit.user_settings import ModelTable, UserSettings, endpoint_url
 
 if TYPE_CHECKING:
-    from evogit.llm.endpoint import Client
+    from evogit.llm.endpoint import Client, Endpoint
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -84,6 +84,18 @@ class OpenModels:
         except ValueError as error:
             raise UsageError(f"the environment variable OPENAI_BASE_URL: {error}") from None
 
+    def behind(self, name: str) -> Endpoint:
+        """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
+
+        Raises:
+            CredentialError: its key cannot be had.
+            UsageError: EvoGit answers for this model itself.
+        """
+        if not self.endpoint(name):
+            of = "--replay" if self._recorded is not None else "a script"
+            raise UsageError(f"expected a model behind an endpoint for programs that ask it, got {name!r} of {of}")
+        return self._endpoint(name, self._table(name))
+
     def forget_keys(self) -> None:
         """Take all variables that hold keys out of the environment, so that no process started later inherits one."""
         named = {table.key_env for table in self._user.models.values() if table.key_env}
@@ -110,7 +122,7 @@ class OpenModels:
     def _table(self, name: str) -> ModelTable:
         return self._user.models.get(name) or ModelTable()
 
-    def _endpoint(self, name: str, table: ModelTable) -> Model:
+    def _endpoint(self, name: str, table: ModelTable) -> Endpoint:
         from evogit.llm.endpoint import Endpoint, Patience
 
         url, (key, key_from) = self.endpoint(name), self._key(name, table)
@@ -206,7 +218,7 @@ def _price(table: ModelTable, url: str, model: str) -> Price | None:
     if price is None:
         return known_price(model) if url.rstrip("/") == OPENAI else None
     cached = price.input if price.cached is None else price.cached
-    return Price(prompt=price.input, cached=cached, completion=price.output)
+    return Price(prompt=price.input, cached=cached, completion=price.output, written=price.written)
 
 
 def _options(table: ModelTable, url: str) -> dict[str, Any]:

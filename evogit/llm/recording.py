@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.core import UsageError
-from evogit.llm import Account, Model, ModelError, Price, Question, Usage
+from evogit.llm import Account, Left, Model, ModelError, Price, Question, Usage
 
 _USAGE = [each.name for each in fields(Usage)]
 
@@ -34,6 +34,9 @@ class _Listener:
 
     def check(self) -> None:
         self.account.check()
+
+    def left(self) -> Left:
+        return self.account.left()
 
     async def pause(self, seconds: float) -> None:
         await self.account.pause(seconds)
@@ -214,7 +217,12 @@ def _record(said: dict[str, Any]) -> Record:
         attempt=int(said["attempt"]),
         price=None if prices is None else Price(prompt=prices[0], cached=prices[1], completion=prices[2]),
         context=int(said["context"]),
-        charges=tuple((Usage(**{name: each[name] for name in _USAGE}), each["failure"]) for each in said["charges"]),
+        charges=tuple((_usage(each), str(each["failure"])) for each in said["charges"]),
         reply=said.get("reply"),
         error=str(said.get("error", "")),
     )
+
+
+def _usage(said: Mapping[str, Any]) -> Usage:
+    """Older recordings do not have all fields."""
+    return Usage(**{name: said[name] for name in _USAGE if name in said})

@@ -47,7 +47,7 @@ def read_reply(body: str, prompt: int) -> tuple[str, Usage]:
         raise LostAttemptError(f"the reply is not JSON: {quote(body)}", unknown, again=True) from None
     if not isinstance(answer, dict):
         raise LostAttemptError(f"the reply is no chat completion: {quote(body)}", unknown, again=True)
-    usage = _usage(answer.get("usage")) or unknown
+    usage = read_usage(answer.get("usage")) or unknown
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -70,19 +70,20 @@ def _text(choice: dict[str, Any], message: dict[str, Any], usage: Usage) -> str:
     return text.encode(errors="replace").decode()  # JSON can spell halves of characters, which no file can hold
 
 
-def _usage(said: Any) -> Usage | None:
+def read_usage(said: Any) -> Usage | None:
     """What the endpoint counted, None unless that makes sense."""
     if not isinstance(said, dict):
         return None
     details = said.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    prompt, completion = _count(said.get("prompt_tokens")), _count(said.get("completion_tokens"))
+    prompt, completion = count(said.get("prompt_tokens")), count(said.get("completion_tokens"))
     if not prompt or completion is None:
         return None
-    return Usage(prompt=prompt, cached=min(_count(cached) or 0, prompt), completion=completion)
+    return Usage(prompt=prompt, cached=min(count(cached) or 0, prompt), completion=completion)
 
 
-def _count(value: Any) -> int | None:
+def count(value: Any) -> int | None:
+    """A number of tokens, None for what cannot be one."""
     return value if isinstance(value, int) and 0 <= value < 10**9 else None
 
 

@@ -1,17 +1,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
-from evogit.llm import Message, Model, Question, SpendingLimitError, Usage
+from evogit.llm import Left, Message, Model, Question, SpendingLimitError, Usage
+from evogit.llm.gateway import Gateway, Session
 from evogit.llm.opening import OpenModels, open_models
 from evogit.user_settings import UserSettings, load_user_settings
 
 KEY = "sk-test-0123456789"
+
+DUMMY = "sk-what-the-program-has"
+ASKED: dict[str, dict[str, Any]] = {
+    "chat/completions": {"model": "m", "messages": [{"role": "user", "content": "How are you?"}]},
+    "responses": {"model": "m", "input": "How are you?"},
+    "messages": {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "How are you?"}]},
+}
+"""What a program sends: path -> body."""
 
 Opening = Callable[..., OpenModels]
 Settings = Callable[[str], UserSettings]
@@ -22,12 +34,18 @@ class Ledger:
     """An account that allows `attempts`."""
 
     attempts: int = 1000
+    limit: float | None = None
     charges: list[tuple[Usage, str]] = field(default_factory=list)
     dollars: float = 0.0
 
     def check(self) -> None:
         if len(self.charges) >= self.attempts:
             raise SpendingLimitError("the limit on dollars is reached")
+        if self.limit is not None and self.dollars >= self.limit:
+            raise SpendingLimitError("the limit on dollars is reached")
+
+    def left(self) -> Left:
+        return Left(dollars=None if self.limit is None else self.limit - self.dollars)
 
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -68,6 +86,45 @@ def at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Opening:
         return open_models(settings(table + more), **options)
 
     return opening
+
+
+@dataclass
+class Program:
+    """What runs in a container: it knows a socket and nothing else."""
+
+    session: Session
+    http: httpx2.AsyncClient
+    place: Path
+
+    async def ask(self, path: str = "chat/completions", **more: Any) -> httpx2.Response:
+        return await self.http.post(f"/v1/{path}", json=ASKED[path] | more)
+
+    async def stream(self, path: str = "chat/completions", **more: Any) -> str:
+        return (await self.ask(path, stream=True, **more)).text
+
+
+@pytest.fixture
+def program(at: Opening, ledger: Ledger, tmp_path: Path) -> Callable[..., Any]:
+    """Starts a program that may ask `m` through a gateway to an endpoint; ledger and settings are those of `at`."""
+
+    @asynccontextmanager
+    async def start(url: str, more: str = "", account: Any = None, calls: int = 16) -> AsyncIterator[Program]:
+        models = at(url, more)
+        gateway = Gateway(models, calls=calls)
+        session = gateway.session(account or ledger, ["m"])
+        keys = {"authorization": f"Bearer {DUMMY}", "x-api-key": DUMMY}
+        try:
+            async with session.listen(tmp_path / "s") as place:
+                transport = httpx2.AsyncHTTPTransport(uds=str(place), verify=False)
+                async with httpx2.AsyncClient(
+                    transport=transport, base_url="http://gateway", headers=keys, timeout=60
+                ) as http:
+                    yield Program(session, http, place)
+        finally:
+            await gateway.close()
+            await models.close()
+
+    return start
 
 
 def question(text: str = "How are you?", move: int = 1, attempt: int = 0) -> Question:

@@ -1,0 +1,169 @@
+"""HTTP/1.1 for one connection of a client nobody trusts: requests come in whole and bounded, answers go out.
+
+What is syntax is h11's; here are limits, time-outs, and noticing that the client went away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import h11
+
+LONGEST_REQUEST = 8_000_000
+"""Bytes of a request's body; a whole context of a million tokens, or a dozen pictures."""
+
+SLOWEST_REQUEST = 60.0
+"""Seconds from the head of a request to its end."""
+
+LONGEST_LINGER = 2.0
+"""Seconds that a client is given to read a refusal before it has sent all."""
+
+AT_ONCE = 65536
+"""Bytes that are read at once, and that may come before an answer is done."""
+
+
+class RejectedError(Exception):
+    """A request that is not even looked at; `status` says why in HTTP's way."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a client asks for; names of headers are in lower case."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+class Caller:
+    """The client at the other end of a connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._http = h11.Connection(h11.SERVER)
+        self._method = b""
+        self.begun = False
+        """Whether an answer to the last request has begun, so that its status can no longer be changed."""
+
+    async def request(self) -> Request | None:
+        """The next request, None when there will be none.
+
+        Raises:
+            ConnectionError: the client is gone.
+            RejectedError: it is too long, too slow, encoded, or no HTTP; answer, then `close`.
+        """
+        if self._http.our_state is not h11.IDLE:
+            if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+                return None
+            self._http.start_next_cycle()
+        self.begun = False
+        try:
+            head = await self._event()
+            if not isinstance(head, h11.Request):
+                return None
+            async with asyncio.timeout(SLOWEST_REQUEST):
+                return await self._whole(head)
+        except h11.RemoteProtocolError as error:
+            if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+                return None
+            raise RejectedError(error.error_status_hint, f"expected HTTP/1.1: {error}") from None
+        except TimeoutError:
+            raise RejectedError(408, f"the request took more than {SLOWEST_REQUEST:g} s") from None
+
+    async def _whole(self, head: h11.Request) -> Request:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+        self._method = head.method
+        if headers.get("content-encoding", "identity") != "identity":
+            raise RejectedError(415, f"expected a body as it is, got one in {headers['content-encoding']!r}")
+        too_long = RejectedError(413, f"expected a body of at most {LONGEST_REQUEST} bytes")
+        if int(headers.get("content-length", 0)) > LONGEST_REQUEST:
+            raise too_long
+        body = bytearray()
+        while isinstance(event := await self._event(), h11.Data):
+            body += event.data
+            if len(body) > LONGEST_REQUEST:
+                raise too_long
+        path, _, query = head.target.decode("latin-1").partition("?")
+        return Request(method=head.method.decode(), path=path, query=query, headers=headers, body=bytes(body))
+
+    async def _event(self) -> Any:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            self._http.receive_data(await self._reader.read(AT_ONCE))
+        return event
+
+    # --- answering ----------------------------------------------------------------------------------------------
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Begin an answer."""
+        self.begun = True
+        await self._send(h11.Response(status_code=status, headers=list(headers.items())))
+
+    async def send(self, data: bytes) -> None:
+        """Go on with it, once the client has taken what came before."""
+        if self._method != b"HEAD":
+            await self._send(h11.Data(data=data))
+
+    async def end(self) -> None:
+        """That was all."""
+        await self._send(h11.EndOfMessage())
+
+    async def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """A whole answer."""
+        await self.begin(status, {**headers, "content-length": str(len(body))})
+        await self.send(body)
+        await self.end()
+
+    async def _send(self, event: h11.Event) -> None:
+        if data := self._http.send(event):
+            self._writer.write(data)
+            await self._writer.drain()
+
+    # --- going away ---------------------------------------------------------------------------------------------
+
+    async def attend(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something as long as the client is there.
+
+        Raises:
+            ConnectionResetError: it went away, and the work was cancelled.
+        """
+        working, gone = asyncio.ensure_future(work), asyncio.ensure_future(self._gone())
+        try:
+            await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ConnectionResetError
+            working.result()
+        finally:
+            working.cancel()
+            gone.cancel()
+            await asyncio.gather(working, gone, return_exceptions=True)
+
+    async def _gone(self) -> None:
+        """Return when the client hangs up, or sends more than anybody would before it has the answer."""
+        early = 0
+        while early < AT_ONCE and (data := await self._reader.read(AT_ONCE)):
+            early += len(data)
+            self._http.receive_data(data)
+
+    async def close(self) -> None:
+        """Hang up, when the client has read the answer or had the time to."""
+        try:
+            async with asyncio.timeout(LONGEST_LINGER):
+                if self._writer.can_write_eof():
+                    self._writer.write_eof()
+                while await self._reader.read(AT_ONCE):
+                    pass
+        except (TimeoutError, OSError):
+            pass  # it had its time, or is gone already
+        finally:
+            self._writer.transport.abort()
