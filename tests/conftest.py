@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -84,6 +85,11 @@ def no_docker() -> str:
     except SandboxError as error:
         return str(error)
     return ""
+
+
+def pytest_configure() -> None:
+    """Let what tests start hear Ctrl-C: a shell lets its background jobs ignore it, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
