@@ -69,7 +69,7 @@ def test_where_there_are_but_two_each_model_is_asked_once_each_way_round(make: M
 @pytest.mark.slow
 def test_a_liar_in_the_panel_is_known_and_does_no_harm(make: Make, prepare: Go) -> None:
     panel = [Speaker("m", shorter), Speaker("n", shorter), Speaker("liar", liar)]
-    run = prepare(make("m", "n", "liar"), panel, evaluations=25)
+    run = prepare(make("m", "n", "liar"), panel, evaluations=50)
     asyncio.run(run.evolve())
     assert run.history.strengths
     records = {each.judge: each for each in judges(run.history.strengths)}
