@@ -68,7 +68,7 @@ def test_where_settings_are(tmp_path: Path) -> None:
         ("[models.m]\nbase_url = 'http://host:99999/v1'", "expected a URL"),
         ("[models.m]\nkey_env = 'A'\nkey_command = 'b'", "expected key_env or key_command, got both"),
         ("[models.m]\ntotal = 'soon'", "models.m.total: expected a positive duration"),
-        ("['models']\n'script:x' = {}", "names of models that do not begin with"),
+        ("['models']\n'script:x' = {}", "names of models without commas that do not begin with"),
         ("durability = 'none'", "durability: "),
         ("model = ", "not TOML"),
     ],

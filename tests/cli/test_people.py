@@ -94,7 +94,7 @@ class Eyes:
 
     def __init__(self, folder: Path) -> None:
         until = time.monotonic() + 30
-        while not (folder / ".git").exists() or not Repository.open(folder).runs():
+        while not (folder / ".git/evogit").exists() or not Repository.open(folder).runs():
             assert time.monotonic() < until
             time.sleep(0.05)
         self.entries: list[Entry] = []

@@ -295,7 +295,7 @@ def test_file_too_large_to_come_back_is_a_breach(session, host):
 @pytest.mark.slow
 def test_cpu_of_children_that_vanish_is_charged(session, host):
     reply = call(session, "children_that_vanish", {**host, "children": 3, "seconds": 0.2}, wall=10)
-    assert 0.35 < reply.usage.cpu < 1.0  # a cgroup sees all of it, sampling most
+    assert 0.25 < reply.usage.cpu < 1.0  # of 0.6 s a cgroup sees all, sampling most
 
 
 @pytest.mark.parametrize("session", JAILS[1:2], indirect=True)
