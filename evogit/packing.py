@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from evogit.agents import Agent, Brief, Files, Proposal
-from evogit.agents.edits import TITLE_LENGTH, one_line
+from evogit.agents.edits import MOST_WAYS, TITLE_LENGTH, one_line
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
 from evogit.source.pieces import WHOLE, Versions, exchanged, versions
 
 DRAWN = 12
 """Changes to choose from: most have a say in cases that another one has a say in, or are known."""
-
-MOST_WAYS = 3
-"""Ways of changing code that a strategy names."""
 
 
 @runtime_checkable

@@ -11,6 +11,10 @@ from evogit.agents.mix import Mix
 from evogit.agents.numbers import nudged
 
 TITLE_LENGTH = 72
+
+MOST_WAYS = 3
+"""Ways of changing code that a strategy names."""
+
 _NUMBER = re.compile(rb"(?<![\w.])-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?(?![\w.])")
 
 

@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents import operators as typed
-from evogit.agents.edits import TITLE_LENGTH, Edit, apply, edit_text, one_line
+from evogit.agents.edits import MOST_WAYS, TITLE_LENGTH, Edit, apply, edit_text, one_line
 from evogit.agents.mix import USUAL, Mix
 from evogit.source import Source, compiles, parse
 from evogit.workers import end_with_parent, signals_held_back
@@ -44,9 +44,6 @@ EXCHANGE = 0.15
 
 ELSEWHERE = 0.3
 """Chance that a further edit is of any file instead of the same one."""
-
-MOST_WAYS = 3
-"""Ways of editing that a strategy names."""
 
 _OPERATORS: dict[str, typed.Operator] = {
     each.__name__: each

@@ -74,7 +74,7 @@ def test_what_tells_nothing_teaches_nothing(grown: Grown, what: str) -> None:
     assert grown.cases("two.py", "Y") == set()
 
 
-def test_noisy_and_pairwise_judging_are_met_with_silence(grown: Grown) -> None:
+def test_where_scores_are_noisy_nothing_is_learned(grown: Grown) -> None:
     apart(grown)
     assert grown.linkage.follow(grown.history)
     grown.history.repeats = 2
