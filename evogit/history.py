@@ -94,6 +94,8 @@ class History(Knowledge):
         if event.fingerprint:
             self.fingerprints.setdefault(event.fingerprint, event.candidate)
         self._unjudged[event.candidate] = event
+        if event.evidence:
+            self.sessions[event.candidate] = event.evidence
         if event.operator == "seed":
             self.seed = self.seed or event.candidate
         elif event.agent == HUMAN:

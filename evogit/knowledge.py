@@ -42,6 +42,7 @@ class Knowledge:
         human: ids of what people added, oldest first.
         pruned, promoted: ids under the decisions that are in force.
         evidence: id -> evidence tree of its evaluation on the run's split.
+        sessions: id -> evidence tree of how it was made, where there is one.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
         authors: whose moves came to what.
@@ -70,6 +71,7 @@ class Knowledge:
         self._records: list[str] = []
         self.human: list[str] = []
         self.evidence: dict[str, str] = {}
+        self.sessions: dict[str, str] = {}
         self.decisions: list[Entry] = []
         self.failures: deque[FailedProposal] = deque(maxlen=FAILURES)
         self.authors = Authors()

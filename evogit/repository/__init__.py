@@ -15,17 +15,20 @@ import pygit2
 from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, forks, notes, refs
 from evogit.repository.branches import Branches
+from evogit.repository.bundle import Step, bundle
 from evogit.repository.changes import Change, Hunk, Lines, lines, take_apart
 from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
-from evogit.repository.faults import found_tree, written
+from evogit.repository.faults import advice, found_tree, written
 from evogit.repository.folders import tracked_below
 from evogit.repository.git import git
 from evogit.repository.hunks import count_markers
+from evogit.repository.ignored import ignored
 from evogit.repository.journal import Journal
 from evogit.repository.merge import Draft, Merged, Merger
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
-from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, UnfitChangeError, check_path
+from evogit.repository.paths import UnfitChangeError, check_path, twins
+from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, blob_id
 
 __all__ = [
     "EXECUTABLE",
@@ -48,14 +51,19 @@ __all__ = [
     "Settlement",
     "Settler",
     "Side",
+    "Step",
     "TreeEntry",
     "UnfitChangeError",
+    "blob_id",
+    "bundle",
     "check_path",
     "check_run_name",
     "clean",
     "clean_title",
     "count_markers",
+    "ignored",
     "tracked_below",
+    "twins",
 ]
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
@@ -93,7 +101,7 @@ class Repository:
         except (pygit2.GitError, KeyError, ValueError) as error:
             if "not found" in str(error).lower() and not (path / ".git").exists():
                 raise NotFoundError(f"expected a Git repository at {path}; create one with `git init`") from error
-            raise RepositoryError(f"cannot use the repository at {path}: {error}; {_advice(str(error))}") from error
+            raise RepositoryError(f"cannot use the repository at {path}: {error}; {advice(str(error))}") from error
 
     @classmethod
     def discover(cls, path: Path) -> Repository:
@@ -331,13 +339,3 @@ def _login() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user may be a mere number
         return f"user {os.getuid()}"
-
-
-def _advice(error: str) -> str:
-    if "object format" in error:
-        return "SHA-256 repositories are not supported; use a SHA-1 one"
-    if "extension" in error:
-        return "its format (reftable or a partial clone, say) is not supported; use a plain full clone"
-    if "owned" in error:
-        return "name it in Git's safe.directory, or run as its owner"
-    return "check it with `git fsck`"

@@ -12,7 +12,8 @@ from itertools import groupby
 import pygit2
 
 from evogit.repository.faults import found_tree
-from evogit.repository.trees import TreeEntry, Trees, UnfitChangeError, sides
+from evogit.repository.paths import UnfitChangeError
+from evogit.repository.trees import TreeEntry, Trees, sides
 
 LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 """What Git takes for a line, its end included."""

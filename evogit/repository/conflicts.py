@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry, UnfitChangeError
+from evogit.repository.paths import UnfitChangeError
+from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry
 
 Side = Literal["ours", "theirs"]
 

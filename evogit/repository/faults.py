@@ -43,3 +43,14 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     if not isinstance(found, pygit2.Tree | pygit2.Commit):
         raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
     return found.peel(pygit2.Tree)
+
+
+def advice(error: str) -> str:
+    """What to do about a repository that libgit2 refuses with these words."""
+    if "object format" in error:
+        return "SHA-256 repositories are not supported; use a SHA-1 one"
+    if "extension" in error:
+        return "its format (reftable or a partial clone, say) is not supported; use a plain full clone"
+    if "owned" in error:
+        return "name it in Git's safe.directory, or run as its owner"
+    return "check it with `git fsck`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from evogit.core import RepositoryError
 
 USAGE = 129
 """Exit code of a git that does not know the command or option."""
+
+MISSING = "expected the git command (2.38 or newer) on the PATH; install git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,44 @@ async def git(
     Raises:
         RepositoryError: when git is missing or exits with a code that is not in `ok`.
     """
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "git",
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            env=_environment(git_dir, objects, elsewhere),
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise RepositoryError(MISSING) from error
+    stdout, stderr = await process.communicate()
+    return _checked(arguments[0], process.returncode, stdout, stderr, ok)
+
+
+def git_in_thread(
+    git_dir: Path, *arguments: str, elsewhere: Path | None = None, stdin: bytes = b"", ok: Sequence[int] = (0,)
+) -> Output:
+    """The same for what works in a thread, beside the loop; git reads `stdin`.
+
+    Raises:
+        RepositoryError: when git is missing or exits with a code that is not in `ok`.
+    """
+    environment = _environment(git_dir, None, elsewhere)
+    try:
+        done = subprocess.run(
+            ["git", *arguments], input=stdin, capture_output=True, env=environment, start_new_session=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise RepositoryError(MISSING) from error
+    return _checked(arguments[0], done.returncode, done.stdout, done.stderr, ok)
+
+
+def _environment(git_dir: Path, objects: Path | None, elsewhere: Path | None) -> dict[str, str]:
+    """What git is told of its surroundings: nothing of the person's."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -50,25 +91,15 @@ async def git(
         environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     if elsewhere is not None:
         environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(str(elsewhere))
-    pipe = asyncio.subprocess.PIPE
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "git",
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
-            env=environment,
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        raise RepositoryError("expected the git command (2.38 or newer) on the PATH; install git") from error
-    stdout, stderr = await process.communicate()
-    output = Output(process.returncode or 0, stdout, stderr.decode(errors="replace").strip())
+    return environment
+
+
+def _checked(command: str, code: int | None, stdout: bytes, stderr: bytes, ok: Sequence[int]) -> Output:
+    """How it ended, if that was one of the ways that are `ok`."""
+    output = Output(code or 0, stdout, stderr.decode(errors="replace").strip())
     if output.code not in ok:
         old = "; expected Git 2.38 or newer" * (output.code == USAGE)
-        raise RepositoryError(f"git {arguments[0]} failed with exit code {output.code}: {output.stderr[:500]}{old}")
+        raise RepositoryError(f"git {command} failed with exit code {output.code}: {output.stderr[:500]}{old}")
     return output
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
-import re
 import tarfile
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,21 +13,13 @@ import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.faults import found_tree, written
+from evogit.repository.paths import UnfitChangeError, check_path, folded, parts_of
 
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 
 
-class UnfitChangeError(RepositoryError):
-    """A change that the tree cannot take; the repository itself is well."""
-
-
-LONGEST_NAME, DEEPEST = 255, 100
-"""Bytes of one name in a path, and names in a path: no file system that matters takes longer ones."""
-
 MOST_LISTED = 200_000
 """Entries in remembered listings, about 250 bytes each."""
-
-_GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 
 
 class TreeEntry(NamedTuple):
@@ -39,28 +30,11 @@ class TreeEntry(NamedTuple):
     blob: str
 
 
-def check_path(path: str) -> None:
-    r"""Refuse paths that could escape or damage a checkout on any file system.
-
-    HFS+ ignores format characters and NTFS strips trailing dots and spaces, reads `:` as a stream and `\` as a
-    separator, so `.g<ZWNJ>it` and `.git. ` are `.git` there.
-
-    Raises:
-        UnfitChangeError: naming the path and what is wrong with it.
-    """
-    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
-        raise UnfitChangeError(f"the path {path!r} holds control characters; use printable ones")
-    parts = path.split("/")
-    if len(parts) > DEEPEST or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
-        raise UnfitChangeError(
-            f"expected a path of {DEEPEST} names at most, each of {LONGEST_NAME} bytes at most, got {path[:60]!r}..."
-        )
-    for part in parts:
-        folded = "".join(c for c in unicodedata.normalize("NFKC", part) if unicodedata.category(c) != "Cf")
-        if part in {"", ".", ".."} or "\\" in part:
-            raise UnfitChangeError(f"expected a relative path with plain names, got {path!r}")
-        if _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")):
-            raise UnfitChangeError(f"the path {path!r} would reach into a .git folder")
+def blob_id(content: bytes | memoryview) -> str:
+    """The id that Git gives a file with this content."""
+    digest = hashlib.sha1(b"blob %d\0" % len(content), usedforsecurity=False)
+    digest.update(content)
+    return digest.hexdigest()
 
 
 class Trees:
@@ -181,7 +155,7 @@ class Trees:
         deltas = self._tree(before).diff_to_tree(whole).deltas
         fresh = [_side(delta.new_file).path for delta in deltas if delta.status == pygit2.enums.DeltaStatus.ADDED]
         folders: dict[str, set[str]] = {}
-        for above, _, name in {part.rpartition("/") for path in fresh for part in _parts_of(path)}:
+        for above, _, name in {part.rpartition("/") for path in fresh for part in parts_of(path)}:
             folders.setdefault(above, set()).add(name)
         for above, names in sorted(folders.items()):
             folder = whole[above] if above else whole
@@ -325,23 +299,11 @@ def _is_deletion(change: object) -> bool:
     return isinstance(change, _Leaf) and change.content is None
 
 
-def _folded(path: str) -> str:
-    """What a file system that ignores case takes the path for."""
-    return unicodedata.normalize("NFC", path).casefold()
-
-
-def _parts_of(path: str) -> Iterator[str]:
-    """The path and all folders above it."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-
-
 def _refuse_case_twins(names: set[str | None], changed: Iterable[str], prefix: str) -> None:
-    folded: dict[str, int] = {}
+    spelled: dict[str, int] = {}
     for name in names:
-        key = _folded(name or "")
-        folded[key] = folded.get(key, 0) + 1
+        key = folded(name or "")
+        spelled[key] = spelled.get(key, 0) + 1
     for name in changed:
-        if name in names and folded[_folded(name)] > 1:
+        if name in names and spelled[folded(name)] > 1:
             raise UnfitChangeError(f"{prefix + name!r} differs from a neighbour only in case; rename it")

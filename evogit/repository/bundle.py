@@ -1,0 +1,129 @@
+"""A small history of its own as a Git bundle: commits of trees that are here, without what is not to be seen."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import RepositoryError
+from evogit.repository.git import git_in_thread
+from evogit.repository.merge import MEMORY
+from evogit.repository.messages import clean, clean_title
+from evogit.repository.notes import notes_tree
+from evogit.repository.trees import FOLDER, GITLINK, Trees
+
+BEGINNING = 946_684_800
+"""When such a history begins, in seconds since 1970: the year 2000. Its dates are made up, only their order counts."""
+
+PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}
+"""How a bundle is packed, which is read once: fast, and the same bytes for the same objects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One commit of a bundle.
+
+    Attributes:
+        tree: id of the tree whose visible files it has.
+        author: the name of whom it is by.
+        number: seconds since the beginning.
+        title: its first line.
+        body: what follows that.
+        after: the step before it, as its place in the list; None for a first one.
+        note: what `git log --notes` shows with it.
+        branches: names of branches that end here.
+    """
+
+    tree: str
+    author: str
+    number: int
+    title: str
+    body: str
+    after: int | None
+    note: str
+    branches: Sequence[str]
+
+
+def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[str], bool]) -> bytes:
+    """A bundle of these commits and nothing else of the repository at `common`; takes a process and some time.
+
+    It is for a thread: nothing that another one holds is touched. HEAD is the branch `head`.
+
+    Raises:
+        RepositoryError: when a tree is missing, the disk is full, or git fails.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=_passing(), prefix="evogit-bundle-") as folder:
+            repo = pygit2.init_repository(folder, bare=True, initial_head=f"refs/heads/{head}")
+            repo.odb.add_disk_alternate(str(common / "objects"))
+            for key, value in PACKING.items():
+                repo.config[key] = value
+            _write(repo, steps, visible)
+            made = git_in_thread(Path(folder), "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
+    except (OSError, KeyError, ValueError, pygit2.GitError) as error:
+        raise RepositoryError(f"cannot make a bundle of {len(steps)} commits: {error}; make room") from error
+    return made.stdout
+
+
+def _passing() -> Path | None:
+    """Where what lives for a moment is kept; None for the system's own place."""
+    return MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
+
+
+def _write(repo: pygit2.Repository, steps: Sequence[Step], visible: Callable[[str], bool]) -> None:
+    """Write commits, branches and notes."""
+    shown, commits, notes = _Shown(repo, visible), list[pygit2.Oid](), dict[str, str]()
+    for step in steps:
+        author = clean_title(step.author)
+        who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", BEGINNING + step.number, 0)
+        message = f"{clean_title(step.title)}\n\n{clean(step.body)}\n"
+        parents: list[str | pygit2.Oid] = [] if step.after is None else [commits[step.after]]
+        commits.append(repo.create_commit(None, who, who, message, shown.tree(step.tree), parents))
+        notes[str(commits[-1])] = clean(step.note) + "\n"
+        for branch in step.branches:
+            repo.create_reference(f"refs/heads/{branch}", commits[-1])
+    who = pygit2.Signature("evogit", "evogit@evogit.invalid", BEGINNING, 0)
+    tree = notes_tree(Trees(repo), None, notes)
+    repo.create_commit("refs/notes/commits", who, who, "Scores as notes\n", tree, [])
+
+
+class _Shown:
+    """Trees without what is not visible, and without submodules, whose commits are elsewhere."""
+
+    def __init__(self, repo: pygit2.Repository, visible: Callable[[str], bool]) -> None:
+        self._repo, self._visible = repo, visible
+        self._known: dict[tuple[pygit2.Oid, str], pygit2.Oid | None] = {}
+
+    def tree(self, tree: str) -> pygit2.Oid:
+        """The tree as it may be seen, which may be empty."""
+        return self._below(pygit2.Oid(hex=tree), "") or self._written(b"")
+
+    def _below(self, tree: pygit2.Oid, prefix: str) -> pygit2.Oid | None:
+        """The id of a folder as it may be seen; None where nothing is left of it."""
+        if (tree, prefix) not in self._known:
+            self._known[tree, prefix] = self._folder(tree, prefix)
+        return self._known[tree, prefix]
+
+    def _folder(self, tree: pygit2.Oid, prefix: str) -> pygit2.Oid | None:
+        rows, same = list[bytes](), True
+        for item in self._repo[tree].peel(pygit2.Tree):
+            name = item.raw_name or b""
+            path, kept = prefix + os.fsdecode(name), None
+            if item.filemode == FOLDER:
+                kept = self._below(item.id, f"{path}/")
+            elif item.filemode != GITLINK and self._visible(path):
+                kept = item.id
+            same &= kept == item.id
+            if kept:
+                rows.append(b"%o %s\0%s" % (item.filemode, name, kept.raw))
+        if same:
+            return tree
+        return self._written(b"".join(rows)) if rows else None
+
+    def _written(self, content: bytes) -> pygit2.Oid:
+        return self._repo.odb.write(pygit2.enums.ObjectType.TREE, content)

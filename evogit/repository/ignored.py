@@ -1,0 +1,49 @@
+"""What Git ignores: by the patterns of a tree, without anything of the person's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import RepositoryError
+from evogit.repository.git import git_in_thread
+from evogit.repository.merge import MEMORY
+
+NONE = 1
+"""Exit code of `git check-ignore` that found nothing to ignore."""
+
+
+def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
+    """Those of the paths, which need not be there, that Git ignores.
+
+    Args:
+        paths: each one that `check_path` takes.
+        patterns: as in a `.gitignore` at the root, one a line; what `files` say goes first.
+        files: `.gitignore` files with their paths, which `check_path` takes.
+
+    Raises:
+        RepositoryError: git fails, or the disk is full.
+    """
+    if not paths:
+        return set()
+    try:
+        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
+            top = Path(folder, "tree")
+            git_dir = Path(pygit2.init_repository(folder, bare=True).path)
+            (git_dir / "info" / "exclude").write_text(patterns + "\n", encoding="utf-8", errors="surrogateescape")
+            top.mkdir()
+            for path, content in (files or {}).items():
+                (top / path).parent.mkdir(parents=True, exist_ok=True)
+                (top / path).write_bytes(content)
+            stdin = b"\0".join(map(os.fsencode, paths))
+            where = f"--work-tree={top}"
+            done = git_in_thread(
+                git_dir, where, "check-ignore", "--no-index", "-z", "--stdin", stdin=stdin, ok=(0, NONE)
+            )
+    except (OSError, pygit2.GitError) as error:
+        raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
+    return set(map(os.fsdecode, done.stdout.split(b"\0"))) - {""}
