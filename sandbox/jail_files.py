@@ -90,17 +90,29 @@ def remove(folder, paths):
                 break
 
 
-def pack(folder, most):
-    """Entries and contents of a whole folder, as `unpack` takes them, of `most` bytes in all."""
+def pack(folder, most, without=(), lenient=False):
+    """Entries and contents of a whole folder, as `unpack` takes them, of `most` bytes in all; `without` are left out.
+
+    A lenient look breaks off nowhere: what is too large, cannot be read or is neither a file nor a link is an entry of
+    the kind "other", without content, and names that are not UTF-8 are left out.
+    """
     entries, contents = [], []
     for top, folders, names in os.walk(folder):
         at = top[len(folder) + 1 :] + "/" if len(top) > len(folder) else ""
+        folders[:] = [each for each in folders if at + each not in without]
         for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114
-            kind, content, about = read_entry(f"{top}/{name}", most)
             if not is_text(at + name):
+                if lenient:
+                    continue
                 raise Broken("crashed", f"the name of a file is not UTF-8: {ascii(at + name)}; rename it")
-            if kind:
-                entries.append([at + name, kind, len(content), max(0, int(about.st_mtime))])
+            try:
+                kind, content, changed = read_entry(f"{top}/{name}", most)
+            except (Broken, OSError):
+                if not lenient:
+                    raise
+                kind, content, changed = "other", b"", 0
+            if kind != "other" or lenient:
+                entries.append([at + name, kind, len(content), changed])
                 contents.append(content)
                 most -= len(content)
         if at and not folders and not names:
@@ -117,17 +129,18 @@ def is_text(name):
 
 
 def read_entry(path, most):
-    """Kind, content and status of a file or link; no kind for what is neither."""
+    """Kind, content and time of the last change of what is there; "other" for what is neither a file nor a link."""
     about = os.lstat(path)
+    changed = max(0, int(about.st_mtime))
     if stat.S_ISLNK(about.st_mode):
-        return "link", os.fsencode(os.readlink(path)), about  # noqa: PTH115
+        return "link", os.fsencode(os.readlink(path)), changed  # noqa: PTH115
     if not stat.S_ISREG(about.st_mode):
-        return "", b"", about
+        return "other", b"", changed
     if about.st_size > most:
         raise Broken("output-limit", f"its folder has more than the bytes allowed, at {path}")
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        return "executable" if about.st_mode & 0o100 else "file", read_exactly(fd, about.st_size), about
+        return "executable" if about.st_mode & 0o100 else "file", read_exactly(fd, about.st_size), changed
     finally:
         os.close(fd)
 

@@ -15,7 +15,7 @@ from jail_places import KINDS, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
 
-PROTOCOL = 4
+PROTOCOL = 5
 
 
 class Start:

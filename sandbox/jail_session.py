@@ -236,11 +236,12 @@ class Supervisor(Keeper):
         return self.plain_answer(failure)
 
     def pack(self, header, body):
-        """Bring back the whole folder, for the layer that other sessions start from."""
+        """Bring back the whole folder as it is, also after a limit was broken."""
         try:
             self.kill_all()
             with self.place.acting():
-                entries, contents = pack(f"{self.place.box}/work", header["most"])
+                work, lenient = f"{self.place.box}/work", header["lenient"]
+                entries, contents = pack(work, header["most"], header["without"], lenient)
         except Broken as broken:
             return self.plain_answer(self.fail(broken))
         listed = json.dumps(entries).encode()

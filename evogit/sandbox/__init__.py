@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
+Entry = tuple[str, str, int, int]
+"""Path, kind (file, executable, link, folder, other), size in bytes of the content (that of a link is its target), and
+when it was last changed in seconds since 1970; 0 stands for now."""
+
 Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "disk-limit"]
 """A limit that the program broke."""
 
@@ -169,6 +173,14 @@ class Session(Protocol):
 
     def pack(self, most: int) -> tuple[Reply, bytes]:
         """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
+        ...
+
+    def salvage(self, most: int, without: Sequence[str]) -> tuple[Reply, Sequence[Entry], bytes]:
+        """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
+
+        Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of
+        the kind "other"; names that are not UTF-8 are left out. Ends what runs in the session.
+        """
         ...
 
     def explain(self, patience: float) -> Reply:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
-from evogit.sandbox import Breach, Usage, values
-from evogit.sandbox.archive import Entry
+from evogit.sandbox import Breach, Completed, Entry, Reply, Usage, values
 
 NOTHING = Usage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64
 """Bytes that cut output may be longer than the limit, for the marker."""
 
-KINDS = ("file", "executable", "link", "folder")
+KINDS = ("file", "executable", "link", "folder", "other")
 MOST = 1 << 53
 """Numbers above this one are none that a supervisor counts."""
 
@@ -71,13 +71,36 @@ def checked(header: dict[str, Any], body: bytes) -> Answer:
         tunnel=tunnel,
         ended=header.get("ended") is True,
         full=header.get("full") is True,
-        entries=tuple(_entries(parts)) if header.get("listed") is True else (),
+        entries=tuple(listed(parts)) if header.get("listed") is True else (),
     )
 
 
 def clean(text: str) -> str:
     """Text of a program without what could drive a terminal, and not more of it than a person would read."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text[:4000])
+
+
+def reply_of(answer: Answer) -> Reply:
+    """An answer without a value."""
+    return Reply(failure=cast(Any, answer.failure), detail=answer.detail, usage=answer.usage)
+
+
+def completed_of(answer: Answer, asked: Sequence[str]) -> Completed:
+    """How a command ended, with those of the files that were `asked` for."""
+    stdout, stderr, *contents = answer.parts
+    code = answer.code
+    if answer.failure == "crashed":  # only the end of the whole sandbox: its first process was killed
+        code = -signal.SIGKILL
+    return Completed(
+        code=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
+        stdout=stdout,
+        stderr=stderr,
+        breach=cast(Breach, answer.failure) if answer.failure not in ("", "crashed") else None,
+        detail=answer.detail,
+        usage=answer.usage,
+        files={path: content for path, content in zip(answer.out, contents, strict=False) if path in asked},
+    )
 
 
 def _number(header: dict[str, Any], name: str) -> float:
@@ -111,8 +134,12 @@ def _shares(shares: object) -> Iterator[Usage]:
         yield Usage(wall=wall, cpu=cpu, memory=int(memory))
 
 
-def _entries(parts: Sequence[bytes]) -> Iterator[Entry]:
-    """A header has no room for the list of a large folder; the sizes in it must be those of the contents."""
+def listed(parts: Sequence[bytes]) -> Iterator[Entry]:
+    """What is in a folder, from a list as JSON and the contents: the sizes in it must be those of the contents.
+
+    Raises:
+        ValueError: when that is not what is there.
+    """
     if len(parts) != 2:
         raise ValueError(f"expected a list of files and their contents, got {len(parts)} parts")
     entries, total = values.parse(parts[0]), 0

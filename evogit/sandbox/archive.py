@@ -9,10 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from evogit.core import SandboxError
-
-Entry = tuple[str, str, int, int]
-"""Path, kind (file, executable, link, folder), size in bytes of the content (that of a link is its target), and when
-it was last changed in seconds since 1970; 0 stands for now."""
+from evogit.sandbox import Entry
 
 PAGE = 4096
 """Bytes that a tmpfs gives out at once."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 import struct
 import threading
@@ -12,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, cast
 
 from evogit.core import SandboxLostError
-from evogit.sandbox import Breach, Completed, Limits, Reply, Usage
-from evogit.sandbox.answers import MARKER, NOTHING, Answer, checked
+from evogit.sandbox import Completed, Entry, Limits, Reply, Usage
+from evogit.sandbox.answers import MARKER, NOTHING, Answer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.tunnel import POLL, carried
 from evogit.sandbox.wire import LostError, Wire
@@ -174,11 +173,11 @@ class SupervisedSession:
         request = {"do": "run", "argv": list(argv), "files": sizes, "out": list(out)}
         body = b"".join([*files.values(), stdin])
         answer = self._ask(request, body, wall=wall, fits=lambda answer: len(answer.parts) == 2 + len(answer.out))
-        return _completed(answer, out)
+        return completed_of(answer, out)
 
     def start(self, argv: Sequence[str]) -> Reply:
         """Run a command in the candidate's folder and leave it running; its output is the session's."""
-        return _reply(self._ask({"do": "start", "argv": list(argv)}))
+        return reply_of(self._ask({"do": "start", "argv": list(argv)}))
 
     def connect(self, port: int, *, patience: float) -> socket.socket | Reply:
         """A stream to a port of the loopback interface inside, which may take `patience` seconds to listen.
@@ -191,7 +190,7 @@ class SupervisedSession:
         while True:
             answer = self._ask({"do": "connect", "port": port})
             if answer.failure:
-                return _reply(answer)
+                return reply_of(answer)
             if answer.tunnel is not None:
                 stream = carried(answer.tunnel, self._carry)
                 stream.settimeout(self._limits.wall)
@@ -210,19 +209,29 @@ class SupervisedSession:
 
     def pack(self, most: int) -> tuple[Reply, bytes]:
         """A tar archive of the candidate's whole folder, of `most` bytes; ends what runs in the session."""
-        request = {"do": "pack", "most": most}
-        answer = self._ask(
-            request, longest=STARTUP, most=most, fits=lambda answer: len(answer.parts) == 2 - bool(answer.failure)
-        )
-        return _reply(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
+        answer = self._folder(most)
+        return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
+
+    def salvage(self, most: int, without: Sequence[str]) -> tuple[Reply, Sequence[Entry], bytes]:
+        """Entries and contents of what can be had of the folder; ends what runs in the session.
+
+        A session that broke a limit still has its folder.
+        """
+        answer = self._folder(most, without=list(without), lenient=True)
+        return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
+
+    def _folder(self, most: int, without: Sequence[str] = (), *, lenient: bool = False) -> Answer:
+        request = {"do": "pack", "most": most, "without": without, "lenient": lenient}
+        fits: Callable[[Answer], bool] = lambda answer: len(answer.parts) == 2 - bool(answer.failure)  # noqa: E731
+        return self._ask(request, longest=STARTUP, most=most, fits=fits, after_end=lenient)
 
     def explain(self, patience: float) -> Reply:
         """Which limit a server broke that does not do its part; it has `patience` seconds to end after its stream."""
-        return _reply(self._ask({"do": "explain", "wait": patience}))
+        return reply_of(self._ask({"do": "explain", "wait": patience}))
 
     def failure(self) -> Reply | None:
         """Why the session is over, None while it goes on."""
-        return _reply(self._ended) if self._ended else None
+        return reply_of(self._ended) if self._ended else None
 
     def output(self) -> tuple[bytes, bytes]:
         """Stdout and stderr of the session's call processes so far, capped, with the cut marked.
@@ -257,10 +266,12 @@ class SupervisedSession:
         longest: float | None = None,
         most: int = 0,
         fits: Callable[[Answer], bool] = lambda answer: len(answer.parts) == 1,
+        after_end: bool = False,
     ) -> Answer:
         """Send a request and take its answer, waiting `longest` (default: `wall`) and a little more.
 
-        The answer must have the parts that the request asks for. While a connection to a server is open, the time
+        The answer must have the parts that the request asks for. `after_end` it is sent to a sandbox that is up even if
+        the session has ended. While a connection to a server is open, the time
         between requests counts too: whoever waits for a server that is silent makes next to none.
 
         Raises:
@@ -270,9 +281,9 @@ class SupervisedSession:
         with self._lock:
             if self._loss:
                 raise self._loss
-            if self._ended:
+            if self._ended and (self._ended is CLOSED or self._lost or not after_end):
                 return self._ended
-            if self.usage.wall > limits.total:
+            if self.usage.wall > limits.total and not after_end:
                 return Answer(failure="timeout", detail=f"took {limits.total:g} s in all", usage=NOTHING)
             began = time.monotonic()
             most = max(most, limits.reply) + 2 * (limits.output + MARKER)
@@ -323,24 +334,3 @@ class SupervisedSession:
             self._lost, self._ended, self._loss = True, CLOSED, error
             self._jail.kill()
             raise
-
-
-def _reply(answer: Answer) -> Reply:
-    return Reply(failure=cast(Any, answer.failure), detail=answer.detail, usage=answer.usage)
-
-
-def _completed(answer: Answer, asked: Sequence[str]) -> Completed:
-    stdout, stderr, *contents = answer.parts
-    code = answer.code
-    if answer.failure == "crashed":  # only the end of the whole sandbox: its first process was killed
-        code = -signal.SIGKILL
-    return Completed(
-        code=code if code is not None and code >= 0 else None,
-        signal=-code if code is not None and code < 0 else None,
-        stdout=stdout,
-        stderr=stderr,
-        breach=cast(Breach, answer.failure) if answer.failure not in ("", "crashed") else None,
-        detail=answer.detail,
-        usage=answer.usage,
-        files={path: content for path, content in zip(answer.out, contents, strict=False) if path in asked},
-    )

@@ -357,3 +357,27 @@ def test_closed_session_says_so(open_session, ask):
 def test_image_is_stable_and_names_the_provider(sandbox):
     assert sandbox.image() == type(sandbox)().image()
     assert sandbox.image().startswith(sandbox.name)
+
+
+LITTER = """
+mkdir -p .git/objects kept/deep; echo 1 > .git/config; echo new > kept/deep/a
+echo x > m.py; ln -s /etc/passwd link; mkfifo pipe
+printf x > "$(printf 'bad\\377')"; printf secret > closed; chmod 000 closed
+head -c 3000000 /dev/urandom > large; [ "$1" = full ] && head -c 90000000 /dev/urandom > rubbish; sleep 0.2
+"""
+
+
+@pytest.mark.parametrize("how", ["calm", "full"])
+def test_what_can_be_had_of_a_folder_can_be_had_even_of_a_full_one(open_session, how):
+    session = open_session(disk=32 << 20)
+    done = session.run(["sh", "-c", LITTER, "sh", how])
+    assert (done.breach == "disk-limit") == (how == "full")
+    reply, entries, contents = session.salvage(1 << 20, [".git"])
+    assert not reply.failure
+    kinds = {path: kind for path, kind, *_ in entries}
+    assert kinds.pop("rubbish", "other") == "other"
+    closed = kinds.pop("closed")
+    assert closed in ("file", "other")  # the provider `none` is root here
+    assert kinds == {"m.py": "file", "kept/deep/a": "file", "link": "link", "pipe": "other", "large": "other"}
+    assert b"new\n" in contents
+    assert b"/etc/passwd" in contents
