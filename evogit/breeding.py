@@ -24,6 +24,7 @@ from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.linkage import Linkage
 from evogit.selection.strategies import MODEL, PIECES
+from evogit.selection.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ class Breeder:
         self._crossings = Crossings(repository, history, self._is_editable)
         self._linkage = Linkage(anatomy or Anatomy(repository))
         self._lanes = lanes
+        self._tuning = Tuning(self._linkage.anatomy)
         self._secrets = [secret.encode() for secret in secrets]
 
     async def breed(
@@ -106,6 +108,8 @@ class Breeder:
             if move.operator != "mutation":
                 return await self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
+            if move.tuning:
+                brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
             if trials:
                 brief = replace(brief, workshop=trials.at(partial(self._bred, brief)))
             packing = self._linkage.packing(self._history, move.parents[0]) if move.several else None

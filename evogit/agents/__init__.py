@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.llm import Account
 from evogit.sandbox import Completed
+from evogit.source.constants import Constant
 
 Files = Mapping[str, bytes]
 """Path relative to the root of the tree, with forward slashes -> content."""
@@ -168,7 +169,8 @@ class Brief:
     code may be taken; both are empty when there is none. `background` gathers the rest, which costs a few
     milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to;
     `boldness` multiplies the usual size of a change. `experience` tells how ways of changing code did in this
-    run, by their names in `Proposal.strategy`; `merits` tells the same of models, by their names.
+    run, by their names in `Proposal.strategy`; `merits` tells the same of models, by their names. `steps` tells how far
+    named numbers should go next, as far as that was learned; it is None where they are changed like any other number.
     """
 
     goal: str
@@ -182,6 +184,7 @@ class Brief:
     boldness: float = 1.0
     experience: Mapping[str, Tally] = field(default_factory=dict)
     merits: Callable[[], Mapping[str, Merit]] = no_merits
+    steps: Mapping[Constant, float] | None = None
     conflicts: Mapping[str, int] = field(default_factory=dict)
     """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
     workshop: Workshop | None = None

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evogit.agents import Tally
+from evogit.source.constants import Constant
 
 PRIOR = 20.0
 """Tries that what is usual weighs as much as: a way that was tried this often counts half by its own success."""
@@ -44,10 +45,12 @@ class Mix:
     Attributes:
         experience: how often a way was tried and paid in this run; without it all is as usual.
         boldness: multiplies the size of changes; 1 is usual.
+        steps: how far named numbers go next, as `Brief.steps` tells.
     """
 
     experience: Mapping[str, Tally] = field(default_factory=dict)
     boldness: float = 1.0
+    steps: Mapping[Constant, float] | None = None
 
     @property
     def size(self) -> float:

@@ -18,6 +18,7 @@ from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents import operators as typed
 from evogit.agents.edits import MOST_WAYS, TITLE_LENGTH, Edit, apply, edit_text, one_line
 from evogit.agents.mix import USUAL, Mix
+from evogit.agents.tuning import TUNING, numbers, tune
 from evogit.source import Source, compiles, parse
 from evogit.workers import end_with_parent, signals_held_back
 
@@ -54,6 +55,7 @@ _OPERATORS: dict[str, typed.Operator] = {
     )
 }
 _FIRST = {"exchange": EXCHANGE, **{way: (1 - EXCHANGE) * chance for way, chance in EDITS.items()}}
+_WITH_TUNING = {**TUNING, **{way: (1 - sum(TUNING.values())) * chance for way, chance in _FIRST.items()}}
 
 _ATTEMPTS = 30
 _TRIES = 200
@@ -86,7 +88,7 @@ class Mutator:
         names = _drawn(brief.files, rng)
         files = {name: brief.files[name] for name in names}
         donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
-        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness)
+        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness, steps=brief.steps)
         thought = files, donor_files, [rng.getrandbits(64) for _ in range(count)], mix
         try:
             return await self._think(*thought)
@@ -139,6 +141,10 @@ def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Pro
         NoUsableChangeError: when there is nothing that can be edited.
     """
     rng = random.Random(seed)
+    if mix.steps is not None and (found := numbers(files)):
+        way = mix.draw(_WITH_TUNING, rng)
+        if way in TUNING and (proposal := tune(files, found, mix.steps, way, rng)):
+            return proposal
     if rng.random() < mix.weights(_FIRST)[0] and (proposal := _exchange(files, donor_files, rng)):
         return proposal
     weights = {name: weight for name in sorted(files) if (weight := _weight(name, files[name]))}

@@ -34,15 +34,15 @@ def _nudged_float(value: float, step: float, rng: random.Random) -> float:
     """By a log-normal factor or a normal term; now and then rounded or negated."""
     way = rng.random()
     if way < 0.6 and value:
-        return _rounded(value * math.exp(rng.gauss(0, step)), step * abs(value))
+        return rounded(value * math.exp(rng.gauss(0, step)), step * abs(value))
     if way < 0.93:
-        return _rounded(value + rng.gauss(0, step), step)
+        return rounded(value + rng.gauss(0, step), step)
     if way < 0.97 and value:
         return float(f"{value:.{rng.randint(1, 3)}g}")
     return -value
 
 
-def _rounded(value: float, scale: float) -> float:
+def rounded(value: float, scale: float) -> float:
     """Rounded to a hundredth of the step's scale, so that evolved constants stay readable."""
     if not 0 < scale < math.inf:
         return value

@@ -18,7 +18,8 @@ class Move:
     size of a change. `merge`: merge the two parents with Git, conflicts resolved by `strategy`. `graft`: apply what the
     second parent changed against its own first parent to the first parent, conflicts resolved likewise. A merge with
     the strategy `pieces` takes those of the second parent; a mutation of `several` may
-    be of more changes than one, where the evaluation tells of each apart.
+    be of more changes than one, where the evaluation tells of each apart; one with `tuning` may change named numbers as
+    what earlier changes of them did tells.
     """
 
     operator: Literal["mutation", "merge", "graft"]
@@ -28,6 +29,7 @@ class Move:
     boldness: float = 1.0
     pieces: frozenset[Piece] = frozenset()
     several: bool = False
+    tuning: bool = False
 
 
 class Selector(Protocol):

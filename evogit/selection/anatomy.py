@@ -60,6 +60,10 @@ class Anatomy:
             self._files[tree] = found
         return self._files[tree]
 
+    def file(self, history: History, commit: str, path: str) -> File:
+        """What a candidate has at a path at which some candidate differs from the seed."""
+        return self.files(history, commit).get(path) or self._of_seed(history, path)
+
     def differing(self, history: History, one: str, other: str) -> frozenset[Piece]:
         """The pieces that are not alike in two candidates; whole files where they cannot be exchanged by pieces."""
         mine, theirs = self.files(history, one), self.files(history, other)
@@ -83,7 +87,7 @@ class Anatomy:
 
         Of the whole of a file that is taken apart it tells what is no piece's: the mode, and which pieces there are.
         """
-        file = self.files(history, commit).get(piece.path) or self._of_seed(history, piece.path)
+        file = self.file(history, commit, piece.path)
         if file.mode not in PLAIN:
             return file.blob
         found = self._of(piece.path, file)

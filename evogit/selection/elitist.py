@@ -11,6 +11,7 @@ from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
 from evogit.selection.partition import Partition
 from evogit.selection.planner import Planner
+from evogit.selection.tuning import Tuning
 
 ANEW = 0.40
 """Chance that a child of the seed is made at first."""
@@ -46,9 +47,10 @@ class Elitist:
     Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
     Multi-Agent Collaboration") each agent's own individual, which its child replaces if no worse: here that is what
     keeps other lines alive. Some children are the seed's, ever fewer: climbing alone settles for the first hill, and
-    what such a child gained can be merged or grafted onto the best one. The longer the wait for a better candidate, in
-    waits of usual length, the more parents are others: record holders and individuals with few children, as
-    ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. With an `anatomy` it also learns which
+    what such a child gained can be merged or grafted onto the best one. Where a module names numbers, they are the
+    children of the seed with its numbers tuned, unless that is the best already. The longer the wait for a better
+    candidate, in waits of usual length, the more parents are others: record holders and individuals with few children,
+    as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. With an `anatomy` it also learns which
     pieces of the code have a say in which cases: where these differ, several changes are tried at once, and merges take
     the better version of each piece. Without `merging` no two candidates are ever combined.
     """
@@ -56,6 +58,7 @@ class Elitist:
     def __init__(self, *, merging: bool = True, anatomy: Anatomy | None = None) -> None:
         self._merging = merging
         self._offspring = Offspring()
+        self._tuning = Tuning(anatomy) if anatomy else None
         self._planner = Planner(Partition(anatomy) if anatomy else None)
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
@@ -70,8 +73,8 @@ class Elitist:
         boldness = rng.uniform(1.0, min(BOLDEST, 1.0 + waits))
         donor = self._donor(history, best, rng) if self._merging and rng.random() < DONOR else None
         if donor and donor != parent:
-            return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness)
-        return Move(operator="mutation", parents=(parent,), boldness=boldness, several=self._merging)
+            return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
+        return Move(operator="mutation", parents=(parent,), boldness=boldness, several=self._merging, tuning=True)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
@@ -83,7 +86,8 @@ class Elitist:
 
     def _parent(self, history: History, best: str, waits: float, rng: random.Random) -> str:
         if rng.random() < ANEW * (1 - len(history.judgements) / SETTLED) and (seed := _untouched(history, best)):
-            return seed
+            tuned = self._tuning.tuned(history, seed) if self._tuning else seed
+            return seed if tuned == best else tuned
         if rng.random() > min(WIDEST, WIDE + WIDER * waits):
             return _latest(history, best)
         children = self._offspring.of(history)
