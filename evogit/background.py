@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
 
 from evogit.agents import Background, Relative
+from evogit.agents.ancestry import START, Ancestry
 from evogit.config import Task
-from evogit.core import Candidate, Decision, RepositoryError
+from evogit.core import Candidate, Decision, Metric, RepositoryError
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
 from evogit.readded import Readded
-from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
+from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, bundle, check_path
 from evogit.strengths import said_of
 
 CLOSE = 3
@@ -40,26 +42,36 @@ class Backgrounds:
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
         self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
+        self._restless, self._seen = set[str](), 0
         self._readded = Readded(repository, history, self._visible)
 
-    def of(self, parent: Candidate, donor: Candidate | None = None, known: int | None = None) -> Background:
+    def of(
+        self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
+    ) -> Background:
         """What is known about `parent`, and what `donor` did that it does not have.
 
-        `known` is the last move that may be told of where the same must be told however long others take.
+        `plans` are what others are about to try. `known` is the last move that may be told of where the same must be
+        told however long others take.
         """
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
         evidence = self._evidence(parent)
         evaluation = history.evaluation(parent.commit)
+        lineage = self._relatives(_steps(graph, parent))
+        inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
+        ancestry = self._ancestry(parent, lineage, donor, inspirations)
+        entries = self._repository.trees.entries(parent.tree)
         return Background(
             task=task.name,
-            metrics=tuple(sorted(task.metrics, key=lambda metric: not metric.primary)),
+            metrics=_metrics(task),
             split=history.split,
             editable=task.editable,
             sizes={path: self._size(entry.blob) for path, entry in files.entries.items()},
+            changed=self._changed(known is not None),
             read=files.__getitem__,
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
+            entries={path: (mode, blob) for path, mode, blob in entries if self._visible(path)},
             evaluation=evaluation,
             feedback=read_feedback(evidence.get("feedback.json", b"")) | self._verdicts(parent),
             log=evidence.get("log", b"").decode(errors="replace"),
@@ -67,14 +79,44 @@ class Backgrounds:
             seed_metrics=self._metrics(history.seed),
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
-            lineage=self._relatives(_steps(graph, parent)),
+            lineage=lineage,
             siblings=self._relatives(self._children(parent, judged=known is not None)),
             failures=self._failures(parent, history.moves if known is None else known),
-            others=self._others(parent) if known is None else (),
-            inspirations=self._relatives(_of_donor(graph, parent, donor)) if donor else (),
+            others=(*self._others(parent), *plans) if known is None else (),
+            inspirations=inspirations,
             inside=history.started is not None and history.started.judged == "inside",
             templates=task.templates,
+            bundle=lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible),
         )
+
+    def _ancestry(
+        self, parent: Candidate, lineage: Sequence[Relative], donor: Candidate | None, inspirations: Sequence[Relative]
+    ) -> Ancestry:
+        """What a bundle tells, as it is known now."""
+        history, graph = self._history, self._history.phylogeny
+        seed = graph[history.seed] if history.seed else lineage[0].candidate
+        known = [Relative(candidate=seed, evaluation=history.evaluation(seed.commit)), *lineage, *inspirations]
+        candidates = {each.candidate.commit: graph[each.candidate.commit] for each in known}
+        return Ancestry(
+            parent=parent,
+            seed=known[0],
+            lineage=[replace(each, candidate=candidates[each.candidate.commit]) for each in lineage],
+            inspirations=inspirations,
+            fork=graph.merge_base(parent.commit, donor.commit) if donor else None,
+            before={each.commit: history.evaluation(each.parents[0]) for each in candidates.values() if each.parents},
+            metrics=_metrics(self._task),
+        )
+
+    def _changed(self, judged: bool) -> Collection[str]:
+        """Paths that candidates changed, where `judged` those before the first one that awaits its evaluation."""
+        history, graph = self._history, self._history.phylogeny
+        for candidate in islice(graph, self._seen, None):
+            if judged and not history.judged(candidate.commit):
+                break
+            for parent in candidate.parents[:1]:
+                self._restless.update(self._repository.changed_paths(graph[parent].tree, candidate.tree))
+            self._seen += 1
+        return self._restless
 
     def _verdicts(self, parent: Candidate) -> dict[str, str]:
         """What judges said who compared it with others."""
@@ -139,6 +181,11 @@ class Backgrounds:
             return self._repository.trees.files(tree, wanted.__contains__) if tree else {}
         except RepositoryError:
             return {}
+
+
+def _metrics(task: Task) -> tuple[Metric, ...]:
+    """All metrics, the primary one first."""
+    return tuple(sorted(task.metrics, key=lambda metric: not metric.primary))
 
 
 def read_feedback(content: bytes) -> dict[str, str]:

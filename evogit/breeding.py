@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Protocol
 
-from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal, Workshop
+from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.edits import one_line
 from evogit.background import Backgrounds
+from evogit.claims import Board
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
 from evogit.experience import experience
@@ -73,7 +74,7 @@ class Breeder:
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
         self._linkage = Linkage(anatomy or Anatomy(repository))
-        self._lanes = lanes
+        self._lanes, self._claims = lanes, Board(silent=lanes > 0)
         self._tuning = Tuning(self._linkage.anatomy)
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -113,7 +114,8 @@ class Breeder:
             if trials:
                 brief = replace(brief, workshop=trials.at(partial(self._bred, brief)))
             packing = self._linkage.packing(self._history, move.parents[0]) if move.several else None
-            return self._bred(brief, await propose(agent, brief, rng, packing))
+            with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
+                return self._bred(brief, await propose(agent, replace(brief, claims=claim), rng, packing))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
@@ -209,7 +211,7 @@ class Breeder:
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
-            background=lambda: self._backgrounds.of(parent, donor, number - self._lanes if self._lanes else None),
+            background=lambda: self._background(parent, donor, number),
             move=number,
             account=account,
             boldness=boldness,
@@ -217,6 +219,10 @@ class Breeder:
             merits=lambda: merits(self._history),
             conflicts=conflicts or {},
         )
+
+    def _background(self, parent: Candidate, donor: Candidate | None, number: int) -> Background:
+        known = number - self._lanes if self._lanes else None
+        return self._backgrounds.of(parent, donor, known, self._claims.plans())
 
     def _bred(self, brief: Brief, proposal: Proposal) -> Bred:
         parent, donor = brief.parent, brief.donor

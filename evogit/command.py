@@ -9,12 +9,12 @@ import json
 import math
 import re
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from xml.parsers import expat
 
 from evogit.config import Task
 from evogit.core import ConfigError
+from evogit.junit import Report
 from evogit.program import CandidateFailedError, Case, Invalid, Program, Ran
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import covered, entries_of, laid_over
@@ -26,18 +26,16 @@ SCRIPT = (
     'rm -f -- "$@"; exec sh -c "$command"'
 )
 """For the shell: directory, split, command, and the reports, of which none may be left from an earlier run."""
-LAST_LINES, LONGEST_TAIL = 60, 6000
-"""How much of a command's output agents are shown: lines, and characters."""
+LAST_LINES, LONGEST_SHOWN, LONGEST_TAIL = 60, 500, 6000
+"""How much of a command's output agents are shown: lines, characters of a line, and of all."""
 LONGEST_LINE = 4096
 """Characters of a line in which a pattern is searched."""
 LONGEST_READING = 5.0
 """Seconds of CPU for reading the numbers: patterns must not take hours on what a candidate prints."""
 MOST_OBJECTS = 1000
 """Last lines of the output that may be a JSON object."""
-MOST_XML, MOST_CASES = 8 << 20, 100_000
-"""Bytes of a JUnit report, and test cases in it."""
-MOST_FAILURES, LONGEST_FAILURE = 30, 500
-"""Failed test cases that are named, and characters of what is said of each."""
+LINES_BESIDE = 20
+"""Last lines of each stream that are told beside failures, which they mostly repeat."""
 
 
 class CommandJudge:
@@ -157,83 +155,18 @@ def case_of(command: Command, ran: Ran) -> Case:
         metrics = {name: _value(name, read, ran, reports) for name, read in command.reads.items()}
     except ValueError as error:
         ended = "" if ran.code == 0 else f"; the command {_ending(ran)}"
-        raise Invalid(f"{error}{ended}", _tail(ran)) from None
-    said = [*(reports[name].failures() for name in sorted(names)), _tail(ran)]
-    return Case("command", "\n\n".join(filter(None, said)), **metrics)
+        raise Invalid(f"{error}{ended}", _said(ran, reports)) from None
+    return Case("command", _said(ran, reports), **metrics)
+
+
+def _said(ran: Ran, reports: Mapping[str, Report]) -> str:
+    """What agents are told: failures, and the last lines of the output."""
+    failures = [failed for name in sorted(reports) if (failed := reports[name].failures())]
+    return "\n\n".join(filter(None, [*failures, _tail(ran, LINES_BESIDE if failures else LAST_LINES)]))
 
 
 def _place(command: Command, path: str) -> str:
     return f"{command.directory}/{path}" if command.directory else path
-
-
-class Report:
-    """A JUnit report, untrusted: which test cases passed."""
-
-    def __init__(self, name: str, content: bytes | None) -> None:
-        self._name, self._content = name, content
-        self._cases: list[tuple[str, str]] = []
-        self._failed: list[tuple[str, str]] = []
-        self._text: list[str] | None = None
-
-    def share(self) -> float:
-        """Of the test cases that were not skipped, how many passed, from 0 to 1.
-
-        Raises:
-            ValueError: when there is no report, or no test case in it.
-        """
-        if self._content is None:
-            raise ValueError(f"the command wrote no JUnit report {self._name}")
-        if len(self._content) > MOST_XML:
-            raise ValueError(f"the JUnit report {self._name} has more than {MOST_XML} bytes")
-        parser = expat.ParserCreate("utf-8")
-        parser.buffer_text = True
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler = self._read
-        parser.StartDoctypeDeclHandler = self._refuse
-        self._cases.clear()
-        self._failed.clear()
-        try:
-            parser.Parse(self._content, True)
-        except expat.ExpatError as error:
-            raise ValueError(f"the JUnit report {self._name} is no XML: {error}") from None
-        counted = [how for _, how in self._cases if how != "skipped"]
-        if not counted:
-            raise ValueError(f"the JUnit report {self._name} holds no test case that ran")
-        return counted.count("passed") / len(counted)
-
-    def failures(self) -> str:
-        """The failed test cases and what was said of each, for the next brief."""
-        if not self._failed:
-            return ""
-        counted = [how for _, how in self._cases if how != "skipped"]
-        lines = [f"{name}: {said}" for name, said in self._failed[:MOST_FAILURES]]
-        return "\n".join([f"{len(self._failed)} of {len(counted)} test cases failed:", *lines])
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if tag == "testcase":
-            name = ".".join(filter(None, (attributes.get("classname"), attributes.get("name"))))
-            self._cases.append((name[:LONGEST_FAILURE], "passed"))
-            if len(self._cases) > MOST_CASES:
-                raise ValueError(f"the JUnit report {self._name} has more than {MOST_CASES} test cases")
-        elif self._cases and tag in ("failure", "error", "skipped"):
-            name, how = self._cases[-1]
-            self._cases[-1] = (name, "skipped" if tag == "skipped" and how == "passed" else "failed")
-            if tag != "skipped" and how != "failed":
-                self._failed.append((name, attributes.get("message", "")[:LONGEST_FAILURE]))
-                self._text = []
-
-    def _end(self, tag: str) -> None:
-        if tag in ("failure", "error") and self._text is not None:
-            name, message = self._failed[-1]
-            self._failed[-1] = (name, message or "".join(self._text).strip()[:LONGEST_FAILURE])
-            self._text = None
-
-    def _read(self, text: str) -> None:
-        if self._text is not None and len(self._text) < 100:
-            self._text.append(text)
-
-    def _refuse(self, *_: object) -> None:
-        raise ValueError(f"the JUnit report {self._name} has a document type declaration; expected plain XML")
 
 
 def _value(name: str, read: Read, ran: Ran, reports: dict[str, Report]) -> float:
@@ -298,11 +231,11 @@ def _ending(ran: Ran) -> str:
     return f"was killed by signal {ran.signal}" if ran.signal else f"ended with exit code {ran.code}"
 
 
-def _tail(ran: Ran) -> str:
-    """The last lines of each stream, for agents."""
+def _tail(ran: Ran, most: int = LAST_LINES) -> str:
+    """The last lines of each stream, `most` of them, for agents."""
     parts = []
     for stream, text in (("stdout", ran.stdout), ("stderr", ran.stderr)):
-        if lines := text.rstrip().splitlines()[-LAST_LINES:]:
-            tail = "\n".join(line[:LONGEST_FAILURE] for line in lines)[-LONGEST_TAIL:]
+        if lines := text.rstrip().splitlines()[-most:]:
+            tail = "\n".join(line[:LONGEST_SHOWN] for line in lines)[-LONGEST_TAIL:]
             parts.append(f"last lines of {stream}:\n{tail}")
     return "\n".join(parts)

@@ -21,6 +21,20 @@ Check = Callable[[bytes], Any]
 """The value that a JSON text stands for, if it fits a type; raises `MisfitError` otherwise."""
 
 
+PROFILE = """
+import cProfile, contextlib, functools, importlib, json, pstats, sys
+target, lines = sys.argv[1:]
+asked = json.load(sys.stdin)
+module, _, path = target.partition(":")
+profile = cProfile.Profile()
+with contextlib.redirect_stdout(sys.stderr):
+    function = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+    profile.runcall(function, *asked["args"], **asked["kwargs"])
+pstats.Stats(profile).strip_dirs().sort_stats("tottime").print_stats(int(lines))
+"""
+"""For the candidate's Python: target and number of lines; the arguments are on stdin."""
+
+
 class Case:
     """One judged case: its name, its metrics by their names in task.toml, and a text for the next brief."""
 
@@ -157,6 +171,32 @@ class Program:
             files=done.files,
             detail=done.detail,
         )
+
+    def profile(
+        self,
+        target: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        lines: int = 20,
+        timeout: float | str | None = None,
+    ) -> str:
+        """Where one call of `module:function` spends its time, function by function, as a text for `Case.feedback`.
+
+        It is made in a process of its own by cProfile, which makes calls of small functions several times slower; so
+        measure nothing here. It is a hint for agents, which the candidate could forge, and no profile fails it: where
+        there is none the text says why.
+
+        Raises:
+            ValueError: when the arguments are no JSON.
+        """
+        arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
+        ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=arguments, timeout=timeout)
+        if ran.code != 0:
+            why = ran.detail or ran.stderr.rstrip().rpartition("\n")[2] or f"exit code {ran.code}"
+            return f"no profile of {target}: {why}"
+        told = "\n".join(line for line in ran.stdout.splitlines() if line.strip())
+        return f"profile of one call of {target}:\n{told}"
 
     def start(self, argv: Sequence[str]) -> None:
         """Run a command in the candidate's folder, such as a server, and leave it running until the evaluation ends.

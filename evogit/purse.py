@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evogit.core import Spent, StopReason
 from evogit.history import History
-from evogit.llm import Left, Model, RunEndsError, SpendingLimitError, Usage
+from evogit.llm import Left, Limit, Model, RunEndsError, SpendingLimitError, Usage
 from evogit.repository import Journal
 
 
@@ -18,7 +18,8 @@ class Purse:
 
     A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight. An attempt is
     journalled when it ends: an engine that is killed at once loses the account of those in flight, and of no others.
-    Once `silent` is set no further attempt is allowed.
+    Once `silent` is set no further attempt is allowed; what is left of a limit that is `exhausted`
+    does not pay for one.
     """
 
     journal: Journal
@@ -27,13 +28,15 @@ class Purse:
     dollars: float | None = None
     tokens: int | None = None
     silent: asyncio.Event = field(default_factory=asyncio.Event)
+    exhausted: set[Limit] = field(default_factory=set)
 
     def empty(self) -> StopReason | None:
         """The limit that is reached, None while something may be spent."""
         spent = self.history.spent
-        if self.dollars is not None and spent.dollars >= self.dollars:
+        if self.dollars is not None and ("dollars" in self.exhausted or spent.dollars >= self.dollars):
             return "dollars"
-        return "tokens" if self.tokens is not None and spent.tokens >= self.tokens else None
+        full = self.tokens is not None and ("tokens" in self.exhausted or spent.tokens >= self.tokens)
+        return "tokens" if full else None
 
     def left(self) -> Left:
         """What may still be spent, as far as this engine knows."""
@@ -78,6 +81,10 @@ class MoveAccount:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.purse.silent.wait()
+
+    def exhaust(self, limit: Limit) -> None:
+        """Count what the run has left of a limit as used up."""
+        self.purse.exhausted.add(limit)
 
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
         """Journal one attempt."""

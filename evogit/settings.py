@@ -15,6 +15,9 @@ TURNS = 20
 CALLS = {"editor": 2, "coder": TURNS}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
+PROGRAM_CALLS = 30
+"""The same for coding programs, about: a guess, as nobody knows what they do."""
+
 USUAL_SELECTOR = "elitist"
 """How parents and survivors are chosen where nobody says."""
 
@@ -39,7 +42,7 @@ class AgentSpec:
         Raises:
             UsageError: when it is something else.
         """
-        match = re.fullmatch(r"([a-z][a-z-]*)(?:@(.+?))?(?::(\d+))?", text)
+        match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*)(?:@(.+?))?(?::(\d+))?", text)
         match = match or re.fullmatch(r"(.+\.py:[A-Za-z_]\w*)()(?::(\d+))?", text)
         if not match or match[3] is not None and int(match[3]) == 0:
             raise UsageError(
@@ -59,13 +62,13 @@ class AgentSpec:
 
     @property
     def asks(self) -> bool:
-        """Whether it asks a model."""
-        return self.kind in CALLS
+        """Whether it asks a model; of coding programs those do that were given one."""
+        return self.kind in CALLS or bool(self.model)
 
     @property
     def calls(self) -> int:
         """How often it asks a model for a proposal, at most."""
-        return CALLS.get(self.kind, 0)
+        return CALLS.get(self.kind, PROGRAM_CALLS if self.model else 0)
 
     def __str__(self) -> str:
         return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")

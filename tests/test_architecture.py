@@ -19,9 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 LAYERS = (
-    {"core", "content", "workers"},
+    {"clipping", "core", "content", "workers"},
     {
-        *("config", "fields", "handed", "project", "schema", "settings", "starter", "tables", "user_settings"),
+        *("config", "fields", "handed", "junit", "project", "schema", "settings", "starter", "tables", "user_settings"),
         *("authors", "confidence", "counts", "judging", "loading", "phylogeny", "source"),
         *("llm", "repository", "sandbox"),
     },
@@ -41,7 +41,7 @@ LAYERS = (
         "selection",
     },
     {"budget", "experience", "merging", "merits", "novelty", "packing", "population"},
-    {"projections", "purse", "readded", "seeds", "turns"},
+    {"claims", "projections", "purse", "readded", "seeds", "turns"},
     {"adding", "attention", "background", "believing", "breeding", "panel", "proposals", "start", "trials", "verdicts"},
     {"run", "review"},
     {"bench"},

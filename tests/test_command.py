@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from evogit.command import MOST_XML, case_of, in_time
+from evogit.command import case_of, in_time
 from evogit.config import Task, load_repository_task
 from evogit.core import UsageError
 from evogit.evaluator import Evaluator
 from evogit.judge import Judge, Verdict
+from evogit.junit import MOST_XML
 from evogit.program import Invalid, Ran
 from evogit.repository import Repository
 from evogit.review.folder import candidate_files
@@ -194,7 +195,7 @@ def test_ways_to_read(read: str, ended: Ran, value: float) -> None:
     case = case_of(read_as(read), ended)
     assert (case.name, case.metrics) == ("command", {"score": value})
     if read.startswith("junit"):
-        assert case.feedback == "2 of 4 test cases failed:\na.B.two: 2 != 3\nthree: no such thing"
+        assert case.feedback == "2 of 4 test cases failed.\n\na.B.two: 2 != 3\ntrace\n\nthree: no such thing"
 
 
 @pytest.mark.parametrize(
@@ -250,6 +251,15 @@ def test_where_and_how_a_command_runs(judged: Judged) -> None:
     verdict, feedback = judged(tell, "cpu", split="holdout", more='directory = "src"')
     assert 0 < verdict.metrics["score"] < 5
     assert "/work/src\nvisibleholdout" in feedback
+
+
+def test_a_profile_is_told_that_a_command_prints_before_its_numbers(judged: Judged) -> None:
+    bench = "import sys\ndef work():\n    return sum(range(10**5))\nwork()\n"
+    bench += "print('{\"score\": %d}' % (1 + ('cProfile' in sys.modules)))\n"
+    command = "python3 -m cProfile -s tottime src/bench.py | head -n 30; python3 src/bench.py"
+    verdict, feedback = judged(command, changed={"src/bench.py": bench})
+    assert (verdict.status, verdict.metrics) == ("ok", {"score": 1.0})
+    assert re.search(r"ncalls +tottime(?s:.*)bench.py:2\(work\)", feedback)
 
 
 @pytest.mark.slow

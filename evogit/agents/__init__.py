@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -83,8 +83,10 @@ class Background:
         editable: globs of the paths that may change.
         refusal: why a path may not be changed, in one sentence; empty for those that may.
         programs: paths of the executable files among those that agents may see.
+        entries: Git's mode and id of all that agents may see, links and submodules too.
         read: content of a path that agents may see, editable or not; raises KeyError for any other one.
         sizes: path -> bytes, of all files that agents may see.
+        changed: paths that some candidate of the run changed.
         evaluation: the parent's; None while there is none.
         feedback: case -> what the evaluator said of it; log: what it said of the whole.
         output: the end of what a parent that failed wrote to standard error.
@@ -93,10 +95,12 @@ class Background:
         lineage: the parent's ancestors, the seed first, the parent last.
         siblings: what else was bred from the parent, oldest first.
         failures: reasons of the latest proposals from this parent that were not usable.
-        others: titles of candidates by any agent that are not judged yet, oldest first.
+        others: titles of candidates by any agent that are not judged yet, and what agents at work are about to try.
         inspirations: what the donor's lineage changed since it left the parent's, oldest first.
         inside: whether candidates are judged inside the sandbox, by code that they could tamper with.
         templates: the folder of the task's own templates of briefs, which may be absent.
+        bundle: makes a Git bundle of the parent, its lineage and the inspirations, with their scores as notes: branches
+            `parent`, `seed`, `lineage/01-1a2b3c4`, `inspiration/01-5d6e7f8`. It takes a while, and is for a thread.
     """
 
     task: str
@@ -107,6 +111,8 @@ class Background:
     read: Callable[[str], bytes]
     refusal: Callable[[str], str]
     programs: frozenset[str] = frozenset()
+    entries: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    changed: Collection[str] = frozenset()
     evaluation: Evaluation | None = None
     feedback: Mapping[str, str] = field(default_factory=dict)
     log: str = ""
@@ -121,6 +127,7 @@ class Background:
     inspirations: tuple[Relative, ...] = ()
     inside: bool = False
     templates: Path = Path()
+    bundle: Callable[[], bytes] = bytes
 
 
 class Workshop(Protocol):
@@ -161,6 +168,21 @@ class Workshop(Protocol):
         ...
 
 
+class Claims(Protocol):
+    """How an agent that works for minutes keeps others from doing the same: what agents of this engine say meanwhile.
+
+    In deterministic runs nobody hears of it.
+    """
+
+    def make(self, plan: str) -> None:
+        """Tell what is about to be tried, in a line; it takes the place of what was said before in this move."""
+        ...
+
+    def others(self) -> tuple[str, ...]:
+        """What others are about to try, one line each, oldest first; foreign text."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
     """What an agent is told before it proposes a change.
@@ -189,6 +211,8 @@ class Brief:
     """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
     workshop: Workshop | None = None
     """Where drafts can be tried; None where nothing is run, as when a brief is only shown."""
+    claims: Claims | None = None
+    """Where agents say what they are about to try; None where a brief is only shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

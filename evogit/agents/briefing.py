@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from textwrap import indent
 
 from evogit.agents import Background, Brief, digest
 from evogit.agents.blocks import marker_length
 from evogit.agents.excerpt import INSTRUCTIONS, excerpt
+from evogit.clipping import plain
 from evogit.core import ConfigError
 from evogit.llm import Message, estimate_tokens
 
@@ -22,6 +24,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 REPLY_SHARE = 0.25
 """Share of what a question may have that is left for a reply and what is wrong with it."""
+
+ROOM_STEPS = 10
+"""What a brief has for code is a multiple of this part of its tokens."""
+
+FILE_CONTEXT = 100_000
+"""Tokens that a brief in a file is fitted to."""
 
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
@@ -64,14 +72,24 @@ class Written:
         return {"Rules": estimate_tokens(self.rules), **parts}
 
 
-def write(brief: Brief, background: Background, context: int, tools: Mapping[str, str] | None = None) -> Written:
+def write(
+    brief: Brief,
+    background: Background,
+    context: int,
+    tools: Mapping[str, str] | None = None,
+    *,
+    how: str = "tools.md",
+    code: bool = True,
+) -> Written:
     """Write the brief for a model that may be asked so many tokens at a time.
 
     Args:
         brief: what is to be done.
         background: what is known.
         context: tokens of a question.
-        tools: values of `tools.md`, which takes the place of how to answer where a model has tools.
+        tools: values of the template `how`, which takes the place of how to answer where a model has tools.
+        how: the name of that template.
+        code: whether the code is in it, as it need not be where files can be read.
 
     Raises:
         ConfigError: a template of the task is wrong.
@@ -80,14 +98,25 @@ def write(brief: Brief, background: Background, context: int, tools: Mapping[str
     values = _values(brief, background, tokens)
     rules, sections = _template("rules.md", background), _template("brief.md", background)
     if tools is not None:
-        rules = rules.partition(HOW)[0] + _template("tools.md", background)
+        rules = rules.partition(HOW)[0] + _template(how, background)
     used = sum(map(estimate_tokens, (rules, sections, *values.values())))
-    code = excerpt(brief, background, max(tokens - used, tokens // 10))
-    values |= {"code": code.text(), "unshown": code.unshown}
+    step = tokens // ROOM_STEPS  # what is told of relatives must not change which files are shown
+    room = max((tokens - used) // step, 1) * step
+    shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
+    values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
     return Written(
-        _fill("rules.md", rules, {**_markers(marker_length(code.files.values())), **(tools or {})}),
+        _fill("rules.md", rules, {**_markers(marker_length(shown.files.values())), **(tools or {})}),
         tuple(_sections(sections, values)),
     )
+
+
+def write_file(brief: Brief, background: Background, context: int = FILE_CONTEXT, *, evaluations: int = 3) -> Written:
+    """Write the brief for a coding program, which can read the code where it is and have it judged so often.
+
+    Raises:
+        ConfigError: a template of the task is wrong.
+    """
+    return write(brief, background, context, {"evaluations": str(evaluations)}, how="program.md", code=False)
 
 
 def repair(reason: str, hint: str, background: Background) -> str:
@@ -107,20 +136,21 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "task": background.task,
         "goal": brief.goal,
         "conflicts": digest.conflicts(brief.conflicts),
-        "guidance": "\n".join(f"- {line}" for line in background.guidance),
-        "instructions": digest.fence(digest.cut(instructions.decode(errors="replace"), room["instructions"])),
+        "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
+        "instructions": digest.fence(digest.cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),
         "scores": digest.scores(background),
         "cases": digest.cases(background),
         "feedback": digest.feedback(background, room["feedback"]),
-        "log": digest.fence(digest.cut(background.log, room["log"])),
-        "output": digest.fence(digest.cut(background.output, room["output"])),
+        "log": digest.output(background.log, room["log"]),
+        "output": digest.output(background.output, room["output"]),
         "lineage": digest.steps(background.lineage, background.metrics[0], room["lineage"]),
         "siblings": digest.siblings(background, room["siblings"]),
         "failures": digest.listed(background.failures, room["failures"]),
         "others": digest.listed(background.others, room["others"]),
         "inspirations": digest.steps(background.inspirations, background.metrics[0], room["inspirations"]),
         "primary": background.metrics[0].name,
+        "best": digest.best(background),
     }
 
 

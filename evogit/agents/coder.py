@@ -7,26 +7,26 @@ appended, so that prompt caches hit. Whatever ends a session, a draft that chang
 from __future__ import annotations
 
 import random
+import re
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents.allowance import Allowance
 from evogit.agents.bandit import choose
 from evogit.agents.blocks import EditError
 from evogit.agents.calls import read_calls
 from evogit.agents.desk import Answer, Desk
-from evogit.agents.digest import cut
+from evogit.agents.digest import cut, listed
 from evogit.agents.edits import one_line
 from evogit.llm import (
     Account,
-    Left,
     Message,
     Model,
     ModelError,
     Question,
     RunEndsError,
     SpendingLimitError,
-    Usage,
     estimate_tokens,
 )
 from evogit.settings import TURNS
@@ -36,6 +36,9 @@ TRIALS = 3
 
 KEPT = 200_000
 """Tokens of a session that are kept as evidence."""
+
+MOST_HEARD = 12
+"""Plans of others that a session is told of beside those in its brief."""
 
 ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
 """Share of what a question may have that an answer takes at most, and a reply where it is shown again."""
@@ -70,7 +73,7 @@ class Coder:
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
-        account = _Allowance(brief.account, self._bounds.tokens)
+        account = Allowance(brief.account, self._bounds.tokens)
         model = self._models[choose(list(self._models), brief.merits, rng)]
         return await _Session(model, self._bounds, brief, brief.background(), account).work()
 
@@ -85,29 +88,11 @@ def write(brief: Brief, background: Background, context: int, turns: int = TURNS
     return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """The account of the move, with a limit of the session's own."""
-
-    account: Account
-    most: int
-    used: int = 0
-
-    def check(self) -> None:
-        if self.used >= self.most:
-            raise SpendingLimitError(f"the session used its {self.most:,} tokens")
-        self.account.check()
-
-    def left(self) -> Left:
-        left = self.account.left()
-        return replace(left, tokens=min(self.most - self.used, left.tokens if left.tokens is not None else self.most))
-
-    async def pause(self, seconds: float) -> None:
-        await self.account.pause(seconds)
-
-    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
-        self.used += usage.prompt + usage.completion
-        self.account.charge(model, usage, failure)
+def _plan(reply: str) -> str:
+    """What a reply says it is about to try, before its first block; empty where it does not."""
+    before = re.split(r"^<{7}", reply, maxsplit=1, flags=re.MULTILINE)[0]
+    found = re.search(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}(.+)", before, re.MULTILINE)
+    return found[1] if found else ""
 
 
 class _EndedError(Exception):
@@ -125,6 +110,7 @@ class _Session:
     account: Account
     messages: list[Message] = field(default_factory=list)
     evidence: dict[str, bytes] = field(default_factory=dict)
+    heard: set[str] = field(default_factory=set)
 
     async def work(self) -> Proposal:
         """Go on until the draft is finished or a bound is reached."""
@@ -147,8 +133,9 @@ class _Session:
             reply = await self._ask(turn)
             answer = await self._answered(desk, reply, deadline)
             useless = 0 if answer.done else useless + 1
-            left = self.bounds.turns - turn - 1
-            self._say(Message("user", f"{answer.text}\n\n{desk.state} Turns left: {left}.", answer.measured))
+            text = f"{answer.text}\n\n{desk.state} Turns left: {self.bounds.turns - turn - 1}."
+            news = self._news(reply)
+            self._say(Message("user", text + news, answer.measured or bool(news)))
             if desk.finished:
                 return
             if useless >= self.bounds.useless:
@@ -176,6 +163,18 @@ class _Session:
             return await desk.answer(asked, deadline)
         except (RunEndsError, SpendingLimitError) as error:
             raise _EndedError(str(error)) from error
+
+    def _news(self, reply: str) -> str:
+        """Tell others what the reply says it will try; what others have said since the brief, and was not told yet."""
+        claims = self.brief.claims
+        if claims is None:
+            return ""
+        if plan := _plan(reply):
+            claims.make(plan)
+        new = [said for said in claims.others() if said not in self.heard and said not in self.background.others]
+        new = new[: MOST_HEARD - len(self.heard)]
+        self.heard.update(new)
+        return f"\n\nOthers are trying now, so do something else:\n{listed(new, self.model.context)}" if new else ""
 
     def _last(self, desk: Desk, why: str) -> Proposal:
         """The draft as it was when the session ended before it was finished."""

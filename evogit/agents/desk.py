@@ -33,9 +33,6 @@ MOST_FOUND = 100
 LONGEST_RUN = 120.0
 """Seconds of wall clock for a command, where the task does not allow less."""
 
-TAIL = 0.6
-"""Share of what is shown of a long output that is its end."""
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -156,7 +153,7 @@ class Desk:
         asked = lines[call.first - 1 : last]
         shown = list(_fitting(asked, room))
         end = call.first + len(shown) - 1
-        about = f"{one_line(call.path, 300)}, lines {call.first:,}-{end:,} of {len(lines):,}"
+        about = f"File {one_line(call.path, 300)}, lines {call.first:,}-{end:,} of {len(lines):,}"
         if not shown and asked:
             return f"{about}, the first of which is cut:\n{fence(digest.cut(asked[0], room))}"
         more = f"\nREAD {one_line(call.path, 300)} {end + 1}-{last} shows the rest." if end < last else ""
@@ -182,7 +179,7 @@ class Desk:
         left = f"Evaluations left: {workshop.evaluations}."
         if not evaluation.counts:
             return f"The evaluator itself failed, which says nothing about the draft. {left}"
-        return f"{_judged(self._background, evaluation, evidence, room)}\n{left}"
+        return f"{judged(self._background, evaluation, evidence, room)}\n{left}"
 
     def _finish(self, call: Finish) -> str:
         proposal = self.proposal()
@@ -271,29 +268,13 @@ def _told(done: Completed, room: int) -> str:
         how = f"by signal {done.signal}" if done.signal else "in no good order"
     why = f": {one_line(done.detail, 300)}" if done.detail else ""
     lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
-    outputs = {"stdout": _plain(done.stdout), "stderr": _plain(done.stderr)}
+    outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
     said = {name: text for name, text in outputs.items() if text.strip()}
-    lines += [f"{name}:\n{fence(_ends(text, room // len(said)))}" for name, text in said.items()]
+    lines += [f"{name}:\n{digest.output(text, room // len(said))}" for name, text in said.items()]
     return "\n".join(lines if said else [*lines, "It printed nothing."])
 
 
-def _plain(output: bytes) -> str:
-    """Output without what commands a terminal."""
-    text = output.decode(errors="replace").replace("\r\n", "\n")
-    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
-
-
-def _ends(text: str, tokens: int) -> str:
-    """Beginning and end of a text, of about so many tokens; says how much is missing."""
-    content, most = text.encode(errors="replace"), 4 * tokens
-    if len(content) <= most:
-        return text
-    tail = int(TAIL * most)
-    first, last = content[: most - tail].decode(errors="ignore"), content[-tail:].decode(errors="ignore")
-    return f"{first}\n[... {len(content) - most:,} more bytes ...]\n{last}"
-
-
-def _judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:
+def judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:
     """What came of an evaluation, as a brief would tell of a parent's."""
     output = "" if evaluation.ok else evidence.stderr.decode(errors="replace")
     known = replace(background, evaluation=evaluation, feedback=evidence.feedback, log=evidence.log)
@@ -301,8 +282,8 @@ def _judged(background: Background, evaluation: Evaluation, evidence: Evidence, 
         ("Scores of the draft (this candidate)", lambda: digest.scores(known)),
         ("Cases, the worst first", lambda: digest.cases(known)),
         ("What the evaluator said of cases", lambda: digest.feedback(known, room // 4)),
-        ("What the evaluator said", lambda: fence(digest.cut(evidence.log, room // 4))),
-        ("What the draft wrote to stderr", lambda: fence(_ends(output, room // 4))),
+        ("What the evaluator said", lambda: digest.output(evidence.log, room // 4)),
+        ("What the draft wrote to stderr", lambda: digest.output(output, room // 4)),
     ]
     told = ((heading, text()) for heading, text in sections)
     parts = [f"{heading}:\n{text}" for heading, text in told if text.strip()]

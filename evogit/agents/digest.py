@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evogit.agents import Background, Relative
 from evogit.agents.edits import one_line
+from evogit.clipping import ends, plain
 from evogit.core import Evaluation, Metric
 from evogit.llm import estimate_tokens
 
@@ -15,8 +16,11 @@ MOST_CASES = 30
 """Cases that are listed."""
 
 CASE_FEEDBACK = 400
-"""Tokens of what the evaluator said of one case, or of why a candidate failed."""
+"""Tokens of what the evaluator said of one case, more where there is room, or of why a candidate failed."""
 
+
+NAME = 25
+"""Tokens of a case's name and of what is around it."""
 
 MOST_BACKTICKS = 20
 """Backticks in a row that are shown; as fences are longer, more of them would multiply the length of a brief."""
@@ -40,12 +44,17 @@ def cut(text: str, tokens: int) -> str:
     return f"{content[: 4 * tokens].decode(errors='ignore')}\n[... {len(content) - 4 * tokens:,} more bytes]"
 
 
+def output(text: str, tokens: int) -> str:
+    """What a program printed, between fences: beginning and end of it, of about so many tokens."""
+    return fence(ends(plain(text), 4 * tokens))
+
+
 def scores(background: Background) -> str:
-    """The parent's metrics beside those of the seed and of the best, or why it has none."""
+    """The parent's metrics beside those of the seed, or why it has none."""
     evaluation = background.evaluation
     lines = ["The candidate has not been judged yet."] if evaluation is None else []
     if evaluation and not evaluation.ok:
-        lines += [f"The candidate failed: {evaluation.status}.", fence(cut(evaluation.reason, CASE_FEEDBACK))]
+        lines += [f"The candidate failed: {evaluation.status}.", output(evaluation.reason, CASE_FEEDBACK)]
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
@@ -54,12 +63,16 @@ def scores(background: Background) -> str:
     return "\n".join(lines)
 
 
+def best(background: Background) -> str:
+    """What the best candidate has now, of which nothing that comes before may depend, as it changes."""
+    return f"The best so far has {_values(background.best_metrics)}." if background.best_metrics else ""
+
+
 def _metric(metric: Metric, background: Background) -> str:
     evaluation = background.evaluation
     known = {
         "this candidate": evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None,
         "the seed": background.seed_metrics.get(metric.name),
-        "the best so far": background.best_metrics.get(metric.name),
         "the best known anywhere": metric.best_known,
     }
     shown = ", ".join(f"{who} {value:.6g}" for who, value in known.items() if value is not None)
@@ -90,7 +103,8 @@ def feedback(background: Background, tokens: int) -> str:
     said = background.feedback
     names = [name for name in worst_first(background) if name in said]
     names += [name for name in said if name not in names]
-    parts = [f"{one_line(name)}:\n{cut(said[name].strip(), CASE_FEEDBACK)}" for name in names if said[name].strip()]
+    each = 4 * max(CASE_FEEDBACK, tokens // max(len(names), 1) - NAME)
+    parts = [f"{one_line(name)}:\n{ends(plain(said[name].strip()), each)}" for name in names if said[name].strip()]
     return fence(cut("\n\n".join(parts), tokens))
 
 
@@ -129,10 +143,11 @@ def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
     title = one_line(candidate.title) or candidate.operator
     back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
     again = f"; re-adds {' and '.join(back)}" if back else ""
-    return f"- {candidate.commit[:7]} {title}: {_outcome(relative.evaluation, over, metric)}{again}{rejected}"
+    return f"- {candidate.commit[:7]} {title}: {outcome(relative.evaluation, over, metric)}{again}{rejected}"
 
 
-def _outcome(evaluation: Evaluation | None, over: Evaluation | None, metric: Metric) -> str:
+def outcome(evaluation: Evaluation | None, over: Evaluation | None, metric: Metric) -> str:
+    """What came of a candidate, beside what came of the one it is compared with."""
     if evaluation is None:
         return "not judged yet"
     if not evaluation.ok:
@@ -150,6 +165,8 @@ def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int
     diffs: list[str] = []
     for relative in reversed(relatives):
         if relative.diff and left > 0:
-            diffs.append(f"\nChange of {relative.candidate.commit[:7]}:\n{cut(relative.diff, min(left, tokens // 2))}")
+            diffs.append(
+                f"\nChange of {relative.candidate.commit[:7]}:\n{cut(plain(relative.diff), min(left, tokens // 2))}"
+            )
             left -= estimate_tokens(diffs[-1])
     return "\n".join([*lines, *reversed(diffs)])

@@ -100,7 +100,7 @@ class Draft:
         if content is None:
             paths = filter(self._exists, {*self._base, *self._made})
             near = difflib.get_close_matches(path, paths, n=3)
-            hint = f"The nearest names: {', '.join(near)}." if near else ""
+            hint = f"The nearest names: {', '.join(one_line(each, 300) for each in near)}." if near else ""
             raise EditError(f"there is no file {one_line(path)!r} that may be changed", hint)
         return content
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 from rich.text import Text
 
@@ -30,7 +32,11 @@ from evogit.review import SCHEMA, beginning, open_run, resolve
     help="What the model may be asked at a time.",
 )
 @click.option(
-    "--agent", type=click.Choice(["editor", "coder"]), default="editor", show_default=True, help="Who is to be told."
+    "--agent",
+    type=click.Choice(["editor", "coder", "program"]),
+    default="editor",
+    show_default=True,
+    help="Who is to be told.",
 )
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option
@@ -58,8 +64,9 @@ def brief(
     other = resolve(history, donor) if donor else None
     told = Breeder(repository, found, history).brief(parent, other)
     assert told.background is not None  # the breeder always gives one
-    write = coder.write if agent == "coder" else briefing.write
-    written = write(told, told.background(), context)
+    writers: dict[str, Callable[..., briefing.Written]]
+    writers = {"editor": briefing.write, "coder": coder.write, "program": briefing.write_file}
+    written = writers[agent](told, told.background(), context)
     if terminal.json:
         parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
         terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})

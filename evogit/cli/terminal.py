@@ -112,21 +112,21 @@ class Terminal:
         """Whether progress can be drawn in place."""
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
-    def show(self, lines: Iterable[Text]) -> None:
-        """Print lines; on a terminal they are cut to its width, and paged when they are more than it is high."""
+    def show(self, lines: Iterable[Text], *, cut: bool = True) -> None:
+        """Print lines; on a terminal they are `cut` to its width, and paged when they are more than it is high."""
         lines = list(lines)
         pager = _pager() if sys.stdout.isatty() and len(lines) >= self.out.height else None
         if pager is None:
-            self.print(lines)
+            self.print(lines, cut=cut)
             return
         with self.out.capture() as captured:
-            self.print(lines)
+            self.print(lines, cut=cut)
         _page(pager, captured.get())
 
-    def print(self, lines: Iterable[Text]) -> None:
+    def print(self, lines: Iterable[Text], *, cut: bool = True) -> None:
         """Print lines without a pager."""
         for line in lines:
-            if sys.stdout.isatty():
+            if cut and sys.stdout.isatty():
                 self.glyphs.cut(line, self.out.width)
             self.out.print(line, soft_wrap=True)
 

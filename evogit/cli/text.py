@@ -6,8 +6,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories of characters that a terminal acts upon or does not show."""
+from evogit.clipping import UNSEEN
 
 
 def escape(text: str) -> str:

@@ -24,8 +24,19 @@ class UnknownModelError(EvoGitError):
     """The endpoint does not have this model: no further call can succeed."""
 
 
+Limit = Literal["dollars", "tokens"]
+"""What limits how much is asked."""
+
+
 class SpendingLimitError(EvoGitError):
-    """A limit on money or tokens is reached: nothing more may be asked."""
+    """A limit on money or tokens is reached: nothing more may be asked.
+
+    `limit` is the one that what is left of does not pay for a question, where it was that.
+    """
+
+    def __init__(self, message: str, limit: Limit | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 class RunEndsError(EvoGitError):
@@ -117,6 +128,10 @@ class Account(Protocol):
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but not when there will be none: `check` says so at once then."""
+        ...
+
+    def exhaust(self, limit: Limit) -> None:
+        """Count what is left of a limit as used up, since it does not pay for another question."""
         ...
 
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:

@@ -245,9 +245,9 @@ class Session:
         usages = [(call.endpoint.price, call.meter.so_far) for call in self._calls if call.sent]
         dollars = sum(price.of(usage) for price, usage in usages if price)
         if left.dollars is not None and dollars > 0 and dollars >= left.dollars:
-            raise DeniedError.ending(SpendingLimitError("the limit on dollars is reached"))
+            raise DeniedError.ending(SpendingLimitError("the limit on dollars is reached", "dollars"))
         if left.tokens is not None and sum(each.prompt + each.completion for _, each in usages) >= left.tokens:
-            raise DeniedError.ending(SpendingLimitError("the limit on tokens is reached"))
+            raise DeniedError.ending(SpendingLimitError("the limit on tokens is reached", "tokens"))
 
     def _listed(self, path: str) -> dict[str, object]:
         """The models as both makers list them, or one of them."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.core import UsageError
-from evogit.llm import Account, Left, Model, ModelError, Price, Question, Usage
+from evogit.llm import Account, Left, Limit, Model, ModelError, Price, Question, Usage
 
 _USAGE = [each.name for each in fields(Usage)]
 
@@ -40,6 +40,9 @@ class _Listener:
 
     async def pause(self, seconds: float) -> None:
         await self.account.pause(seconds)
+
+    def exhaust(self, limit: Limit) -> None:
+        self.account.exhaust(limit)
 
     def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
         self.charges.append({**asdict(usage), "failure": failure})

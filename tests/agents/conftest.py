@@ -101,6 +101,16 @@ class Lab:
         """A candidate; a number stands for an evaluation with this score."""
         tree = self.repository.trees.write(self.repository.tree_of(parents[0]) if parents else None, files, modes)
         commit = self.repository.commit(tree, parents, author="a1", time=self.moves, title=title, trailers={})
+        self.propose(commit, tree, *parents, title=title)
+        if isinstance(evaluation, float):
+            evaluation = Evaluation(status="ok", metrics={"score": evaluation})
+        if evaluation:
+            kept = self.journal.keep(evidence or {}, commit)
+            self.journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=kept))
+        return commit
+
+    def propose(self, commit: str, tree: str, *parents: str, title: str = "step") -> None:
+        """Journal a commit as a candidate that awaits its evaluation."""
         operators: list[Operator] = ["seed", "mutation", "merge"]
         self.journal.append(
             Proposed(
@@ -115,12 +125,6 @@ class Lab:
             )
         )
         self.moves += 1
-        if isinstance(evaluation, float):
-            evaluation = Evaluation(status="ok", metrics={"score": evaluation})
-        if evaluation:
-            kept = self.journal.keep(evidence or {}, commit)
-            self.journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=kept))
-        return commit
 
     def seed(self, evaluation: Evaluation | float | None = 1.0, evidence: dict[str, bytes] | None = None) -> str:
         """The first candidate."""
