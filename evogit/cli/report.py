@@ -130,7 +130,7 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
         yield _changes(record["changes"])
     yield from _contributions(view, record["contributions"])
     yield from _crossings(view, record["crossings"])
-    yield from _failures(record)
+    yield from _failures(place, record)
     yield from _next(place, record["evidence"])
 
 
@@ -247,16 +247,21 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
             yield Section(title=title, rows=rows, align="l" + "r" * (len(rows[0]) - 1), after=[Text(after, "dim")])
 
 
-def _failures(record: dict[str, Any]) -> Iterator[Section]:
+def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
     titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
     totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": record["failed_proposals"]}
     for what, title in titles.items():
         found = record["failures"][what]
         rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in found)]
+        if what == "proposals":  # which have no id
+            moves = ["last move", *(f"{each['move']}" for each in found)]
+            rows = [[times, move, reason] for (times, reason), move in zip(rows, moves, strict=True)]
         rest = totals[what] - sum(each["count"] for each in found)
         after = [Text(f"and {rest:,} for other reasons", "dim")] if rest > 0 else []
         if found:
-            yield Section(title=title, rows=rows, align="rl", after=after)
+            yield Section(title=title, rows=rows, align="rrl"[-len(rows[0]) :], after=after)
+    if latest := record["failures"]["proposals"]:
+        yield Section(title="read such an attempt", commands=[place.hint(f"show --move {latest[0]['move']}")])
 
 
 def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:

@@ -3,49 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 import click
 from rich.text import Text
 
-from evogit.background import read_feedback
+from evogit.cli import evidence
 from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import bar, count, decimals, escape, number, percent
 from evogit.cli.view import SHORT, View, first_line
-from evogit.core import Candidate, Decision, Evaluation, Metric, RepositoryError
+from evogit.core import Candidate, Decision, Evaluation, FailedProposal, Metric, NotFoundError, UsageError
 from evogit.history import History
 from evogit.readded import Readded
-from evogit.review import candidate_record, resolve
+from evogit.review import SCHEMA, candidate_record, resolve
 
-EXCERPT = 12
-"""Lines of each piece of evidence that are shown."""
+CASES = 12
+"""Cases whose values are shown."""
 
 
 @click.command()
-@click.argument("rev", type=REVISION)
+@click.argument("rev", type=REVISION, required=False)
+@click.option("--move", type=click.IntRange(min=1), metavar="N", help="Not a candidate: the failed proposal of move N.")
+@click.option("--file", "file", metavar="NAME", help="Print one piece of evidence, such as transcript.txt, whole.")
 @with_run
 @with_terminal
-def show(place: Place, terminal: Terminal, rev: str) -> None:
-    """Show one candidate: where it comes from, its metrics and cost, what it changed, what the evaluator said.
+def show(place: Place, terminal: Terminal, rev: str | None, move: int | None, file: str | None) -> None:
+    """Show one candidate: where it comes from, its metrics and cost, what it changed, what evaluator and agent said.
 
-    REV is `best`, `seed`, an agent's name or the beginning of an id.
+    REV is `best`, `seed`, an agent's name or the beginning of an id. With --move: an attempt that made no candidate,
+    as `evogit report` numbers them.
     """
-    candidate = resolve(place.history, rev)
-    evidence, files = _evidence(place, candidate.commit), _files(place, candidate)
-    readded = Readded(place.repository, place.history).by(candidate)
-    if terminal.json:
-        texts = {name: content.decode(errors="backslashreplace") for name, content in evidence.items()}
-        children = list(place.history.phylogeny.children(candidate.commit))
-        record = candidate_record(place.history, candidate)
-        terminal.data({**record, "children": children, "files": files, "readded": readded, "evidence": texts})
+    if (rev is None) == (move is None):
+        raise UsageError("expected one of REV and --move N, got " + ("neither" if rev is None else "both"))
+    if move is not None:
+        _show_failed(place, terminal, move, file)
+    elif rev is not None:
+        _show_candidate(place, terminal, resolve(place.history, rev), file)
+
+
+def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file: str | None) -> None:
+    history, commit = place.history, candidate.commit
+    judged = evidence.read(place, history.evidence.get(commit))
+    session = evidence.read(place, history.sessions.get(commit))
+    if file is not None:
+        evidence.whole(terminal, {**judged, **session}, file)
         return
-    view = View.of(place.history, terminal)
-    name = Text.assemble(view.glyph(candidate.commit), " ", (candidate.commit, "cyan"), view.marks(candidate.commit))
+    files, readded = _files(place, candidate), Readded(place.repository, history).by(candidate)
+    if terminal.json:
+        more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
+        told = {"evidence": evidence.texts(judged), "session": evidence.texts(session)}
+        terminal.data({**candidate_record(history, candidate), **more, **told})
+        return
+    view = View.of(history, terminal)
+    name = Text.assemble(view.glyph(commit), " ", (commit, "cyan"), view.marks(commit))
     title = Text(f"  {first_line(candidate.title)}")
-    terminal.show(
-        [name, title, Text(""), *_facts(view, candidate, files, readded), *_judged(view, candidate), *_said(evidence)]
-    )
+    lines = [name, title, Text(""), *_facts(view, candidate, files, readded), *_judged(view, candidate)]
+
+    def command(name: str) -> str:
+        return place.hint(f"show {commit[:SHORT]} --file {name}")
+
+    lines += [*evidence.said(judged, command), *evidence.session(candidate.agent, session, command)]
+    terminal.show(lines)
+
+
+def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) -> None:
+    failed = next((each for each in reversed(place.history.failures) if each.move == move), None)
+    if failed is None:
+        known = ", ".join(str(each.move) for each in list(place.history.failures)[-10:]) or "there is none"
+        raise NotFoundError(f"expected the move of a failed proposal (the latest: {known}), got {move}")
+    session = evidence.read(place, failed.evidence)
+    if file is not None:
+        evidence.whole(terminal, session, file)
+    elif terminal.json:
+        terminal.data({"schema": SCHEMA, **asdict(failed), "session": evidence.texts(session)})
+    else:
+        told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
+        terminal.show([*_failed(View.of(place.history, terminal), failed), *told])
+
+
+def _failed(view: View, failed: FailedProposal) -> list[Text]:
+    strategy = f" ({first_line(failed.strategy)})" if failed.strategy else ""
+    facts = [("by", Text(f"{first_line(failed.agent)}, {failed.operator}{strategy}"))]
+    known = [view.history.phylogeny[each] for each in failed.parents if each in view.history.phylogeny]
+    facts += [("parent", view.line(parent, score=True)) for parent in known]
+    facts += [("failed", Text(escape(line), "red")) for line in failed.reason.splitlines()]
+    return [
+        Text(f"move {failed.move}, which made no candidate"),
+        *table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll"),
+    ]
 
 
 def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[str, int]) -> list[Text]:
@@ -115,11 +162,11 @@ def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
         known = [metric for metric in metrics if metric.name in evaluation.metrics]
         yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in known), "lrlll")
     cases = list(evaluation.cases.items())
-    for name, values in cases[:EXCERPT]:
+    for name, values in cases[:CASES]:
         shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
         yield Text(f"  {escape(name)}: {shown}", "dim")
-    if cases[EXCERPT:]:
-        yield Text(f"  and {count(len(cases) - EXCERPT, 'more case')}", "dim")
+    if cases[CASES:]:
+        yield Text(f"  and {count(len(cases) - CASES, 'more case')}", "dim")
 
 
 def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> list[str]:
@@ -149,32 +196,6 @@ def _told(view: View, commit: str, value: float, metric: Metric, split: str | No
 def _value(history: History, commit: str | None, metric: Metric, split: str | None = None) -> float | None:
     evaluation = history.evaluation(commit, split) if commit else None
     return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
-
-
-def _said(evidence: Mapping[str, bytes]) -> Iterator[Text]:
-    for name, content in evidence.items():
-        lines = _lines(name, content)
-        yield Text("")
-        yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
-        yield from (Text(f"    {escape(line)}") for line in lines[:EXCERPT])
-        if lines[EXCERPT:]:
-            yield Text(f"    and {count(len(lines) - EXCERPT, 'more line')}, see --json", "dim")
-
-
-def _lines(name: str, content: bytes) -> list[str]:
-    """Feedback as `case: text`, anything else as it is."""
-    said = read_feedback(content) if name == "feedback.json" else {}
-    told = [f"{case}: {line}" for case, text in said.items() for line in text.splitlines()]
-    return told or content.decode(errors="backslashreplace").splitlines()
-
-
-def _evidence(place: Place, commit: str) -> dict[str, bytes]:
-    """The files that were kept of its evaluation; none when they are gone."""
-    tree = place.history.evidence.get(commit)
-    try:
-        return place.repository.trees.files(tree, lambda _: True) if tree else {}
-    except RepositoryError:
-        return {}
 
 
 def _files(place: Place, candidate: Candidate) -> list[str]:

@@ -141,7 +141,8 @@ def _candidate_failures(history: History) -> list[Record]:
 
 
 def _proposal_failures(history: History) -> list[Record]:
-    return _digest(each.reason for each in history.failures)
+    last = {each.reason: each.move for each in history.failures}
+    return [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in history.failures)]
 
 
 def _digest(reasons: Iterable[str]) -> list[Record]:

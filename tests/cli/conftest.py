@@ -68,8 +68,12 @@ class Story:
         reason: str = "10 s",
         adopt: bool = False,
         holdout: float | None = None,
+        made: Mapping[str, bytes] | None = None,
     ) -> str:
-        """A candidate that was evaluated to `value`, or failed with `status` when it is None; its id."""
+        """A candidate that was evaluated to `value`, or failed with `status` when it is None; its id.
+
+        `made` is the evidence of how it was made.
+        """
         changes = files or {"main.py": f"VALUE = {self.moves}\n".encode()}
         tree = self.repository.trees.write(self.repository.tree_of(parents[0]) if parents else None, changes)
         operators: list[Operator] = ["seed", "mutation", "merge"]
@@ -77,7 +81,7 @@ class Story:
         commit = self.repository.commit(
             tree, parents, author=agent, time=1_700_000_000 + self.moves, title=title, trailers={"Agent": agent}
         )
-        self.journal.keep({}, commit)
+        evidence = self.journal.keep(made or {}, commit)
         self.journal.append(
             Proposed(
                 engine="e",
@@ -88,6 +92,7 @@ class Story:
                 agent=agent,
                 operator=operator,
                 title=title,
+                evidence=evidence if made else "",
             )
         )
         self.moves += 1

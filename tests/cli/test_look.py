@@ -11,6 +11,7 @@ import pytest
 
 from evogit.cli.group import SECTIONS
 from evogit.cli.text import percent
+from evogit.core import FailedProposal
 
 from .conftest import EVOGIT, Cli, Small, Story
 
@@ -164,6 +165,85 @@ def test_show_tells_parents_metrics_files_and_evidence(cli: Cli, small: Small) -
     assert "10 s" in cli("-C", "repo", "show", small.fail).out
 
 
+SESSION = {
+    "program": "aider",
+    "model": "big",
+    "seconds": 41.5,
+    "end": "aider was ended: the limit on dollars is reached",
+    "evaluations": ["ok", "invalid"],
+    "left_out": ["1 file outside what may be edited (setup.py)"],
+}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Story:
+    """A run whose best candidate was made by a program that printed hundred lines, and a proposal that failed."""
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0)
+    printed = "".join(f"step {number}\n" for number in range(100)) + HOSTILE
+    texts = {"prompt.md": "Do it.\n" * 100, "session.json": json.dumps(SESSION), "transcript.txt": printed}
+    story.add(2.0, seed, made={name: text.encode() for name, text in texts.items()})
+    lost = story.journal.keep({"transcript.txt": b"I have no idea\n"})
+    story.journal.append(
+        FailedProposal(engine="e", move=7, agent="a2", parents=(seed,), reason="nothing is changed", evidence=lost)
+    )
+    return story
+
+
+def test_show_tells_what_the_agent_was_told_said_and_did(cli: Cli, session: Story) -> None:
+    shown = cli("-C", "repo", "show", "best").out
+    for part in (
+        "session of a1",
+        "aider on big, 41.5 s",
+        "the limit on dollars is reached",
+        "ok, invalid",
+        "setup.py",
+        "prompt.md, 700 bytes",
+        "step 99",
+    ):
+        assert part in shown
+    assert "step 50" not in shown
+    assert "Do it." not in shown
+    command = shown.rpartition("all of it:  evogit ")[2].split()
+    assert cli(*command).out.splitlines()[:100] == [f"step {number}" for number in range(100)]
+    found = cli("-C", "repo", "show", "best", "--json").json
+    assert json.loads(found["session"]["session.json"]) == SESSION
+    assert found["evidence"] == {"stdout": "hello\n"}
+    assert cli("-C", "repo", "show", "seed", "--json").json["session"] == {}
+
+
+def test_a_piece_of_evidence_is_printed_whole_or_named(cli: Cli, session: Story) -> None:
+    assert cli("-C", "repo", "show", "best", "--file", "stdout").out == "hello\n"
+    told = cli("-C", "repo", "show", "best", "--file", "prompt.md", "--json").json
+    assert told == {"schema": 1, "file": "prompt.md", "text": "Do it.\n" * 100}
+    done = cli("-C", "repo", "show", "best", "--file", "reply.md")
+    assert (done.code, done.out) == (3, "")
+    assert "expected one of stdout, prompt.md, session.json, transcript.txt" in done.err
+
+
+@pytest.mark.parametrize("content", [b"", b"no json", b"[" * 100_000, b'["x"]', b'{"left_out": 3, "evaluations": {}}'])
+def test_a_session_that_cannot_be_read_hides_nothing_else(cli: Cli, tmp_path: Path, content: bytes) -> None:
+    story = Story(tmp_path / "repo")
+    story.add(1.0, made={"session.json": content, "transcript.txt": b"here"})
+    shown = cli("-C", "repo", "show", "seed").out
+    assert "transcript.txt, 4 bytes" in shown
+    assert max(map(len, shown.splitlines())) < 400
+
+
+def test_an_attempt_that_made_no_candidate_is_shown_by_its_move(cli: Cli, session: Story) -> None:
+    assert "show --move 7" in cli("-C", "repo", "report").out
+    shown = cli("-C", "repo", "show", "--move", "7").out
+    for part in ("a2, mutation", "nothing is changed", "I have no idea"):
+        assert part in shown
+    assert cli("-C", "repo", "show", "--move", "7", "--file", "transcript.txt").out == "I have no idea\n"
+    found = cli("-C", "repo", "show", "--move", "7", "--json").json
+    assert (found["schema"], found["move"], found["session"]) == (1, 7, {"transcript.txt": "I have no idea\n"})
+    unknown = cli("-C", "repo", "show", "--move", "8")
+    assert (unknown.code, unknown.out) == (3, "")
+    assert "the latest: 7" in unknown.err
+    assert cli("-C", "repo", "show").code == cli("-C", "repo", "show", "best", "--move", "7").code == 2
+
+
 def test_diff_shows_metrics_then_code(cli: Cli, small: Small) -> None:
     shown = cli("-C", "repo", "diff").out
     assert shown.index("+1.0000") < shown.index("-VALUE = 0") < shown.index("+VALUE = 6")
@@ -228,6 +308,13 @@ def test_nothing_that_a_candidate_wrote_reaches_the_terminal_raw(cli: Cli, hosti
     shown = cli("-C", hostile, *command.split()).out
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)
     assert "[bold]b[/bold]" in shown or "dot" in command
+
+
+@pytest.mark.parametrize("more", ["", "--file transcript.txt", "--color always --file transcript.txt"])
+def test_nothing_that_a_program_printed_reaches_the_terminal_raw(cli: Cli, session: Story, more: str) -> None:
+    shown = cli("-C", "repo", "show", "best", *more.split()).out
+    assert "\\x1b]0;owned" in shown
+    assert not re.search(r"\x1b\]|[\x00-\x09\x0b-\x1a\x7f\u202e]", shown)
 
 
 def test_colour_is_ours_alone_even_when_forced(cli: Cli, hostile: Path) -> None:

@@ -139,7 +139,7 @@ def test_agents_models_and_money_are_counted(tmp_path: Path) -> None:
     assert [(row["name"], row["records"]) for row in record["contributions"]["models"]] == [("gpt", 1)]
     operators = {row["name"]: (row["proposals"], row["dollars"]) for row in record["contributions"]["operators"]}
     assert operators == {"mutation (blocks)": (1, 0.5), "mutation": (3, 0.0)}
-    assert record["failures"]["proposals"] == [{"reason": "line 14 is no edit", "count": 2}]
+    assert record["failures"]["proposals"] == [{"reason": "line 14 is no edit", "count": 2, "move": 4}]
     assert record["asked"]["guidance"] == ["keep it short"]
     assert record["asked"]["agents"] == ["editor@gpt:1", "mutator:1"]
 

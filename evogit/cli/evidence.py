@@ -1,0 +1,128 @@
+"""Evidence for a person: what the evaluator said of a candidate, and what its agent was told, said and did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from evogit.background import read_feedback
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count, escape
+from evogit.core import NotFoundError, RepositoryError
+from evogit.review import SCHEMA
+
+EXCERPT = 12
+"""Lines of each piece of evidence that are shown."""
+
+LONGEST = 240
+"""Characters of a line of an excerpt: some programs print all that they do as one."""
+
+SESSION = "session.json"
+"""What is known of a program's session, as facts."""
+
+Command = Callable[[str], str]
+"""From the name of a file to the command line that prints it whole."""
+
+
+def read(place: Place, tree: str | None) -> dict[str, bytes]:
+    """The files of an evidence tree; none where there is no tree, or it is gone."""
+    try:
+        return place.repository.trees.files(tree, lambda _: True) if tree else {}
+    except RepositoryError:
+        return {}
+
+
+def texts(files: Mapping[str, bytes]) -> dict[str, str]:
+    """The files for JSON."""
+    return {name: content.decode(errors="backslashreplace") for name, content in files.items()}
+
+
+def whole(terminal: Terminal, files: Mapping[str, bytes], name: str) -> None:
+    """Print one file, all of it.
+
+    Raises:
+        NotFoundError: there is none of this name.
+    """
+    if name not in files:
+        known = f"one of {', '.join(map(escape, files))}" if files else "no file, as none is kept"
+        raise NotFoundError(f"expected {known}, got {name!r}")
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "file": name, "text": texts(files)[name]})
+        return
+    terminal.show((Text(escape(line)) for line in texts(files)[name].splitlines()), cut=False)
+
+
+def said(files: Mapping[str, bytes], command: Command) -> Iterator[Text]:
+    """What the evaluator said: the beginning of everything."""
+    for name, content in files.items():
+        lines = _lines(name, content)
+        yield Text("")
+        yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
+        yield from (Text(f"    {escape(line)}") for line in lines[:EXCERPT])
+        if lines[EXCERPT:]:
+            yield Text(f"    and {count(len(lines) - EXCERPT, 'more line')}: {command(escape(name))}", "dim")
+
+
+def session(agent: str, files: Mapping[str, bytes], command: Command) -> Iterator[Text]:
+    """What an agent was told, said and did: facts, then every file with its size and of most an excerpt."""
+    if not files:
+        return
+    facts = _facts(files.get(SESSION, b""))
+    yield Text("")
+    yield Text(f"  session of {escape(agent)}", "dim")
+    yield from table(((Text(f"    {name}", "dim"), Text(text)) for name, text in facts), "ll")
+    shown = {name: content for name, content in files.items() if not (name == SESSION and facts)}
+    for name, content in shown.items():
+        lines, at_end = _excerpt(name, content)
+        where = f", {'ends' if at_end else 'begins'}:" if lines else ""
+        yield Text(f"    {escape(name)}, {count(len(content), 'byte')}{where}", "dim")
+        yield from (Text(f"      {_short(line)}") for line in lines)
+    name = max(
+        files, key=lambda name: (name.startswith("transcript"), name in shown) if files[name] else (False, False)
+    )
+    yield Text(f"    all of it:  {command(escape(name))}", "dim")
+
+
+def _lines(name: str, content: bytes) -> list[str]:
+    """Feedback as `case: text`, anything else as it is."""
+    feedback = read_feedback(content) if name == "feedback.json" else {}
+    told = [f"{case}: {line}" for case, text in feedback.items() for line in text.splitlines()]
+    return told or content.decode(errors="backslashreplace").splitlines()
+
+
+def _excerpt(name: str, content: bytes) -> tuple[list[str], bool]:
+    """Some lines, and whether they are the last ones, which tell most of what was done; prompts are all alike."""
+    if name.startswith("prompt"):
+        return [], False
+    lines = [line for line in content.decode(errors="backslashreplace").splitlines() if line.strip()]
+    at_end = name.startswith(("transcript", "traceback"))
+    return lines[-EXCERPT:] if at_end else lines[:EXCERPT], at_end
+
+
+def _facts(content: bytes) -> list[tuple[str, str]]:
+    """What a program's session was, as names and texts; none where that cannot be read."""
+    try:
+        about: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(about, dict):
+        return []
+
+    def listed(key: str) -> list[str]:
+        found = about.get(key)
+        return [_short(str(each)) for each in found] if isinstance(found, list) else []
+
+    model = f" on {about['model']}" if about.get("model") else ""
+    facts = [("program", _short(f"{about.get('program', '?')}{model}, {about.get('seconds', '?')} s"))]
+    facts.append(("end", _short(str(about.get("end", "?")))))
+    facts.append(("evaluations", ", ".join(listed("evaluations")) or "none"))
+    return facts + [("left out", line) for line in listed("left_out")]
+
+
+def _short(text: str) -> str:
+    """The beginning of a line of foreign text, harmless."""
+    return escape(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
