@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
-from typing import Protocol
+from typing import Any, Protocol
 
 from evogit.adding import Adding, People
 from evogit.agents import Agent, NoUsableChangeError
@@ -24,7 +24,7 @@ from evogit.history import History
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.novelty import Novelty
 from evogit.panel.opening import open_panel
-from evogit.population import Models, no_models, populate
+from evogit.population import Employ, Models, no_models, no_programs, populate
 from evogit.projections import Projections
 from evogit.proposals import Proposals
 from evogit.purse import Purse
@@ -69,7 +69,8 @@ class Observer(Protocol):
 class Run:
     """One engine at work on a run. `evolve` returns when a limit is reached or `stop` was called.
 
-    `models` finds the models that the settings' agents ask, and `secrets` are redacted from all that is written.
+    `models` finds the models that the settings' agents ask, `employ` makes agents of coding programs, and `secrets` are
+    redacted from all that is written.
     Library users can give `agents` and a `selector` (default: those of the settings), and an
     `executor` that is ready (default: the task's evaluator in sandboxes on this machine).
     """
@@ -83,6 +84,7 @@ class Run:
         observer: Observer | None = None,
         *,
         models: Models = no_models,
+        employ: Employ = no_programs,
         secrets: Sequence[str] = (),
         agents: Sequence[Agent] = (),
         selector: Selector | None = None,
@@ -94,7 +96,7 @@ class Run:
         self._observer: Observer | None = None  # what happened before is no news
         self.journal = repository.journal(name, self._take, secrets)
         self._observer = observer
-        self._agents, self._models = agents, models
+        self._agents, self._models, self._employing = agents, models, employ
         anatomy = Anatomy(repository)
         self._selector = selector or open_selector(settings.selector, traits_of(task, repository), anatomy)
         self._executor = executor
@@ -134,7 +136,7 @@ class Run:
         async with AsyncExitStack() as stack:
             start = self._enter(stack)
             executor = self._executor or await self._evaluator(stack)
-            agents = self._agents or populate(stack, self.settings.population, self._models)
+            agents = self._agents or populate(stack, self.settings.population, self._models, self._employing)
             self._employ(executor, len(agents))
             names = start.begin(executor, len(agents), joined=self.settings.join)
             try:
@@ -177,10 +179,8 @@ class Run:
     def _employ(self, executor: Executor, agents: int) -> None:
         """Have somebody who judges, who counts what is used up, and who judges again what may be luck."""
         journal, history, settings, engine = self.journal, self.history, self.settings, self._engine
-        dollars, tokens = settings.dollars, settings.tokens
-        self._purse = Purse(
-            journal=journal, history=history, engine=engine, dollars=dollars, tokens=tokens, silent=self._silent
-        )
+        limits: Any = {"dollars": settings.dollars, "tokens": settings.tokens}
+        self._purse = Purse(journal=journal, history=history, engine=engine, silent=self._silent, **limits)
         panel = open_panel(self.repository, journal, history, self.task, engine, self._models, self._purse)
         most = settings.evaluations
         self._judge = Judge(self.repository, journal, history, self.task, executor, engine, most, panel)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
 from evogit.core import ConfigError
-from evogit.fields import Duration
+from evogit.fields import Duration, Package, Size, Word
 from evogit.schema import nearest, problem
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
@@ -103,11 +103,49 @@ class ModelTable(_Table):
         return value
 
 
+class CommandTable(_Table):
+    """`[commands.NAME]`: a coding program that runs as an agent; what is not said is the preset's of that name."""
+
+    preset: str = ""
+    """The preset whose place this takes; default: NAME, where there is one."""
+    argv: tuple[str, ...] = Field(default=(), strict=False)
+    """The command, run in the workspace; `{model}`, `{url}`, `{brief}`, `{home}` and `{workspace}` stand for values."""
+    env: dict[str, str] = {}
+    """Environment variables, beside the preset's; with the same placeholders."""
+    files: dict[str, str] = {}
+    """Files below its home, path -> text, beside the preset's; with the same placeholders."""
+    packages: tuple[Package, ...] = Field(default=(), strict=False)
+    """Python requirements, and with "apt:" Debian packages (Docker), that its sandbox has; default: the preset's."""
+    image: str = ""
+    """The image that its sandbox is made from (Docker); default: EvoGit's own."""
+    setup: tuple[str, ...] = Field(default=(), strict=False)
+    """Shell commands run once on top of the image, with a network (Docker), such as "npm install -g NAME"."""
+    junk: tuple[str, ...] = Field(default=(), strict=False)
+    """Globs of files that it leaves in the workspace, beside the preset's."""
+    auth: Literal["gateway", "mount"] = "gateway"
+    """"gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it has
+    your login and a network, and nobody counts what it costs."""
+    login: tuple[str, ...] = Field(default=(), strict=False)
+    """Files and folders below your home that are its login, for `auth = "mount"`; default: the preset's."""
+    evaluations: int = Field(default=3, ge=0, le=100)
+    """How often it may have its files judged in a session, beside the end."""
+    minutes: Annotated[FiniteFloat, Field(gt=0, le=1440)] = 30.0
+    """How long a session may take."""
+    tokens: int = Field(default=2_000_000, gt=0)
+    """What a session may read and write of models, in all."""
+    memory: Size | None = None
+    """Of all its processes; default: the preset's."""
+    processes: int | None = Field(default=None, gt=0)
+    """And threads, at a time; default: the preset's."""
+    disk: Size = 1 << 30
+    """What it may write."""
+
+
 class AgentTable(_Table):
     """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
 
     kind: str
-    """Such as "editor" or "mutator", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
+    """Such as "editor" or "aider", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
     model: str = ""
     """A name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above."""
     count: int = Field(default=1, gt=0)
@@ -123,6 +161,8 @@ class UserSettings(_Table):
     """The model of agents that name none."""
     models: dict[str, ModelTable] = {}
     """Models by the name that people call them by."""
+    commands: dict[Word, CommandTable] = {}
+    """Coding programs by the name that `--agent` calls them by."""
     agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
     """Who works on runs that are started without naming any agents."""
 
@@ -181,6 +221,6 @@ def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
 def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
     if not loc:
         return UserSettings.model_fields
-    if loc[0] == "agents":
-        return AgentTable.model_fields
+    if loc[0] in ("agents", "commands"):
+        return (AgentTable if loc[0] == "agents" else CommandTable).model_fields
     return (PriceTable if loc[-1] == "price" and len(loc) == 3 else ModelTable).model_fields

@@ -186,9 +186,9 @@ def _head(status: int, fields: Mapping[str, str]) -> bytes:
 
 
 @contextlib.contextmanager
-def serve(behaviours: Sequence[Behaving] = ()) -> Iterator[Server]:
+def serve(behaviours: Sequence[Behaving] = (), *, port: int = 0) -> Iterator[Server]:
     """Serve until the block is left; without behaviours every answer is `hello`."""
-    server, ready, loop = Server(behaviours), threading.Event(), asyncio.new_event_loop()
+    server, ready, loop = Server(behaviours, port=port), threading.Event(), asyncio.new_event_loop()
     done = asyncio.Event()
 
     async def live() -> None:

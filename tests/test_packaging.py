@@ -102,7 +102,7 @@ def test_content_is_what_git_knows(installed: Installed) -> None:
 
 def test_templates_of_briefs_come_along(installed: Installed) -> None:
     templates = tracked("evogit/agents/templates")
-    assert len(templates) == 4
+    assert len(templates) == 5
     assert templates <= {path for path, _, _ in installed.record()}
 
 

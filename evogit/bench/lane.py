@@ -20,7 +20,7 @@ from evogit.config import Task
 from evogit.core import Entry, EvoGitError, RefusedError, Stopped
 from evogit.history import History
 from evogit.loading import is_own
-from evogit.population import Models, no_models, populate
+from evogit.population import Employ, Models, no_models, no_programs, populate
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.settings import AgentSpec
@@ -115,9 +115,10 @@ class Lane:
         memory: Memory,
         *,
         models: Models = no_models,
+        employ: Employ = no_programs,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._course, self._models, self._secrets = course, models, secrets
+        self._course, self._models, self._employ, self._secrets = course, models, employ, secrets
         self._executor, self._remembering = executor, Remembering(executor, memory)
         self._engine: Run | None = None
         self._stopping = False
@@ -139,7 +140,7 @@ class Lane:
         settings = replace(self._course.settings(method, seed), **limits)
         executor = self._judging(settings)
         async with AsyncExitStack() as stack:
-            agents = populate(stack, settings.population, self._models, Here())
+            agents = populate(stack, settings.population, self._models, self._employ, Here())
             self._engine = engine = Run(
                 repository,
                 self._course.task,

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from evogit.agents.programs import Programs
 from evogit.bench.driver import Bench
 from evogit.bench.lane import NAME, Lane
 from evogit.bench.memory import Memory
@@ -29,6 +30,7 @@ class Allowance:
     """What a bench may use of models in all; `limits` by the names of settings: `dollars`, `tokens`, `proposals`."""
 
     models: OpenModels
+    programs: Programs
     limits: Mapping[str, float | None]
     agreed: tuple[str, ...] = ()
 
@@ -64,7 +66,14 @@ class Paid:
             stack.push_async_callback(models.close)
             judging = Evaluator(course.task, provider=course.sandbox, jobs=self._jobs)
             evaluator = await stack.enter_async_context(judging)
-            self._lane = Lane(course, evaluator, Memory(bench.memory), models=models.get, secrets=models.secrets)
+            self._lane = Lane(
+                course,
+                evaluator,
+                Memory(bench.memory),
+                models=models.get,
+                employ=self._allowance.programs.employ,
+                secrets=models.secrets,
+            )
             for method, seed in bench.missing(done):
                 left = self._left((method, seed), done) if bench.asks(method) else {}
                 if self._stopped or any(limit is not None and limit <= 0 for limit in left.values()):

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from evogit.agents.presets import PRESETS
+from evogit.agents.programs import Programs, define
 from evogit.cli.options import Command
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
@@ -19,7 +21,7 @@ from evogit.llm.opening import OpenModels, open_models
 from evogit.loading import is_own
 from evogit.population import check_kind
 from evogit.review import last_asking_start, last_start, used
-from evogit.settings import AgentSpec, Settings
+from evogit.settings import CALLS, AgentSpec, Settings
 from evogit.user_settings import UserSettings, load_user_settings, settings_file
 
 MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
@@ -92,6 +94,7 @@ class Crew:
 
     settings: Settings
     models: OpenModels
+    programs: Programs
     asking: tuple[Model, ...]
     added: tuple[str, ...]
     """Names of limits that nobody gave now: from before, or defaults."""
@@ -116,13 +119,26 @@ def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str
     user = load_user_settings(os.environ)
     specs = population(asked, history, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
+    programs = Programs(models, user.commands, settings.sandbox)
+    if employed := [spec for spec in specs if programs.find(spec.kind)]:
+        _check_programs(asked, settings, employed)
     names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]
     sure = {*(spec.model for spec in specs), *panel}
     asking = tuple(models.get(name, perhaps=name not in sure) for name in dict.fromkeys(names))
+    for spec in employed:
+        for name in filter(None, spec.models):
+            models.behind(name)
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
     added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
-    return Crew(settings=limited, models=models, asking=asking, added=added, durable=user.durability == "fsync")
+    return Crew(
+        settings=limited,
+        models=models,
+        programs=programs,
+        asking=asking,
+        added=added,
+        durable=user.durability == "fsync",
+    )
 
 
 # --- who works ----------------------------------------------------------------------------------------------------
@@ -136,29 +152,53 @@ def population(asked: Asked, history: History, user: UserSettings, panel: Sequen
         UsageError: there is no such kind of agent, an editor has no model, or an agent one that it does not ask.
     """
     specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
-    if asked.model and not any(spec.asks and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
+    if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
         raise UsageError(f"expected an editor without a model of its own beside --model {asked.model}")
-    named = tuple(replace(spec, model=spec.model or asked.model or user.model) if spec.asks else spec for spec in specs)
+    before = not asked.agent and specs == _as_before(last_start(history))
+    named = tuple(_named(spec, asked.model or user.model, user, before=before) for spec in specs)
     for spec in named:
-        _check_kind(spec, before=not asked.agent and specs == _as_before(last_start(history)))
-        if spec.asks and not spec.model:
+        if _asks(spec, user) and not spec.model:
             raise UsageError(
                 f'expected a model for {spec}: --model NAME, {spec.kind}@NAME, or model = "NAME" in settings'
             )
-        if spec.model and not spec.asks:
-            raise UsageError(f"expected no model for a {spec.kind}, which asks none, got {spec}")
+        if spec.model and not _asks(spec, user):
+            raise UsageError(f"expected no model for {spec.kind} agents, which ask none here, got {spec}")
     if (asked.record or asked.replay) and not (panel or any(spec.asks for spec in named)):
         raise UsageError("--record and --replay are for agents that ask models: --model NAME")
     return named
 
 
-def _check_kind(spec: AgentSpec, *, before: bool) -> None:
+def _asks(spec: AgentSpec, user: UserSettings) -> bool:
+    """Whether agents ask a model through EvoGit, which need not be named yet."""
+    program = define(spec.kind, user.commands)
+    return program.metered if program else spec.kind in CALLS
+
+
+def _named(spec: AgentSpec, model: str, user: UserSettings, *, before: bool) -> AgentSpec:
+    """Agents of a kind that there is, with the model that they ask; `before`: those of the run's last start."""
     try:
-        check_kind(spec)
+        check_kind(spec, (*PRESETS, *user.commands))
+        return replace(spec, model=spec.model or model) if _asks(spec, user) else spec
     except (ConfigError, UsageError) as error:
         if not before:
             raise
         raise UsageError(f"{error}\nthe run's last start had this agent; name others with --agent") from error
+
+
+def _check_programs(asked: Asked, settings: Settings, specs: Sequence[AgentSpec]) -> None:
+    """Refuse coding programs where what they do could not be repeated, or not be contained.
+
+    Raises:
+        UsageError: saying why.
+    """
+    names = ", ".join(dict.fromkeys(spec.kind for spec in specs))
+    if settings.sandbox == "none":
+        raise UsageError(f"expected a sandbox for {names}, as such a program runs what a model says: --sandbox auto")
+    if settings.deterministic or asked.record or asked.replay:
+        raise UsageError(
+            f"expected agents whose work can be repeated for --deterministic, --record and --replay, got {names}: "
+            "what such programs ask a model depends on the clock"
+        )
 
 
 def _by_number(asked: Asked) -> tuple[AgentSpec, ...]:

@@ -123,7 +123,11 @@ def _crew(asked: Asked, populations: Sequence[tuple[AgentSpec, ...]], chosen: di
     """All who work in any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
     limits = {name: chosen[name] for name in CEILINGS}
-    crew = hire(replace(asked, agent=everyone, agents=None, model=""), Settings(**limits), History(""))
+    crew = hire(
+        replace(asked, agent=everyone, agents=None, model=""),
+        Settings(sandbox=chosen["sandbox"], **limits),
+        History(""),
+    )
     if limits["proposals"] is not None and not crew.asking:
         raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
     return crew
@@ -156,7 +160,7 @@ def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool
     if asking:
         whole = replace(crew.settings, evaluations=len(asking) * bench.course.evaluations)
         agreed = engage(terminal, replace(crew, settings=whole), bench.course.task, None, History(""), yes=yes).agreed
-    allowance = Allowance(models=crew.models, limits=limits, agreed=agreed)
+    allowance = Allowance(models=crew.models, programs=crew.programs, limits=limits, agreed=agreed)
     done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")

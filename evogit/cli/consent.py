@@ -12,6 +12,7 @@ from rich.text import Text
 
 from evogit.agents import Background, Brief, briefing
 from evogit.cli.agents import CEILINGS, Crew, costs
+from evogit.cli.programs import entrust
 from evogit.cli.spending import amount, money
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
@@ -118,8 +119,9 @@ def engage(
     Raises:
         RefusedError: the person does not agree, or nobody is there to ask.
     """
+    trusted = entrust(terminal, crew, history, yes=yes)
     if not crew.asking:
-        return crew.settings
+        return replace(crew.settings, agreed=trusted)
     models = [(model, crew.models.endpoint(model.name)) for model in crew.asking]
     sent = reach(task, repository, history, max(model.context for model in crew.asking))
     comparisons = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
@@ -128,7 +130,7 @@ def engage(
         limits = ", ".join(amount(name, getattr(crew.settings, name)) for name in crew.added)
         why = "as before" if any(last_asking_start(history).get(name) for name in CEILINGS) else "as none was given"
         terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"), hang=LABEL)
-    return replace(crew.settings, agreed=consent(terminal, offer, yes=yes))
+    return replace(crew.settings, agreed=(*consent(terminal, offer, yes=yes), *trusted))
 
 
 def consent(terminal: Terminal, offer: Offer, *, yes: bool) -> tuple[str, ...]:

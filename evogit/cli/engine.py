@@ -7,14 +7,15 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
+from evogit.cli.agents import Crew
 from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, Lines, Several, Watch
 from evogit.config import Task
 from evogit.core import Stopped
 from evogit.llm.opening import OpenModels
-from evogit.population import no_models
 from evogit.repository import Repository
 from evogit.run import Run
 from evogit.settings import Settings
@@ -39,20 +40,21 @@ def evolve(
     *,
     quiet: bool = False,
     hooks: Hooks = NO_HOOKS,
-    models: OpenModels | None = None,
+    crew: Crew | None = None,
 ) -> Done:
     """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 
-    `quiet`: without a terminal only new best candidates are told. `models` are for the settings' agents; they are
-    closed in the end.
+    `quiet`: without a terminal only new best candidates are told. The models of the `crew` are closed in
+    the end.
     """
     shown: Watch = Dashboard(terminal, settings) if terminal.live else Lines(terminal, quiet)
-    find, secrets = (models.get, models.secrets) if models else (no_models, ())
+    secrets = crew.models.secrets if crew else ()
     watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
-    engine = Run(repository, task, name, settings, watch, models=find, secrets=secrets)
+    staff: dict[str, Any] = {"models": crew.models.get, "employ": crew.programs.employ} if crew else {}
+    engine = Run(repository, task, name, settings, watch, secrets=secrets, **staff)
     watch.follow(engine.history)
     began, before = time.monotonic(), engine.history.counts.evaluated
-    stopped = asyncio.run(_evolve(engine, watch, models))
+    stopped = asyncio.run(_evolve(engine, watch, crew.models if crew else None))
     return Done(engine, stopped, time.monotonic() - began, engine.history.counts.evaluated - before)
 
 

@@ -15,6 +15,7 @@ from evogit.cli.ground import Origin, find_ground, with_origin
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, place_to_run
+from evogit.cli.programs import prepare
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
 from evogit.config import Task
@@ -101,9 +102,10 @@ def run(
     if crew.durable:
         repository.survive_power_loss()
     _warn(terminal, found, repository)
+    prepare(terminal, crew)
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
-    done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, models=crew.models)
+    done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, crew=crew)
     place = Place(repository, done.run.history, done.run.journal)
     if terminal.json:
         terminal.data(status_record(repository, place.history))

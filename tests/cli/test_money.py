@@ -100,8 +100,8 @@ def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> No
     ("asked", "words"),
     [
         (Asked(agent=(AgentSpec("editor"),)), 'model = "NAME"'),
-        (Asked(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder or FILE.py:Name"),
-        (Asked(agent=(AgentSpec("mutator", "m"),)), "expected no model for a mutator"),
+        (Asked(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder, aider, mini, claude"),
+        (Asked(agent=(AgentSpec("mutator", "m"),)), "expected no model for mutator agents"),
         (Asked(agent=(AgentSpec("none.py:Good"),)), "with a file that is there"),
         (Asked(agent=(AgentSpec("mutator"),), model="m"), "without a model of its own"),
         (Asked(agents=0), "--agents above 0"),

@@ -1,0 +1,46 @@
+"""What is in the folder of a program, as whoever looked into it listed it: a stranger, where the program itself did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from evogit.agents import NoUsableChangeError
+from evogit.sandbox import Entry
+from evogit.sandbox.answers import listed
+
+Kind = Literal["file", "executable", "link", "folder", "other"]
+
+LENGTH = 4
+"""Bytes, big-endian, that say how long a list is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One entry: its path, which need not be a harmless one; the content of a link is its target."""
+
+    path: str
+    kind: Kind
+    content: memoryview
+
+
+def members(entries: Iterable[Entry], contents: bytes) -> Iterator[Member]:
+    """Entries with their contents, which stand in a row."""
+    view, position = memoryview(contents), 0
+    for path, kind, size, _ in entries:
+        yield Member(path, cast(Kind, kind), view[position : position + size])
+        position += size
+
+
+def read_members(packed: bytes) -> list[Member]:
+    """What `sandbox/evaluate.py` packs: the length of a list of entries, the list as JSON, the contents.
+
+    Raises:
+        NoUsableChangeError: it is something else.
+    """
+    end = LENGTH + int.from_bytes(packed[:LENGTH])
+    try:
+        return list(members(listed([packed[LENGTH:end], packed[end:]]), packed[end:]))
+    except ValueError as error:
+        raise NoUsableChangeError(f"the files cannot be read: {error}") from error
