@@ -24,7 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-from engine import NullExecutor, null_task  # noqa: E402  a neighbour
+import briefs  # noqa: E402  a neighbour
+from engine import NullExecutor, null_task  # noqa: E402  another one
 
 from evogit.core import Entry, Evaluated, Spent  # noqa: E402
 from evogit.llm.opening import OpenModels  # noqa: E402
@@ -126,10 +127,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--profile", type=Path, help="write what the time went to, for pstats")
+    parser.add_argument("--table", choices=briefs.TABLES, help="instead: what briefs cost, see briefs.py")
     parser.add_argument("--serve", action="store_true", help="be the endpoint")
     options = parser.parse_args()
     if options.serve:
         asyncio.run(serve(options.latency))
+        return
+    if options.table:
+        rows = briefs.TABLES[options.table]()
+        briefs.show(rows)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1) + "\n")
         return
     profile = cProfile.Profile(time.process_time)
     command = [sys.executable, __file__, "--serve", "--latency", str(options.latency)]
