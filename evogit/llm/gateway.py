@@ -39,6 +39,9 @@ LONGEST_SOCKET = 100
 PAUSE_AFTER_END = 0.1
 """Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
 
+LONGEST_HOLD = 10.0
+"""Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
+
 JSON = {"content-type": "application/json"}
 
 
@@ -94,6 +97,7 @@ class Session:
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
     _calls: set[Call] = field(default_factory=set)
     _told: dict[str, tuple[int, Usage]] = field(default_factory=dict)
+    _failures: int = 0
 
     @contextlib.asynccontextmanager
     async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
@@ -213,6 +217,13 @@ class Session:
         self._calls.add(call)
         try:
             await call.run(request, sent)
+            self._failures = 0
+        except DeniedError as denied:
+            if not denied.ends:
+                doubled = endpoint.patience.pause * 2 ** min(self._failures, 16)
+                self._failures += 1
+                await self.account.pause(min(doubled, LONGEST_HOLD))
+            raise
         finally:
             self._calls.discard(call)
         if told := call.meter.told:
@@ -245,9 +256,9 @@ class Session:
         usages = [(call.endpoint.price, call.meter.so_far) for call in self._calls if call.sent]
         dollars = sum(price.of(usage) for price, usage in usages if price)
         if left.dollars is not None and dollars > 0 and dollars >= left.dollars:
-            raise DeniedError.ending(SpendingLimitError("the limit on dollars is reached", "dollars"))
+            raise DeniedError.ending(SpendingLimitError("the dollars that were left are used up", "dollars"))
         if left.tokens is not None and sum(each.prompt + each.completion for _, each in usages) >= left.tokens:
-            raise DeniedError.ending(SpendingLimitError("the limit on tokens is reached", "tokens"))
+            raise DeniedError.ending(SpendingLimitError("the tokens that were left are used up", "tokens"))
 
     def _listed(self, path: str) -> dict[str, object]:
         """The models as both makers list them, or one of them."""

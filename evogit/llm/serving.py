@@ -150,9 +150,7 @@ class Caller:
 
     async def _gone(self) -> None:
         """Return when the client hangs up, or sends more than anybody would before it has the answer."""
-        early = 0
-        while early < AT_ONCE and (data := await self._reader.read(AT_ONCE)):
-            early += len(data)
+        while len(self._http.trailing_data[0]) < AT_ONCE and (data := await self._reader.read(AT_ONCE)):
             self._http.receive_data(data)
 
     async def close(self) -> None:

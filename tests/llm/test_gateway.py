@@ -44,7 +44,7 @@ async def test_a_stream_is_cut_when_the_money_is_gone(program: Start) -> None:
             assert "you." in await cli.stream()
             assert not cli.session.ended.is_set()
             text = await cli.stream()
-            assert "Insufficient credits: the limit on dollars is reached" in text.splitlines()[-2]
+            assert "Insufficient credits: the dollars that were left are used up" in text.splitlines()[-2]
             assert 50 < text.count("word") < 200
             assert isinstance(cli.session.end, SpendingLimitError)
             assert cli.session.ended.is_set()
@@ -56,5 +56,5 @@ async def test_a_stream_is_cut_when_the_money_is_gone(program: Start) -> None:
     assert len(server.requests) == 2
     (first, fine), (cut, failure) = ledger.charges
     assert (first, fine) == (Usage(prompt=1, completion=3), "")
-    assert (cut.estimated, failure) == (True, "the limit on dollars is reached")
+    assert (cut.estimated, failure) == (True, "the dollars that were left are used up")
     assert 0.001 <= ledger.dollars < 0.0012

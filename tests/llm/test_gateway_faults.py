@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -158,6 +159,36 @@ async def test_a_program_may_speak_any_http(program: Start) -> None:
             writer.write(body.encode())
             assert (await reader.read()).startswith(b"HTTP/1.1 200")
             writer.close()
+
+
+async def test_a_program_cannot_ask_without_end_before_it_is_answered(program: Start) -> None:
+    """More than anybody would is hung up on; what was asked before waits nowhere but in the socket."""
+    body = json.dumps(ASKED[CHAT])
+    asked = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    with serve([reply("Fine.", latency=0.02)]) as server:
+        async with program(server.url) as cli:
+            reader, writer = await asyncio.open_unix_connection(cli.place)
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                for _ in range(30):
+                    writer.write(asked * 200)
+                    await writer.drain()
+                    await reader.readuntil(b"Fine.")
+            writer.transport.abort()
+            assert (await cli.ask()).status_code == 200
+    assert len(server.requests) < 10
+
+
+async def test_an_endpoint_that_fails_again_and_again_is_asked_ever_less(program: Start, ledger: Ledger) -> None:
+    with serve([refusal(500), *[refusal(500)] * 9, reply("Fine."), refusal(500)]) as server:
+        async with program(server.url) as cli:
+            times = []
+            for _ in range(12):
+                began = asyncio.get_running_loop().time()
+                await cli.ask()
+                times.append(asyncio.get_running_loop().time() - began)
+    assert times[9] > 0.512  # of a pause of 1 ms
+    assert times[10] + times[11] < 0.5
+    assert len(ledger.charges) == 12
 
 
 async def test_a_program_cannot_open_connections_without_end(program: Start) -> None:
