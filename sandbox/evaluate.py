@@ -9,14 +9,15 @@ import socket
 import sys
 from pathlib import Path
 
-LEFT_OUT = (".git", "__pycache__", "node_modules")
 
+def packed(top, without):
+    """The files and links of a folder: the size of their list in four bytes, the list as JSON, the contents.
 
-def packed(top):
-    """The files and links below a folder: the size of their list in four bytes, the list as JSON, the contents."""
+    Folders whose names are in `without` are left out.
+    """
     entries, contents = [], []
     for folder, folders, names in os.walk(top):
-        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        folders[:] = [name for name in folders if name not in without]
         for name in names:
             path = Path(folder, name)
             if not is_text(str(path)):
@@ -50,13 +51,13 @@ def asked(port, files):
 
 
 def main():
-    """Arguments: the port, the workspace, and those of the caller, of which there are none."""
-    port, workspace, *rest = sys.argv[1:]
+    """Arguments: the port, the workspace, names of folders to leave out, and the caller's, of which there are none."""
+    port, workspace, without, *rest = sys.argv[1:]
     if rest:
         print(__doc__)
         sys.exit(0 if rest[0] in ("-h", "--help") else 2)
     try:
-        said = asked(int(port), packed(workspace))
+        said = asked(int(port), packed(workspace, without.split()))
     except OSError:
         said = b""
     print(said[1:].decode(errors="replace") or "Nothing can be evaluated any more: the session is over.")

@@ -23,7 +23,9 @@ MOST_CHANNELS = 64
 AS_IT_IS = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Attributes with which Git checks out the bytes that are there: what came of others would come back as changes."""
 GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
-EVALUATE = """#!/bin/sh\nexec python3 {tools}/evaluate.py {port} {workspace} "$@"\n"""
+EVALUATE = """#!/bin/sh\nexec python3 {tools}/evaluate.py {port} {workspace} "{without}" "$@"\n"""
+REMADE = ("__pycache__", "node_modules")
+"""Folders that are left out of evaluations, as they can be large, unless the candidate has any of that name."""
 
 
 class Host:
@@ -33,7 +35,7 @@ class Host:
         self.reader, self.writer = reader, writer
         self.channels, self.last, self.program = {}, 0, None
         self.setup, self.bundle = {}, bytearray()
-        self.asked, self.tasks = asyncio.Event(), set()
+        self.tasks = set()
 
     async def send(self, kind, channel=0, data=b""):
         """Send one frame, when there is room for it."""
@@ -144,8 +146,6 @@ def furnish(setup, bundle, port):
     for path, content in setup["tools"].items():
         write(tools / path, content)
     write(tools / "bundle", bundle)
-    write(tools / "evaluate", EVALUATE.format(tools=tools, port=port, workspace=workspace))
-    (tools / "evaluate").chmod(0o755)
     git("init", "-q")
     write(workspace / ".git/info/attributes", AS_IT_IS)
     for command in (
@@ -157,6 +157,9 @@ def furnish(setup, bundle, port):
     ):
         git(*command)
     (tools / "bundle").unlink()
+    without = " ".join([".git", *(name for name in REMADE if not any(workspace.rglob(name)))])
+    write(tools / "evaluate", EVALUATE.format(tools=tools, port=port, workspace=workspace, without=without))
+    (tools / "evaluate").chmod(0o755)
     write(workspace / ".git/info/exclude", "".join(f"{line}\n" for line in setup["exclude"]))
     for path, content in setup["workspace"].items():
         write(workspace / path, content)
