@@ -18,6 +18,12 @@ def _glob(value: str) -> str:
     return value
 
 
+def _place(value: str) -> str:
+    if not is_safe_path(value):
+        raise ValueError(f'expected a relative path such as ".config/name.toml", without ".." or ".git", got {value!r}')
+    return value
+
+
 def _package(value: str) -> str:
     if value.startswith("apt:") and not re.fullmatch(r"apt: *[a-z0-9][a-z0-9+.-]+([:=][\w+.:~-]+)? *", value):
         raise ValueError(f'expected the name of a Debian package, such as "apt:gcc", got {value!r}')
@@ -27,6 +33,7 @@ def _package(value: str) -> str:
 Duration = Annotated[float, BeforeValidator(seconds)]
 Size = Annotated[int, BeforeValidator(size)]
 Glob = Annotated[str, BeforeValidator(_glob)]
+Place = Annotated[str, AfterValidator(_place)]
 Package = Annotated[str, AfterValidator(_package)]
 Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
 Word = Annotated[str, StringConstraints(pattern=WORD, max_length=60)]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
 from evogit.core import ConfigError
-from evogit.fields import Duration, Package, Size, Word
+from evogit.fields import Duration, Package, Place, Size, Word
 from evogit.schema import nearest, problem
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
@@ -112,7 +112,7 @@ class CommandTable(_Table):
     """The command, run in the workspace; `{model}`, `{url}`, `{brief}`, `{home}` and `{workspace}` stand for values."""
     env: dict[str, str] = {}
     """Environment variables, beside the preset's; with the same placeholders."""
-    files: dict[str, str] = {}
+    files: dict[Place, str] = {}
     """Files below its home, path -> text, beside the preset's; with the same placeholders."""
     packages: tuple[Package, ...] = Field(default=(), strict=False)
     """Python requirements, and with "apt:" Debian packages (Docker), that its sandbox has; default: the preset's."""
@@ -125,7 +125,7 @@ class CommandTable(_Table):
     auth: Literal["gateway", "mount"] = "gateway"
     """"gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it has
     your login and a network, and nobody counts what it costs."""
-    login: tuple[str, ...] = Field(default=(), strict=False)
+    login: tuple[Place, ...] = Field(default=(), strict=False)
     """Files and folders below your home that are its login, for `auth = "mount"`; default: the preset's."""
     evaluations: int = Field(default=3, ge=0, le=100)
     """How often it may have its files judged in a session, beside the end."""

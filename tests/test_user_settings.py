@@ -68,6 +68,8 @@ def test_where_settings_are(tmp_path: Path) -> None:
         ("[models.m]\nbase_url = 'http://host:99999/v1'", "expected a URL"),
         ("[models.m]\nkey_env = 'A'\nkey_command = 'b'", "expected key_env or key_command, got both"),
         ("[models.m]\ntotal = 'soon'", "models.m.total: expected a positive duration"),
+        ("[commands.own]\nfiles = {'../x' = 'y'}", 'expected a relative path such as ".config/name.toml"'),
+        ("[commands.own]\nlogin = ['/etc/shadow']", 'expected a relative path such as ".config/name.toml"'),
         ("['models']\n'script:x' = {}", "names of models without commas that do not begin with"),
         ("durability = 'none'", "durability: "),
         ("model = ", "not TOML"),
