@@ -270,7 +270,11 @@ def _end(data: bytes) -> End:
     """What the inner end says of the program's end."""
     try:
         said = json.loads(data)
-        code, failed, subject = said.get("code"), said.get("failed", ""), said.get("subject", "")
+        code, failed, subject = (said.get(name) for name in ("code", "failed", "subject"))
     except (ValueError, RecursionError, AttributeError):
         return End()
-    return End(code=code if isinstance(code, int) else None, failed=str(failed)[:2000], subject=str(subject)[:1000])
+    return End(
+        code=code if isinstance(code, int) else None,
+        failed=failed[:2000] if isinstance(failed, str) else "",
+        subject=subject[:1000] if isinstance(subject, str) else "",
+    )

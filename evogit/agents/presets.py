@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
 
 TASK = "Do what the file {brief} says. The command `evaluate` judges the work tree as it is now and prints the scores."
 """What a program with a shell is told; all else is in the brief."""
@@ -40,7 +39,6 @@ class Preset:
 
     Attributes:
         name: what people call it in a population.
-        protocol: what it speaks to the model.
         argv: the command.
         env: environment variables to add.
         files: what it finds in HOME: path relative to it -> content.
@@ -53,7 +51,6 @@ class Preset:
     """
 
     name: str
-    protocol: Literal["chat", "responses", "messages"]
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=_nothing)
     files: Mapping[str, str] = field(default_factory=_nothing)
@@ -67,7 +64,6 @@ class Preset:
 
 AIDER = Preset(
     name="aider",
-    protocol="chat",
     argv=(
         *("python3", "-m", "aider", "--model", "openai/{model}", "--weak-model", "openai/{model}"),
         *("--message-file", "{brief}", "--edit-format", "diff", "--yes-always", "--no-auto-commits"),
@@ -97,20 +93,10 @@ wheels of it for Python 3.13 or newer."""
 
 MINI = Preset(
     name="mini",
-    protocol="chat",
     argv=(
         *("python3", "-m", "minisweagent", "--model", "openai/{model}", "--yolo", "--exit-immediately"),
-        *(
-            "--cost-limit",
-            "0",
-            "--config",
-            "mini.yaml",
-            "--config",
-            f"environment.timeout={PATIENCE[:-3]}",
-            "--task",
-            TASK,
-        ),
-        *("--output", "{home}/trajectory.json"),
+        *("--cost-limit", "0", "--config", "mini.yaml", "--config", f"environment.timeout={PATIENCE[:-3]}"),
+        *("--task", TASK, "--output", "{home}/trajectory.json"),
     ),
     env={
         "OPENAI_API_BASE": "{url}/v1",
@@ -129,7 +115,6 @@ soon as there are tools (seen in 1.106.2)."""
 
 CLAUDE = Preset(
     name="claude",
-    protocol="messages",
     argv=(
         *("claude", "--print", TASK, "--model", "{model}", "--dangerously-skip-permissions"),
         *("--tools", "Bash,Edit,Glob,Grep,Read,Write", "--disable-slash-commands", "--strict-mcp-config"),
@@ -152,7 +137,6 @@ CLAUDE = Preset(
 
 CODEX = Preset(
     name="codex",
-    protocol="responses",
     argv=(
         *("codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "--ephemeral"),
         *("--color", "never", TASK),
@@ -186,7 +170,6 @@ plugins = false
 
 OPENCODE = Preset(
     name="opencode",
-    protocol="chat",
     argv=("opencode", "run", "--model", "evogit/{model}", "--title", "evogit", "--dir", "{workspace}", "--auto", TASK),
     env={
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -221,7 +204,6 @@ OPENCODE = Preset(
 
 QWEN = Preset(
     name="qwen",
-    protocol="chat",
     argv=("qwen", "--yolo", "--auth-type", "openai", "--model", "{model}", "--output-format", "stream-json", TASK),
     env={"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": KEY},
     files={

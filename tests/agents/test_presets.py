@@ -36,7 +36,8 @@ PROGRAM = "A = 1\n\n\ndef value(x):\n    return A * x\n"
 BRIEF = "# Task\n\nBring value(2) in program.py to 4. You may change program.py.\n"
 EVALUATE = "#!/bin/sh\npython3 -c 'import program; print(f\"score {-abs(program.value(2) - 4)}\")'\n"
 GIT = "git init -q -b work && git add -A && git -c user.name=e -c user.email=e@e commit -qm parent"
-PATHS = {"messages": "/v1/messages", "responses": "/v1/responses", "chat": "/v1/chat/completions"}
+PATHS = {"claude": "/v1/messages", "codex": "/v1/responses"}
+"""Where a program asks; others do at /v1/chat/completions."""
 
 
 def test_placeholders_are_those_that_are_promised() -> None:
@@ -125,7 +126,7 @@ def check(preset: Preset) -> None:
     said, requests = edited(preset)
     assert "score" in said, "the transcript shows what was evaluated"
     asked = [request for request in requests if request["body"]]
-    assert {request["path"].partition("?")[0] for request in asked} == {PATHS[preset.protocol]}
+    assert {request["path"].partition("?")[0] for request in asked} == {PATHS.get(preset.name, "/v1/chat/completions")}
     assert {request["body"]["model"] for request in asked} == {"scripted"}
     assert "score" in json.dumps(asked[-1]["body"]), "the model learns what was evaluated"
 
