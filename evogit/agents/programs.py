@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evogit.agents.presets import KEY, PRESETS, Preset
-from evogit.core import ConfigError, UsageError
+from evogit.core import ConfigError, SandboxError, UsageError
 from evogit.llm.opening import OpenModels
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits, Sandbox
+from evogit.sandbox.archive import pack
 from evogit.sandbox.packages import DEBIAN
 from evogit.sandbox.providers import provider
 from evogit.settings import AgentSpec
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 GIT = f"{DEBIAN}git"
 """What every workspace needs; on the host's own system, which bubblewrap shows, it is there."""
+
+LOOK = 'PATH="${0:-$PATH}:/usr/local/bin"; for each; do command -v "$each" >&2 || echo "$each"; done'
+"""For the shell: where programs are looked for, empty for as usual, and their names; prints those not found."""
 
 MOST_LOGIN = 1 << 20
 """Bytes of a file of a login."""
@@ -66,7 +70,7 @@ def define(name: str, commands: Mapping[str, CommandTable]) -> Definition | None
     where = f"[commands.{name}] of your settings"
     if table.preset and table.preset not in PRESETS:
         raise ConfigError(f"{where}: expected preset to be one of {', '.join(PRESETS)}, got {table.preset!r}")
-    base = PRESETS.get(table.preset or name) or Preset(name=name, protocol="chat", argv=())
+    base = PRESETS.get(table.preset or name) or Preset(name=name, argv=())
     kept = base if table.auth == "gateway" else _without_gateway(base)
     argv = table.argv or kept.argv
     if not argv:
@@ -110,7 +114,6 @@ class Programs:
     def __init__(self, models: OpenModels, commands: Mapping[str, CommandTable], sandbox: str = "auto") -> None:
         self._models, self._commands, self._provider = models, commands, sandbox
         self._reading = asyncio.Lock()
-        self.names = tuple(dict.fromkeys((*PRESETS, *commands)))
 
     def find(self, kind: str) -> Definition | None:
         """The program that agents of a kind are, None where they are something else.
@@ -124,12 +127,16 @@ class Programs:
         """Have what a program needs installed, before a run begins, and its login looked for.
 
         Raises:
-            SandboxError: there is no sandbox, or it cannot have what the program needs.
+            SandboxError: there is no sandbox, or it has not what the program needs.
             UsageError: there is no login, or it would have to work without a sandbox.
         """
         if found := self.find(kind):
             _with_login(found)
-            self._sandbox(found).close()
+            sandbox = self._sandbox(found)
+            try:
+                _look(found.preset, sandbox)
+            finally:
+                sandbox.close()
 
     def employ(self, stack: AsyncExitStack, spec: AgentSpec) -> list[Command]:
         """Agents that live until `stack` is left, each with a sandbox of its own.
@@ -168,6 +175,24 @@ class Programs:
             return sandbox
         sandbox.close()
         return provider("docker", replace(wanted, packages=(*wanted.packages, GIT)))
+
+
+def _look(preset: Preset, sandbox: Sandbox) -> None:
+    """Look for the program, and for what every session needs, inside the sandbox.
+
+    Raises:
+        SandboxError: something is not there.
+    """
+    place = preset.argv[0]
+    own = "{" in place or ("/" in place and not place.startswith("/"))  # one that a session brings along
+    needed = ["python3", "git", *([] if own else [place])]
+    with sandbox.open(pack({}), Limits()) as session:
+        done = session.run(["sh", "-c", LOOK, preset.env.get("PATH", ""), *needed])
+    if missing := done.stdout.decode(errors="replace").split():
+        how = preset.needs or "install it for all users, or in Docker name an image, packages or setup that have it"
+        raise SandboxError(
+            f"expected {' and '.join(missing)} in the sandbox {sandbox.name} for {preset.name}, found none; {how}"
+        )
 
 
 def _with_login(program: Definition) -> Preset:

@@ -23,7 +23,7 @@ from evogit.history import History
 from evogit.llm import Model, Usage
 from evogit.repository import EXECUTABLE, FILE, Repository
 from evogit.review import last_asking_start, used
-from evogit.settings import Settings
+from evogit.settings import PROGRAM_CALLS, Settings
 
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
@@ -212,7 +212,8 @@ def _forecast(offer: Offer) -> Iterator[Text]:
     over = f"; {flying} in flight may exceed that"
     if nearest == "proposals":
         of = f"{amount(nearest, limits[nearest])}, {_number(_most(offer))} calls each"
-        yield _fact("at most", _use(offer, calls[nearest], of))
+        guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
+        yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}{over}")
 

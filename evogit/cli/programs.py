@@ -39,7 +39,7 @@ def prepare(terminal: Terminal, crew: Crew) -> None:
     """Have what programs need installed; the first time that takes a while.
 
     Raises:
-        SandboxError: it cannot be had.
+        SandboxError: it cannot be had, or is not there.
         UsageError: there is no login.
     """
     kinds = dict.fromkeys(spec.kind for spec in crew.settings.population)

@@ -97,12 +97,12 @@ def run(
     if not terminal.live and not crew.will_end:
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
     settings = engage(terminal, crew, found, ground.repository, history, yes=asked.yes)
+    prepare(terminal, crew)
     ground.lay()
     repository = place_to_run(found, ground.repo, ground.name)
     if crew.durable:
         repository.survive_power_loss()
     _warn(terminal, found, repository)
-    prepare(terminal, crew)
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
     done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, crew=crew)

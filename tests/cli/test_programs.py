@@ -203,6 +203,22 @@ sh("evaluate; echo exit $?; rm large; evaluate; echo exit $?")
     assert "exit 0" in said
 
 
+@pytest.mark.slow
+def test_what_is_remade_is_judged_only_where_it_is_the_candidates(bench: Bench) -> None:
+    """Folders such as __pycache__ can be too large to be sent; where one is tracked it is like any other."""
+    script = """
+sh("mkdir __pycache__; head -c 90000000 /dev/zero > __pycache__/large; evaluate; echo exit $?")
+"""
+    kept = bench.folder / "sine" / "seed" / "vendor" / "node_modules" / "kept.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mine")
+    bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "2")
+    assert "exit 0" in bench.said("mkdir __pycache__")
+    for each in bench.candidates():
+        changed = bench.git("diff", "--name-only", each["parents"][0], each["commit"]).decode().split()
+        assert changed == ["program.py"]
+
+
 def test_a_command_that_cannot_be_is_no_session_without_end(bench: Bench) -> None:
     done = bench.run("", "--proposals", "1", minutes=0.2, own='env = { "A=B" = "x" }')
     assert done.code == 0, done.err
@@ -283,13 +299,20 @@ for place in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
         (["--agent", "aider@m", "--sandbox", "none"], "expected a sandbox for aider"),
         (["--agent", "aider@script:x"], "expected a model behind an endpoint"),
         (["--agent", "aider"], "expected a model for aider"),
+        (
+            ["--agent", "mine@m", "--sandbox", "bubblewrap"],
+            "for mine, found none; install it for all users: npm install",
+        ),
     ],
 )
 def test_agents_that_cannot_be_are_refused_before_anything_begins(
     bench: Bench, options: list[str], expected: str
 ) -> None:
     (bench.folder / "x").write_text("%%\nhello\n")
-    (bench.folder / "s.toml").write_text(f'[models.m]\nbase_url = "{bench.server.url}"\n')
+    (bench.folder / "s.toml").write_text(
+        f'[models.m]\nbase_url = "{bench.server.url}"\nprice = {FREE}\n'
+        '[commands.mine]\npreset = "claude"\nargv = ["no-such-program"]\n'
+    )
     env = {"EVOGIT_SETTINGS": str(bench.folder / "s.toml")}
     done = bench.cli("run", str(bench.folder / "sine"), "-C", "runs", "--yes", "--proposals", "1", *options, **env)
     assert done.code != 0
