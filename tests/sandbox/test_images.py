@@ -114,11 +114,11 @@ def test_setup_gives_the_same_digest_whenever_it_runs(client: DockerClient, plai
 
 def test_setup_that_fails_tells_its_last_lines(client: DockerClient, plain: Image) -> None:
     environment = Environment(image=plain.name, setup=("true", f"seq 30; echo {words()} >&2; exit 3"))
-    before = {container.id for container in client.containers.list(all=True)}
+    before = {container.id for container in client.containers.list(all=True, ignore_removed=True)}
     with pytest.raises(SandboxError, match=r"(?s)failed at 'seq 30.*setup.*\n13\n.*\n30\n.*exit code 3") as error:
         build_image(client, environment, print)
     assert "\n11\n" not in str(error.value)
-    ours = [c for c in client.containers.list(all=True) if c.id not in before and "seq 30" in str(c.attrs["Args"])]
+    ours = [c for c in client.containers.list(all=True, ignore_removed=True) if c.id not in before and "seq 30" in str(c.attrs["Args"])]
     assert ours == []
     assert find_image(client, environment) is None
 
@@ -177,7 +177,7 @@ def test_what_a_killed_build_leaves_is_removed(client: DockerClient, plain: Imag
     living = client.containers.create(plain.id, labels=labels())
     try:
         assert left.id in clean(client)
-        assert living in client.containers.list(all=True)
+        assert living in client.containers.list(all=True, ignore_removed=True)
     finally:
         living.remove()
 
