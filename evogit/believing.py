@@ -13,8 +13,10 @@ from evogit.repository import Journal
 from evogit.verdicts import Judge
 
 AT_THE_END = 16
-"""Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given."""
+"""Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given.
 
+A short run takes no more for that than it took to find them.
+"""
 
 UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
 """Reasons to stop after which the leaders may not have been told apart."""
@@ -93,7 +95,8 @@ class Believing:
 
     async def _tell_apart(self) -> None:
         history, limit = self._history, self._limit
-        end = history.counts.repeated + AT_THE_END * history.repeats if limit is None else limit
+        allowance = min(AT_THE_END * history.repeats, history.counts.evaluated)
+        end = history.counts.repeated + allowance if limit is None else limit
         while self._may(end):
             known = field(history)
             found = duel(known)

@@ -255,13 +255,20 @@ async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_
         if run.history.counts.evaluated == 4 and run.history.counts.repeated > 15:
             run.stop("interrupted")
 
-    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0, before=interrupt), evaluations=4)
+    limits = {"evaluations": 4, "confirmations": 60}
+    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0, before=interrupt), **limits)
     stopped = await run.evolve()
     assert stopped.reason == "interrupted"
     assert run.history.counts.repeated <= 18
-    again = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0), evaluations=4)
+    again = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0), **limits)
     assert (await again.evolve()).reason == "evaluations"
     assert again.history.counts.repeated > 40
+
+
+async def test_a_short_run_repeats_no_more_at_its_end_than_it_judged(tmp_path: Path, noisy: Task) -> None:
+    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
+    await run.evolve()
+    assert run.history.counts.repeated <= 4 * run.history.repeats + 4
 
 
 async def test_candidates_of_the_noise_benchmark_are_not_nearly_the_same() -> None:
