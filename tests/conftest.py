@@ -14,6 +14,9 @@ from evogit.core import SandboxError
 
 from .own import Own
 
+DAEMON = os.environ.get("DOCKER_HOST", "")
+NOWHERE = "unix:///nonexistent/docker.sock"
+
 PROGRAM = """\
 A = 1.0
 B = 2.0
@@ -93,7 +96,11 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fail tests that need a Docker daemon where there is none; only who cannot start one may skip them."""
+    """Fail tests that need a Docker daemon where there is none; only who cannot start one may skip them.
+
+    Others find none, wherever they run: `auto` is bubblewrap for them.
+    """
+    os.environ["DOCKER_HOST"] = DAEMON if item.get_closest_marker("docker") else NOWHERE
     if item.get_closest_marker("docker") and no_docker():
         if os.geteuid() == 0:
             pytest.fail(f"{no_docker()}; scripts/with-docker starts one for a command", pytrace=False)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import NOWHERE
 from .conftest import Cli
 
-NOWHERE = "unix:///nonexistent/docker.sock"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name == "DOCKER_HOST"}
 
 

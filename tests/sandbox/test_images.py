@@ -118,7 +118,11 @@ def test_setup_that_fails_tells_its_last_lines(client: DockerClient, plain: Imag
     with pytest.raises(SandboxError, match=r"(?s)failed at 'seq 30.*setup.*\n13\n.*\n30\n.*exit code 3") as error:
         build_image(client, environment, print)
     assert "\n11\n" not in str(error.value)
-    ours = [c for c in client.containers.list(all=True, ignore_removed=True) if c.id not in before and "seq 30" in str(c.attrs["Args"])]
+    ours = [
+        c
+        for c in client.containers.list(all=True, ignore_removed=True)
+        if c.id not in before and "seq 30" in str(c.attrs["Args"])
+    ]
     assert ours == []
     assert find_image(client, environment) is None
 

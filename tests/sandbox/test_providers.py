@@ -13,7 +13,7 @@ from evogit.sandbox import Environment
 from evogit.sandbox.providers import provider, self_check
 from evogit.sandbox.seccomp import compile_filter
 
-NOWHERE = "unix:///nonexistent/docker.sock"
+from ..conftest import NOWHERE
 
 
 @pytest.fixture
