@@ -191,9 +191,11 @@ def problem(loc: tuple[int | str, ...], error: Mapping[str, Any], known: Iterabl
         return f"{where}: unknown key; {nearest(str(loc[-1]), known)}"
     if error["type"] == "missing":
         return f"{where}: missing; it has no default"
-    if error["type"] == "list_type":
+    if error["type"] in ("list_type", "tuple_type"):
         return f"{where}: expected a list, such as [{json.dumps(str(error['input']))}], got {error['input']!r}"
     if error.get("ctx", {}).get("pattern") == WORD:
         return f"{where}: expected small letters, digits, `-` and `_`, got {error['input']!r}"
-    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "dict_type":
+        return f"{where}: expected a table, NAME = VALUE below [{where}], got {error['input']!r}"
+    message = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "expected", 1)
     return f"{where}: {message}" if error["type"] == "value_error" else f"{where}: {message}, got {error['input']!r}"

@@ -96,11 +96,11 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
     assert message.count(f"{tmp_path / 'task.toml'}: ") == len(message.splitlines()) == 7
     assert 'nmae: unknown key; did you mean "name"?' in message
     assert "name: missing" in message
-    assert "metrics.score.direction: Input should be 'maximize' or 'minimize', got 'up'" in message
+    assert "metrics.score.direction: expected 'maximize' or 'minimize', got 'up'" in message
     assert "editable.0: expected a relative path" in message
     assert 'sandbox.memroy: unknown key; did you mean "memory"?' in message
     assert "sandbox.timeout: expected a positive duration" in message
-    assert "sandbox.pids: Input should be a valid integer, got True" in message
+    assert "sandbox.pids: expected a valid integer, got True" in message
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
         (
             'kind = "python"',
             'kind = "oracle"',
-            "evaluator.kind: Input should be 'python', 'command' or 'judge', got 'oracle'",
+            "evaluator.kind: expected 'python', 'command' or 'judge', got 'oracle'",
         ),
         ('file = "evaluator/evaluate.py"', "", 'evaluator.file: missing; kind = "python" needs the file that defines'),
         ('"python"', '"python"\ncommand = "make"', 'evaluator.command: kind = "python" has no such key; take it out'),
