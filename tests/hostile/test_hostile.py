@@ -116,7 +116,7 @@ CONTAINED = [
 
 @pytest.mark.parametrize(("attack", "failure", "detail"), CONTAINED)
 def test_bomb_is_contained(request, session, host, attack, failure, detail):
-    reply = call(session, attack, host, wall=20, cpu=20)
+    reply = call(session, attack, host, wall=12, cpu=12)
     assert reply.failure == expected(request, attack, failure)
     assert detail in reply.detail or reply.failure != failure
 
