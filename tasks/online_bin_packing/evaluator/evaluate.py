@@ -8,7 +8,7 @@ from evogit import Case, Invalid
 
 SPLITS = {
     "smoke": [uniform(5, 1), weibull(5, 1)],
-    "lite": [uniform(25, 1), weibull(25, 1)],
+    "lite": [uniform(200, 1), weibull(200, 1)],
     "train": [uniform(500, 1), uniform(500, 2), weibull(1000, 1)],
     "holdout": [uniform(500, 101), uniform(500, 102), weibull(1000, 101), weibull(5000, 1)],
 }
