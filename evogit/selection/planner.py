@@ -10,6 +10,7 @@ from typing import Literal
 
 from evogit.history import History
 from evogit.phylogeny import Phylogeny
+from evogit.scores import Scores
 from evogit.selection import Move
 from evogit.selection.partition import Partition
 from evogit.selection.strategies import (
@@ -67,9 +68,7 @@ class Bases:
     def of(self, graph: Phylogeny, onto: str, commit: str) -> str | None:
         """The youngest common ancestor of both, one of them where it is the other's; None where there is none."""
         if graph is not self._graph or onto != self._onto:
-            self._graph, self._onto = graph, onto
-            self._ancestors = graph.ancestors(onto)
-            self._known = {}
+            self._turn_to(graph, onto)
         open_ones = [commit]
         while open_ones:
             each = open_ones[-1]
@@ -82,6 +81,75 @@ class Bases:
             self._known[each] = each if each in self._ancestors else nearest
             open_ones.pop()
         return self._known[commit]
+
+    def _turn_to(self, graph: Phylogeny, onto: str) -> None:
+        """Learn the ancestors of another candidate; of a descendant of the last one, as usual, those that are new."""
+        before, known = (self._onto, self._ancestors) if graph is self._graph else ("", set())
+        fresh, open_ones, met = {onto}, [onto], False
+        while open_ones:
+            parents = graph[open_ones.pop()].parents
+            met = met or before in parents
+            new = {parent for parent in parents if parent not in known} - fresh
+            fresh |= new
+            open_ones += new
+        self._graph, self._onto, self._known = graph, onto, {}
+        if met:
+            self._ancestors |= fresh
+        else:
+            self._ancestors = graph.ancestors(onto)
+
+
+class Plans:
+    """The merges and grafts of the latest steps onto a candidate that are worth an evaluation and were not tried.
+
+    Where scores are exact, what follows from evaluations is kept until one of these, or the candidate, is another.
+    """
+
+    def __init__(self) -> None:
+        self._bases = Bases()
+        self._known: dict[str, tuple[Plan, ...]] = {}
+        self._helped: dict[str, bool] = {}
+        self._about: set[str] = set()
+        self._scores: Scores | None = None
+        self._onto, self._seen = "", 0
+
+    def of(self, history: History, onto: str) -> Iterator[Plan]:
+        """The plans as they are now."""
+        self._forget(history, onto)
+        for commit in dict.fromkeys(history.judgements[-WINDOW:]):
+            if commit == onto or commit in history.pruned:
+                continue
+            if commit not in self._known:
+                self._known[commit] = tuple(self._anew(history, onto, commit))
+            for plan in self._known[commit]:
+                if not _tried(history, plan.operator, onto, commit):
+                    yield plan
+
+    def _anew(self, history: History, onto: str, commit: str) -> Iterator[Plan]:
+        if commit not in self._helped:
+            self._about |= {commit, *history.phylogeny[commit].parents}
+            self._helped[commit] = _improved(history, commit)
+        if not self._helped[commit]:
+            return
+        before, base = history.phylogeny[commit].parents[0], self._bases.of(history.phylogeny, onto, commit)
+        if base is None or base in (commit, onto):
+            return
+        self._about |= {onto, base}
+        if history.fitness(base) is not None:
+            yield from _plan(history, "merge", onto, commit, base)
+        if base != before:
+            yield from _plan(history, "graft", onto, commit, before)
+
+    def _forget(self, history: History, onto: str) -> None:
+        scores, exact = history.scores, not (history.scores.repeats or history.scores.shifting)
+        news, self._seen = scores.log[self._seen :], len(scores.log)
+        if scores is not self._scores or not exact or not self._about.isdisjoint(news):
+            self._helped.clear()
+            self._about.clear()
+            self._onto = ""
+        if onto != self._onto:
+            self._known.clear()
+        self._scores, self._onto = scores, onto
 
 
 class Planner:
@@ -97,6 +165,7 @@ class Planner:
         self._partition = partition
         self._outcomes = Outcomes()
         self._bases = Bases()
+        self._plans = Plans()
         self._parted: dict[str, str | None] = {}
 
     def move(self, history: History, onto: str, agent: str, rng: random.Random) -> Move | None:
@@ -148,7 +217,7 @@ class Planner:
         return self._partition.move(history, onto, partial(_is_for, history, agent))
 
     def _mine(self, history: History, onto: str, agent: str) -> Iterator[Plan]:
-        for plan in plans(history, onto, self._bases):
+        for plan in self._plans.of(history, onto):
             if _is_for(history, agent, plan.parents[1]):
                 yield plan
 
@@ -170,21 +239,6 @@ def _drawn(plan: Plan, strategies: Sequence[str], latest: Sequence[Outcome], rng
         better, made = (tally.better, tally.made) if tally else (0, 0)
         shares.append((better + 2 * PRIOR[strategy]) / (made + 2))
     return rng.choices(strategies, [share**2 for share in shares])[0]
-
-
-def plans(history: History, onto: str, bases: Bases) -> Iterator[Plan]:
-    """The merges and grafts of the latest steps onto a candidate that are worth an evaluation and were not tried."""
-    for commit in dict.fromkeys(history.judgements[-WINDOW:]):
-        if commit == onto or commit in history.pruned or not _improved(history, commit):
-            continue
-        before = history.phylogeny[commit].parents[0]
-        base = bases.of(history.phylogeny, onto, commit)
-        if base is None or base in (commit, onto):
-            continue
-        if history.fitness(base) is not None and not _tried(history, "merge", onto, commit):
-            yield from _plan(history, "merge", onto, commit, base)
-        if base != before and not _tried(history, "graft", onto, commit):
-            yield from _plan(history, "graft", onto, commit, before)
 
 
 def _plan(history: History, operator: Literal["merge", "graft"], onto: str, commit: str, before: str) -> Iterator[Plan]:

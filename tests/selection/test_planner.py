@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
 from evogit.selection import Move
-from evogit.selection.planner import INTERFERING, RARELY, Bases, Plan, Planner, expected, plans
+from evogit.selection.planner import INTERFERING, RARELY, Bases, Plan, Planner, Plans, expected
 
 from .born import METRICS, Born
 
@@ -29,7 +29,7 @@ def seeded(cases: Mapping[str, float] | None = None, agents: tuple[str, ...] = (
 
 def planned(born: Born, onto: int) -> list[tuple[str, int, float]]:
     """Operator, the number of who gives, expected gain; the most promising first."""
-    found = sorted(plans(born.history, born.ids[onto], Bases()), reverse=True)
+    found = sorted(Plans().of(born.history, born.ids[onto]), reverse=True)
     assert {plan.parents[0] for plan in found} <= {born.ids[onto]}
     return [(plan.operator, born.ids.index(plan.parents[1]), plan.gain) for plan in found]
 
