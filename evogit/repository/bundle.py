@@ -11,8 +11,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.git import git_in_thread
-from evogit.repository.merge import MEMORY
+from evogit.repository.git import git_in_thread, passing
 from evogit.repository.messages import clean, clean_title
 from evogit.repository.notes import notes_tree
 from evogit.repository.trees import FOLDER, GITLINK, Trees
@@ -58,7 +57,7 @@ def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[st
         RepositoryError: when a tree is missing, the disk is full, or git fails.
     """
     try:
-        with tempfile.TemporaryDirectory(dir=_passing(), prefix="evogit-bundle-") as folder:
+        with tempfile.TemporaryDirectory(dir=passing(), prefix="evogit-bundle-") as folder:
             repo = pygit2.init_repository(folder, bare=True, initial_head=f"refs/heads/{head}")
             repo.odb.add_disk_alternate(str(common / "objects"))
             for key, value in PACKING.items():
@@ -68,11 +67,6 @@ def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[st
     except (OSError, KeyError, ValueError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot make a bundle of {len(steps)} commits: {error}; make room") from error
     return made.stdout
-
-
-def _passing() -> Path | None:
-    """Where what lives for a moment is kept; None for the system's own place."""
-    return MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
 
 
 def _write(repo: pygit2.Repository, steps: Sequence[Step], visible: Callable[[str], bool]) -> None:

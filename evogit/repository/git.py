@@ -14,6 +14,9 @@ from evogit.core import RepositoryError
 USAGE = 129
 """Exit code of a git that does not know the command or option."""
 
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
+
 MISSING = "expected the git command (2.38 or newer) on the PATH; install git"
 
 
@@ -73,6 +76,11 @@ def git_in_thread(
     except FileNotFoundError as error:
         raise RepositoryError(MISSING) from error
     return _checked(arguments[0], done.returncode, done.stdout, done.stderr, ok)
+
+
+def passing() -> Path | None:
+    """Where what lives for a moment is kept: in memory; None, where that cannot be had, for the system's own place."""
+    return MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
 
 
 def _environment(git_dir: Path, objects: Path | None, elsewhere: Path | None) -> dict[str, str]:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.git import git_in_thread
-from evogit.repository.merge import MEMORY
+from evogit.repository.git import git_in_thread, passing
+
+HERE = b"./"
+"""Before a path that may begin with a colon, which would be magic to Git."""
 
 NONE = 1
 """Exit code of `git check-ignore` that found nothing to ignore."""
@@ -31,7 +33,7 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
     if not paths:
         return set()
     try:
-        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
+        with tempfile.TemporaryDirectory(dir=passing()) as folder:
             top = Path(folder, "tree")
             git_dir = Path(pygit2.init_repository(folder, bare=True).path)
             (git_dir / "info" / "exclude").write_text(patterns + "\n", encoding="utf-8", errors="surrogateescape")
@@ -39,11 +41,11 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
             for path, content in (files or {}).items():
                 (top / path).parent.mkdir(parents=True, exist_ok=True)
                 (top / path).write_bytes(content)
-            stdin = b"\0".join(map(os.fsencode, paths))
+            stdin = b"\0".join(HERE + os.fsencode(path) for path in paths)
             where = f"--work-tree={top}"
             done = git_in_thread(
                 git_dir, where, "check-ignore", "--no-index", "-z", "--stdin", stdin=stdin, ok=(0, NONE)
             )
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
-    return set(map(os.fsdecode, done.stdout.split(b"\0"))) - {""}
+    return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}

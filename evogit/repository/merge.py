@@ -6,7 +6,6 @@ on its guesses; such pairs are merged path by path instead, so that every outcom
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,16 +26,12 @@ from evogit.repository.conflicts import (
     path_by_path,
 )
 from evogit.repository.faults import ATTEMPTS
-from evogit.repository.git import Output, git
+from evogit.repository.git import Output, git, passing
 from evogit.repository.hunks import marked_hunks, marker_size, merge_hunks
 from evogit.repository.trees import Trees
 
 _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
 """Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
-
-
-MEMORY = Path("/dev/shm")
-"""Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
 
 
 LONGEST_MARKER = 1000
@@ -102,7 +97,7 @@ class Merger:
         takes no other word for a base. They live outside of the repository, for as long as this takes.
         """
         self._prepare()
-        memory = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else self._scratch
+        memory = passing() or self._scratch
         try:
             with tempfile.TemporaryDirectory(dir=memory, prefix="evogit-graft-") as folder:
                 odb = pygit2.Odb(folder)
