@@ -108,7 +108,7 @@ class Server:
     """Serves on a thread of its own with an event loop of its own."""
 
     def __init__(self, behaviours: Sequence[Behaving] = (), *, port: int = 0) -> None:
-        self._behaviours = list(behaviours) or [reply("hello")]
+        self.behaviours = list(behaviours) or [reply("hello")]
         self._port = port
         self.requests: list[Request] = []
         self.connections = 0
@@ -118,7 +118,7 @@ class Server:
         self.url = ""
 
     def next_behaviour(self, request: Request) -> Behaviour:
-        chosen = self._behaviours[min(len(self.requests), len(self._behaviours) - 1)]
+        chosen = self.behaviours[min(len(self.requests), len(self.behaviours) - 1)]
         self.requests.append(request)
         return chosen(request) if callable(chosen) else chosen
 

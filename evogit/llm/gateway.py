@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evogit.core import EvoGitError, UsageError
-from evogit.llm import Account, SpendingLimitError, Usage
+from evogit.llm import Account, Limit, SpendingLimitError, Usage
 from evogit.llm.endpoint import CROWD, Endpoint
 from evogit.llm.events import read_json
 from evogit.llm.forwarding import Call, DeniedError, Upstream
@@ -38,6 +38,9 @@ LONGEST_SOCKET = 100
 
 PAUSE_AFTER_END = 0.1
 """Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
+
+LONGEST_USUAL = 200_000
+"""Tokens of a question; that there is no money for a longer one does not mean that the run has none left."""
 
 LONGEST_HOLD = 10.0
 """Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
@@ -256,9 +259,14 @@ class Session:
         usages = [(call.endpoint.price, call.meter.so_far) for call in self._calls if call.sent]
         dollars = sum(price.of(usage) for price, usage in usages if price)
         if left.dollars is not None and dollars > 0 and dollars >= left.dollars:
-            raise DeniedError.ending(SpendingLimitError("the dollars that were left are used up", "dollars"))
-        if left.tokens is not None and sum(each.prompt + each.completion for _, each in usages) >= left.tokens:
-            raise DeniedError.ending(SpendingLimitError("the tokens that were left are used up", "tokens"))
+            reached: Limit = "dollars"
+        elif left.tokens is not None and sum(each.prompt + each.completion for _, each in usages) >= left.tokens:
+            reached = "tokens"
+        else:
+            return
+        usual = all(usage.prompt <= LONGEST_USUAL for _, usage in usages)
+        said = f"the {reached} that were left are used up" if usual else f"a question would take all {reached} left"
+        raise DeniedError.ending(SpendingLimitError(said, reached if usual else None))
 
     def _listed(self, path: str) -> dict[str, object]:
         """The models as both makers list them, or one of them."""

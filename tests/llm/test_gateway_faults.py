@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from evogit.core import UsageError
-from evogit.llm import CredentialError, RunEndsError, Usage
+from evogit.llm import CredentialError, RunEndsError, SpendingLimitError, Usage
 from evogit.llm.gateway import Gateway
 from evogit.llm.serving import LONGEST_REQUEST
 from tests.openai_server import (
@@ -388,6 +388,17 @@ async def test_no_more_calls_are_in_flight_than_an_endpoint_may_have(program: St
             answers = await asyncio.gather(*(cli.ask() for _ in range(8)))
     assert [answer.status_code for answer in answers] == [200] * 8
     assert most == 2
+
+
+async def test_one_question_that_is_too_dear_does_not_mean_that_there_is_no_money(program: Start) -> None:
+    ledger = Ledger(limit=5.0)
+    with serve() as server:
+        async with program(server.url, "price = { input = 3, output = 15 }", account=ledger) as cli:
+            huge = await cli.ask(messages=[{"role": "user", "content": "x" * 7_900_000}])
+            end = cli.session.end
+    assert (huge.status_code, server.requests, ledger.charges) == (402, [], [])
+    assert isinstance(end, SpendingLimitError)
+    assert (end.limit, str(end)) == (None, "a question would take all dollars left")
 
 
 async def test_what_a_prompt_alone_would_cost_is_not_asked(program: Start) -> None:
