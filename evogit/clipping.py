@@ -25,6 +25,11 @@ def _seen(found: re.Match[str]) -> str:
     return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(found[0]) in UNSEEN else found[0]
 
 
+def _unless_short(lines: str, text: str) -> str:
+    """Its whole lines, unless these are less than half of a text."""
+    return lines if 2 * len(lines) > len(text) else text
+
+
 def ends(text: str, most: int) -> str:
     """Beginning and end of a text of more than `most` bytes, in whole lines if it can be; says how much is missing."""
     content = text.encode(errors="replace")
@@ -32,6 +37,6 @@ def ends(text: str, most: int) -> str:
         return text
     tail = int(TAIL * most)
     first, last = content[: most - tail].decode(errors="ignore"), content[-tail:].decode(errors="ignore")
-    first, last = first.rpartition("\n")[0] or first, last.partition("\n")[2] or last
+    first, last = _unless_short(first.rpartition("\n")[0], first), _unless_short(last.partition("\n")[2], last)
     missing = len(content) - len(first.encode()) - len(last.encode())
     return f"{first}\n[... {missing:,} more bytes ...]\n{last}"

@@ -33,6 +33,10 @@ def test_a_text_is_kept_or_said_to_be_cut(text: str, most: int) -> None:
     assert cut == text or "more bytes ...]" in cut
 
 
+def test_of_long_lines_something_is_kept() -> None:
+    assert ends("x\n" + 100_000 * "y" + "\nz", 4000).count("y") > 3900
+
+
 def test_both_ends_are_kept_in_whole_lines() -> None:
     text = "".join(f"line {number}\n" for number in range(1_000))
     first, middle, last = ends(text, 200).partition("\n[... ")
