@@ -16,10 +16,7 @@ from evogit.agents.own import OwnAgent
 from evogit.core import UsageError
 from evogit.llm import Model
 from evogit.loading import is_own
-from evogit.settings import AgentSpec
-
-KINDS = ("mutator", "editor", "coder")
-"""Kinds of agents that come along."""
+from evogit.settings import KINDS, AgentSpec
 
 Models = Callable[[str], Model]
 """Finds the model that a name stands for; an empty one stands for the person's usual model."""

@@ -15,6 +15,9 @@ TURNS = 20
 CALLS = {"editor": 2, "coder": TURNS}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
+KINDS = ("mutator", *CALLS)
+"""Kinds of agents that are EvoGit's own."""
+
 PROGRAM_CALLS = 30
 """The same for coding programs, about: a guess, as nobody knows what they do."""
 

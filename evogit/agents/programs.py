@@ -199,7 +199,7 @@ def _with_login(program: Definition) -> Preset:
     """The preset, if it is not metered with the files of the login, copied: what becomes of them stays in its sandbox.
 
     Raises:
-        UsageError: there is no login.
+        UsageError: there is no login, or one that is too large.
     """
     preset = program.preset
     files = {} if program.metered else dict(_login_files(preset.login))
@@ -215,5 +215,8 @@ def _login_files(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
     for path in paths:
         place = home / path
         for file in [place] if place.is_file() else sorted(place.rglob("*")):
-            if file.is_file() and file.stat().st_size <= MOST_LOGIN:
-                yield str(file.relative_to(home)), file.read_text("utf-8", "surrogateescape")
+            if not file.is_file():
+                continue
+            if file.stat().st_size > MOST_LOGIN:
+                raise UsageError(f"expected a login of files of at most {MOST_LOGIN:,} bytes, got {file}; name others")
+            yield str(file.relative_to(home)), file.read_text("utf-8", "surrogateescape")

@@ -128,6 +128,8 @@ def _crew(asked: Asked, populations: Sequence[tuple[AgentSpec, ...]], chosen: di
         Settings(sandbox=chosen["sandbox"], **limits),
         History(""),
     )
+    if any((program := crew.programs.find(spec.kind)) and not program.metered for spec in everyone):
+        raise UsageError('expected programs without auth = "mount", as nobody counts what those use of models')
     if limits["proposals"] is not None and not crew.asking:
         raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
     return crew
