@@ -15,23 +15,31 @@ def packed(top, without):
 
     Folders whose names are in `without` are left out.
     """
-    entries, contents = [], []
-    for folder, folders, names in os.walk(top):
+    entries, contents, closed = [], [], []
+    for folder, folders, names in os.walk(top, onerror=lambda error: closed.append(error.filename)):
         folders[:] = [name for name in folders if name not in without]
         for name in names:
             path = Path(folder, name)
             if not is_text(str(path)):
                 continue
-            if path.is_symlink():
-                kind, content = "link", os.fsencode(path.readlink())
-            elif path.is_file():
-                kind, content = "executable" if path.stat().st_mode & 0o100 else "file", path.read_bytes()
-            else:
-                kind, content = "other", b""
+            kind, content = looked_into(path)
             entries.append([str(path.relative_to(top)), kind, len(content), 0])
             contents.append(content)
+    entries += [[str(Path(each).relative_to(top)), "other", 0, 0] for each in closed if is_text(each)]
     listed = json.dumps(entries).encode()
     return b"".join([len(listed).to_bytes(4), listed, *contents])
+
+
+def looked_into(path):
+    """Kind and content of what is at a path; "other" for what cannot be read, too."""
+    try:
+        if path.is_symlink():
+            return "link", os.fsencode(path.readlink())
+        if path.is_file():
+            return "executable" if path.stat().st_mode & 0o100 else "file", path.read_bytes()
+    except OSError:
+        pass
+    return "other", b""
 
 
 def is_text(name):
@@ -56,8 +64,9 @@ def main():
     if rest:
         print(__doc__)
         sys.exit(0 if rest[0] in ("-h", "--help") else 2)
+    files = packed(workspace, without.split())
     try:
-        said = asked(int(port), packed(workspace, without.split()))
+        said = asked(int(port), files)
     except OSError:
         said = b""
     print(said[1:].decode(errors="replace") or "Nothing can be evaluated any more: the session is over.")

@@ -96,8 +96,8 @@ def pack(folder, most, without=(), lenient=False):
     A lenient look breaks off nowhere: what is too large, cannot be read or is neither a file nor a link is an entry of
     the kind "other", without content, and names that are not UTF-8 are left out.
     """
-    entries, contents = [], []
-    for top, folders, names in os.walk(folder):
+    entries, contents, closed = [], [], []
+    for top, folders, names in os.walk(folder, onerror=lambda error: closed.append(error.filename)):
         at = top[len(folder) + 1 :] + "/" if len(top) > len(folder) else ""
         folders[:] = [each for each in folders if at + each not in without]
         for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114
@@ -117,6 +117,8 @@ def pack(folder, most, without=(), lenient=False):
                 most -= len(content)
         if at and not folders and not names:
             entries.append([at[:-1], "folder", 0, 0])
+    if lenient:
+        entries += [[each[len(folder) + 1 :], "other", 0, 0] for each in closed if is_text(each)]
     return entries, b"".join(contents)
 
 

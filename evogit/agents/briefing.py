@@ -31,6 +31,9 @@ ROOM_STEPS = 10
 FILE_CONTEXT = 100_000
 """Tokens that a brief in a file is fitted to."""
 
+NETWORK = "There is a network, but evaluations have none and none of what you install. Nobody can be asked."
+NO_NETWORK = "There is no network. Nothing can be installed, and nobody can be asked."
+
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
 
@@ -110,13 +113,21 @@ def write(
     )
 
 
-def write_file(brief: Brief, background: Background, context: int = FILE_CONTEXT, *, evaluations: int = 3) -> Written:
+def write_file(
+    brief: Brief,
+    background: Background,
+    context: int = FILE_CONTEXT,
+    *,
+    evaluations: int = 3,
+    network: bool = False,
+) -> Written:
     """Write the brief for a coding program, which can read the code where it is and have it judged so often.
 
     Raises:
         ConfigError: a template of the task is wrong.
     """
-    return write(brief, background, context, {"evaluations": str(evaluations)}, how="program.md", code=False)
+    values = {"evaluations": str(evaluations), "network": NETWORK if network else NO_NETWORK}
+    return write(brief, background, context, values, how="program.md", code=False)
 
 
 def repair(reason: str, hint: str, background: Background) -> str:

@@ -23,7 +23,7 @@ from evogit.agents.members import Member
 from evogit.agents.presets import Preset
 from evogit.agents.read_back import read_back
 from evogit.agents.reviews import Reviews
-from evogit.core import SandboxError
+from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
 from evogit.llm.gateway import Gateway, Session
 from evogit.sandbox import Limits, Sandbox
@@ -88,10 +88,13 @@ class Command:
             raise NoUsableChangeError("expected a brief with background, account and workshop, which a program needs")
         background = brief.background()
         model = choose(self._models, brief.merits, rng) if self._models else ""
-        visit = _Visit(self._preset, self._bounds, brief, background, model)
+        visit = _Visit(self._preset, self._bounds, brief, background, model, metered=self._gateway is not None)
         account = Allowance(brief.account, self._bounds.tokens)
         session = self._gateway.session(account, [model]) if self._gateway else None
-        await visit.work(self._sandbox, session, account, self._reading)
+        try:
+            await visit.work(self._sandbox, session, account, self._reading)
+        except SandboxLostError as error:
+            raise NoUsableChangeError(f"the sandbox was lost: {error}", visit.evidence) from error
         return visit.proposal()
 
 
@@ -104,6 +107,7 @@ class _Visit:
     brief: Brief
     background: Background
     model: str
+    metered: bool
     evidence: dict[str, bytes] = field(default_factory=dict)
     draft: Proposal | None = None
     """What was in the workspace at the end."""
@@ -116,7 +120,7 @@ class _Visit:
         """Let the program work until it ends or is ended, and read its folder."""
         ports, began = Ports.drawn(), time.monotonic()
         setup, bundle = self._setup(ports), await asyncio.to_thread(self.background.bundle)
-        reviews = Reviews(self.brief, self.background, self._read)
+        reviews = Reviews(self.brief, self.background, self._read, reading)
         models = session.serve if session else _nobody
         async with entered(sandbox, self._limits(), ports, models, reviews.serve) as container:
             await container.start(setup, bundle)
@@ -129,12 +133,14 @@ class _Visit:
             try:
                 async with reading:
                     await self._salvage(container)
-            except (NoUsableChangeError, SandboxError) as error:
+            except (NoUsableChangeError, RepositoryError, SandboxError) as error:
                 self.why = f"{self.why}; {error}" if self.why else str(error)
         self._note(reviews.done, time.monotonic() - began)
         if session and isinstance(session.end, SpendingLimitError) and session.end.limit:
             account.exhaust(session.end.limit)
-        if session and isinstance(session.end, CredentialError):
+        if reviews.failure:
+            raise reviews.failure
+        if session and isinstance(session.end, CredentialError) and not self.draft:
             raise session.end
 
     def proposal(self) -> Proposal:
@@ -164,7 +170,9 @@ class _Visit:
 
     def _setup(self, ports: Ports) -> Setup:
         assert self.brief.workshop
-        written = briefing.write_file(self.brief, self.background, evaluations=self.brief.workshop.evaluations)
+        written = briefing.write_file(
+            self.brief, self.background, evaluations=self.brief.workshop.evaluations, network=not self.metered
+        )
         told = f"{written.rules}\n\n{written.text}"
         self.evidence["prompt.md"] = told.encode(errors="replace")
         known = {"{url}": f"http://127.0.0.1:{ports.models}", "{model}": self.model, "{brief}": BRIEF}

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from evogit.agents import NoUsableChangeError
 from evogit.agents.members import Member, members
 from evogit.content import content
 from evogit.core import SandboxError
@@ -124,7 +125,8 @@ class Container:
         """Make the workspace from a Git bundle, and start the program.
 
         Raises:
-            SandboxError: the sandbox has no Python, or broke down.
+            NoUsableChangeError: the sandbox has no Python, or is too slow.
+            SandboxError: it broke down.
         """
         porter = (content("sandbox") / "porter.py").read_text(encoding="utf-8")
         numbers = map(str, (self._ports.control, self._ports.models, self._ports.evaluations))
@@ -141,7 +143,7 @@ class Container:
         started = self._session.start(argv)
         stream = started if started.failure else self._session.connect(self._ports.control, patience=PATIENCE)
         if isinstance(stream, Reply):
-            raise SandboxError(f"no program starts in the sandbox, which needs python3: {stream.detail}")
+            raise NoUsableChangeError(f"no program starts in the sandbox, which needs python3: {stream.detail}")
         return stream
 
     async def quit(self, patience: float) -> None:
@@ -190,7 +192,7 @@ class Container:
 
     async def _hear(self, reader: asyncio.StreamReader) -> None:
         """Take frames until the inner end is gone; it is in the hands of the program, which may send us anything."""
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, RuntimeError):  # as of bytes after their end
             while True:
                 kind, channel, size = HEAD.unpack(await reader.readexactly(HEAD.size))
                 if size > LONGEST_FRAME:
@@ -257,7 +259,8 @@ async def entered(
     try:
         session = await asyncio.shield(opening)
     except asyncio.CancelledError:  # a thread cannot be broken off
-        await asyncio.to_thread((await opening).close)
+        with contextlib.suppress(SandboxError):
+            await asyncio.to_thread((await opening).close)
         raise
     container = Container(session, ports, models, evaluations)
     try:

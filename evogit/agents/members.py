@@ -12,6 +12,9 @@ from evogit.sandbox.answers import listed
 
 Kind = Literal["file", "executable", "link", "folder", "other"]
 
+MOST_NAMES = 64 << 20
+"""Characters of all paths, each once for every folder that it is in: folders are looked at path by path."""
+
 LENGTH = 4
 """Bytes, big-endian, that say how long a list is."""
 
@@ -37,10 +40,13 @@ def read_members(packed: bytes) -> list[Member]:
     """What `sandbox/evaluate.py` packs: the length of a list of entries, the list as JSON, the contents.
 
     Raises:
-        NoUsableChangeError: it is something else.
+        NoUsableChangeError: it is something else, or too much.
     """
     end = LENGTH + int.from_bytes(packed[:LENGTH])
     try:
-        return list(members(listed([packed[LENGTH:end], packed[end:]]), packed[end:]))
+        found = list(members(listed([packed[LENGTH:end], packed[end:]]), packed[end:]))
     except ValueError as error:
         raise NoUsableChangeError(f"the files cannot be read: {error}") from error
+    if sum(len(each.path) * (1 + each.path.count("/")) for each in found) > MOST_NAMES:
+        raise NoUsableChangeError("there are too many files in too many folders; remove what is not the candidate's")
+    return found

@@ -83,7 +83,9 @@ class _Folder:
         """Find what differs and is worth a word."""
         parent, read = self.background.entries, self.background.read
         self.changed = {path: now for path, now in sorted(self.found.items()) if not self._same(now)}
-        gone = (path for path, (mode, _) in parent.items() if path not in self.found and mode != GITLINK)
+        closed = {path for path, now in self.found.items() if now.kind == "other"}  # folders too, with what is in them
+        missing = (path for path, (mode, _) in parent.items() if path not in self.found and mode != GITLINK)
+        gone = [path for path in missing if not covered(path, closed)] if closed else missing
         self.changed |= dict.fromkeys(path for path in gone if not _unfit(path))  # such names are not listed
         self._leave("file", "whose names no candidate can have", _unfit)
         self._drop(ignored(self.changed, "\n".join(junk)))

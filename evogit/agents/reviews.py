@@ -10,12 +10,16 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.desk import judged
 from evogit.agents.edits import one_line
 from evogit.agents.members import Member, read_members
+from evogit.core import EvoGitError
 
 MOST = 64 << 20
 """Bytes of workspaces that wait to be judged; so much may be one alone."""
 
 ROOM = 4000
 """Tokens of an answer."""
+
+MOST_REFUSED = 30
+"""Times that what is there cannot be judged, which costs no evaluation, but time of ours."""
 
 TOO_MUCH = f"""\
 Not judged: the workspace, with others that wait, has more than {MOST >> 20} MiB. Remove what does not belong to the
@@ -40,13 +44,16 @@ class Draft(Protocol):
 class Reviews:
     """Serves the connections of one session; `done` tells what came of each evaluation."""
 
-    def __init__(self, brief: Brief, background: Background, draft: Draft) -> None:
+    def __init__(self, brief: Brief, background: Background, draft: Draft, reading: asyncio.Lock) -> None:
         assert brief.workshop
+        self._reading = reading
         self._workshop, self._background, self._draft = brief.workshop, background, draft
         self._granted = self._workshop.evaluations
         self._one = asyncio.Lock()
-        self._over, self._waiting = False, 0
+        self._over, self._waiting, self._refused = False, 0, 0
         self.done: list[str] = []
+        self.failure: EvoGitError | None = None
+        """What nobody here can do anything about."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Judge what is sent, one after the other, and answer."""
@@ -75,6 +82,8 @@ class Reviews:
     async def _review(self, packed: bytes) -> tuple[int, str]:
         if self._over:
             return REFUSED, "The session is over."
+        if self._refused >= MOST_REFUSED:
+            return REFUSED, f"Nothing more is judged in this session, as {MOST_REFUSED} times nothing could be."
         if not self._workshop.evaluations and self._granted:
             return REFUSED, (
                 f"No evaluation is left of the {self._granted} of this session. Finish: what is in the workspace then "
@@ -84,11 +93,18 @@ class Reviews:
             return REFUSED, "This session has no evaluations, as the run is about to end. Finish as soon as you can."
         try:
             title = f"draft {len(self.done) + 1}"
-            proposal = await asyncio.to_thread(lambda: self._draft(read_members(packed), title))
+            async with self._reading:
+                proposal = await asyncio.to_thread(lambda: self._draft(read_members(packed), title))
             evaluation, evidence = await self._workshop.evaluate(proposal)
         except NoUsableChangeError as error:
+            self._refused += 1
             return REFUSED, f"Not judged: {one_line(str(error), 1000)}"
-        self.done.append(evaluation.status)
+        except EvoGitError as error:
+            self._over, self.failure = True, error
+            return REFUSED, "Nothing can be judged any more: EvoGit itself failed."
         left = f"Evaluations left: {self._workshop.evaluations} of {self._granted}."
+        if not evaluation.counts:
+            return REFUSED, f"The evaluator itself failed, which says nothing about the files. {left}"
+        self.done.append(evaluation.status)
         told = judged(self._background, evaluation, evidence, ROOM)
         return VALID if evaluation.ok else INVALID, f"{told}\n\n{left}"

@@ -270,3 +270,21 @@ def test_an_edit_comes_back_as_it_was_made(
         path: EXECUTABLE if are[path] else FILE for path in differ & {*edited} if are[path] != were.get(path, False)
     }
     assert found.left_out == []
+
+
+def test_names_that_are_magic_to_git_are_names_like_others(returned: Callable[..., Returned]) -> None:
+    found = returned({":!x": b"1", ":(top)y": b"2", "z.pyc": b"3"})
+    assert set(found.changes) <= {":!x", ":(top)y"}
+
+
+def test_what_is_in_a_folder_that_cannot_be_read_is_not_gone(lab: Lab) -> None:
+    parent = lab.add({"lib/a.py": b"1"}, lab.seed())
+    found = read_of(lab, parent, packed({"lib": ("other", "")}))
+    assert found.changes == {}
+    assert "(lib)" in found.left_out[0]
+
+
+def test_a_list_of_many_files_deep_down_is_refused_before_anybody_looks_at_it() -> None:
+    deep = "/".join(["x"] * 100)
+    with pytest.raises(NoUsableChangeError, match="too many files in too many folders"):
+        read_members(listed([[f"{deep}/{number}", "file", 0, 0] for number in range(4000)]))

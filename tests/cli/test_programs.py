@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ..conftest import write_task
-from ..openai_server import Server, reply, serve
+from ..openai_server import Server, refusal, reply, serve
 from .conftest import Cli, Done
 
 FREE = "{ input = 0, output = 0 }"
@@ -153,6 +153,7 @@ HARM = {
     "links": "sh('ln -s /etc/passwd extra; ln -s ../../.. up; ln -sf /nowhere EVOGIT.md; mkfifo pipe')",
     "daemons": "sh('setsid sleep 1000 & (while :; do :; done) &')",
     "disk": "sh('head -c 3000000000 /dev/urandom > rubbish')",
+    "magic": "[open(name, 'w') for name in (':!x', ':(draft).md', '-x', 'a b')]",
     "hooks": "sh('echo touch /tmp/harm > .git/hooks/post-checkout; echo x > setup.py; mkdir src; cp program.py src')",
     "modes": "sh('chmod 000 EVOGIT.md; chmod 000 .git; mkdir -m 000 closed')",
     "porter": "os.kill(os.getppid(), 9)",
@@ -195,6 +196,7 @@ def test_a_session_that_takes_too_long_is_ended_and_its_work_kept(bench: Bench) 
 def test_a_workspace_too_large_to_be_judged_gets_an_answer(bench: Bench) -> None:
     script = """
 open("large", "wb").truncate(80_000_000)
+sh("touch locked; chmod 000 locked; mkdir -m 000 closed")
 sh("evaluate; echo exit $?; rm large; evaluate; echo exit $?")
 """
     bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "2")
@@ -223,6 +225,15 @@ def test_a_command_that_cannot_be_is_no_session_without_end(bench: Bench) -> Non
     done = bench.run("", "--proposals", "1", minutes=0.2, own='env = { "A=B" = "x" }')
     assert done.code == 0, done.err
     assert "tool did not start: illegal environment variable name" in bench.everything()
+
+
+@pytest.mark.slow
+def test_what_was_done_before_a_key_stopped_working_is_kept(bench: Bench) -> None:
+    bench.server.behaviours = [reply("C = 12.0"), refusal(402)]
+    script = 'ask("what?"); sh("sed -i s/3.0/12.0/ program.py; evaluate"); ask("and now?")'
+    done = bench.run(script, "--proposals", "9", "--evaluations", "9")
+    assert done.code == 1, done.err
+    assert "C = 12.0" in bench.program(bench.candidates()[0])
 
 
 @pytest.mark.slow
@@ -339,6 +350,9 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
     assert done.code == 0, done.err
     assert "C = 12.0" in bench.program(bench.candidates()[0])
     assert "it is me" in bench.everything()
+    assert "There is a network" in bench.everything()
+    compared = bench.cli("bench", str(bench.folder / "sine"), "--agent", "own_2", "--yes", **env)
+    assert (compared.code, 'expected programs without auth = "mount"' in compared.err) == (2, True), compared.err
 
 
 @pytest.mark.docker
