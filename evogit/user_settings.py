@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraint
 from evogit.core import ConfigError
 from evogit.fields import Duration, Package, Place, Size, Word
 from evogit.schema import nearest, problem
-from evogit.settings import KINDS
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
@@ -175,13 +174,6 @@ class UserSettings(_Table):
             raise ValueError(
                 f'expected names of models without commas that do not begin with "script:", got {odd[0]!r}'
             )
-        return value
-
-    @field_validator("commands")
-    @classmethod
-    def _others(cls, value: dict[str, CommandTable]) -> dict[str, CommandTable]:
-        if own := set(KINDS) & value.keys():
-            raise ValueError(f"expected other names than those of EvoGit's own agents, got {min(own)!r}")
         return value
 
     def table_name(self, model: str) -> str:

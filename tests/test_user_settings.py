@@ -72,7 +72,6 @@ def test_where_settings_are(tmp_path: Path) -> None:
         ("[commands.own]\nlogin = ['/etc/shadow']", 'expected a relative path such as ".config/name.toml"'),
         ("[commands.own]\nargv = 'own --now'", 'commands.own.argv: expected a list, such as ["own --now"]'),
         ("[commands.own]\nenv = ['A=1']", "commands.own.env: expected a table, NAME = VALUE below [commands.own.env]"),
-        ("[commands.coder]\nargv = ['x']", "expected other names than those of EvoGit's own agents, got 'coder'"),
         ("[commands.own]\nminutes = '5'", "commands.own.minutes: expected a valid number, got '5'"),
         ("['models']\n'script:x' = {}", "names of models without commas that do not begin with"),
         ("durability = 'none'", "durability: "),

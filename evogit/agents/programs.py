@@ -17,7 +17,7 @@ from evogit.sandbox import Environment, Limits, Sandbox
 from evogit.sandbox.archive import pack
 from evogit.sandbox.packages import DEBIAN
 from evogit.sandbox.providers import provider
-from evogit.settings import AgentSpec
+from evogit.settings import KINDS, AgentSpec
 from evogit.user_settings import CommandTable
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def define(name: str, commands: Mapping[str, CommandTable]) -> Definition | None
     if name not in commands and name not in PRESETS:
         return None
     where = f"[commands.{name}] of your settings"
+    if name in KINDS:
+        raise ConfigError(f"{where}: expected another name, as {name} is an agent of EvoGit's own")
     if table.preset and table.preset not in PRESETS:
         raise ConfigError(f"{where}: expected preset to be one of {', '.join(PRESETS)}, got {table.preset!r}")
     base = PRESETS.get(table.preset or name) or Preset(name=name, argv=())

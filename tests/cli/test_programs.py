@@ -310,6 +310,7 @@ for place in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
         (["--agent", "aider@m", "--sandbox", "none"], "expected a sandbox for aider"),
         (["--agent", "aider@script:x"], "expected a model behind an endpoint"),
         (["--agent", "aider"], "expected a model for aider"),
+        (["--agent", "coder@m"], "expected another name, as coder is an agent of EvoGit's own"),
         (
             ["--agent", "mine@m", "--sandbox", "bubblewrap"],
             "for mine, found none; install it for all users: npm install",
@@ -322,7 +323,7 @@ def test_agents_that_cannot_be_are_refused_before_anything_begins(
     (bench.folder / "x").write_text("%%\nhello\n")
     (bench.folder / "s.toml").write_text(
         f'[models.m]\nbase_url = "{bench.server.url}"\nprice = {FREE}\n'
-        '[commands.mine]\npreset = "claude"\nargv = ["no-such-program"]\n'
+        '[commands.mine]\npreset = "claude"\nargv = ["no-such-program"]\n[commands.coder]\nargv = ["sh"]\n'
     )
     env = {"EVOGIT_SETTINGS": str(bench.folder / "s.toml")}
     done = bench.cli("run", str(bench.folder / "sine"), "-C", "runs", "--yes", "--proposals", "1", *options, **env)
