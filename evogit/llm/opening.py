@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import random
 import subprocess
@@ -23,6 +25,9 @@ OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 SHORTEST_SECRET = 8
 """Characters of a key that is kept secret; what stands for "no key" at local servers is shorter."""
+ALIKE = 0.8
+"""Similarity of a name to one of the settings from which on it is taken for a slip, and asked nowhere."""
+
 LONGEST_KEY_COMMAND = 120
 """Seconds that a command which prints a key may take; a person may have to type a password."""
 
@@ -120,7 +125,14 @@ class OpenModels:
         return self._endpoint(name, self._table(name))
 
     def _table(self, name: str) -> ModelTable:
-        return self._user.models.get(name) or ModelTable()
+        if table := self._user.models.get(name):
+            return table
+        if close := difflib.get_close_matches(name, self._user.models, n=1, cutoff=ALIKE):
+            raise UsageError(
+                f'expected a model, got {name!r}; did you mean "{close[0]}" of your settings? '
+                f"If an endpoint calls one so, say which: [models.{json.dumps(name)}]"
+            )
+        return ModelTable()
 
     def _endpoint(self, name: str, table: ModelTable) -> Endpoint:
         from evogit.llm.endpoint import Endpoint, Patience
