@@ -26,7 +26,9 @@ def money(dollars: float) -> str:
 
 def amount(what: str, value: float) -> str:
     """A limit's amount in words: `$5.00`, `2,000,000 tokens`."""
-    return money(value) if what == "dollars" else f"{value:,.10g} {what}"
+    if what == "dollars":
+        return money(value)
+    return f"{value:,.10g} {what.removesuffix('s') if value == 1 else what}"
 
 
 def use_text(use: Use) -> str:

@@ -39,7 +39,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
             (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
         ),
         Text(dot.join(work(place.history)), "dim"),
-        Text(f"this time {spent}", "dim"),
+        Text(f"this time {spent}" if done.evaluated else nothing(done.stopped.reason), "dim"),
         *([Text(f"spent {dot.join(spent_words(place.history))}", "dim")] if place.history.spent.calls else []),
         Text(""),
     ]
@@ -48,12 +48,22 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     return [*lines, *best_against_seed(view)]
 
 
+def nothing(reason: str) -> str:
+    """Why nothing was evaluated this time."""
+    more = f": nothing was left of --{reason}; with more of it the run goes on" if reason in TOTALS else ""
+    return f"this time nothing was evaluated{more}"
+
+
 def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     """The summary, what to know before the best is trusted, where everything is, and what to look at next."""
     where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
     improved = place.history.best not in (None, place.history.seed)
+    failed = None if improved or not place.history.failures else place.history.failures[-1]
     steps = ("graph -n 20", "diff seed best", taking(place)) if improved else ("log -n 20",)
     known = [Text(escape(remark), "yellow") for remark in remarks(place.history)]
+    if failed:
+        known.append(Text(f"the last proposal failed: {first_line(failed.reason)}", "yellow"))
+        steps = (f"show --move {failed.move}", *steps)
     return [
         *summary(place, terminal, done),
         Text(""),
