@@ -31,6 +31,9 @@ ROOM_STEPS = 10
 FILE_CONTEXT = 100_000
 """Tokens that a brief in a file is fitted to."""
 
+EVALUATIONS = "You have {} evaluations; each is worth as much as a candidate of its own, so look and test first."
+NO_EVALUATIONS = "This session has none, as what is left of the run's limits is for its end: test by other means."
+
 NETWORK = "There is a network, but evaluations have none and none of what you install. Nobody can be asked."
 NO_NETWORK = "There is no network. Nothing can be installed, and nobody can be asked."
 
@@ -126,7 +129,8 @@ def write_file(
     Raises:
         ConfigError: a template of the task is wrong.
     """
-    values = {"evaluations": str(evaluations), "network": NETWORK if network else NO_NETWORK}
+    values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}
+    values["network"] = NETWORK if network else NO_NETWORK
     return write(brief, background, context, values, how="program.md", code=False)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -113,8 +114,10 @@ class _Visit:
     """What was in the workspace at the end."""
     left_out: Sequence[str] = ()
     end: End = field(default_factory=End)
-    why: str = ""
+    cut: str = ""
     """Why it was ended before it ended by itself."""
+    why: str = ""
+    """The same, and why there is no proposal."""
 
     async def work(self, sandbox: Sandbox, session: Session | None, account: Account, reading: asyncio.Lock) -> None:
         """Let the program work until it ends or is ended, and read its folder."""
@@ -128,14 +131,14 @@ class _Visit:
             await container.quit(LAST_WORDS)
             await reviews.close()
             self.end = container.end.result() if container.end.done() else End()
-            self.why = container.breach() or self.why
+            self.why = self.cut = container.breach() or self.why
             self.evidence["transcript.txt"] = container.transcript.text
             try:
                 async with reading:
                     await self._salvage(container)
             except (NoUsableChangeError, RepositoryError, SandboxError) as error:
                 self.why = f"{self.why}; {error}" if self.why else str(error)
-        self._note(reviews.done, time.monotonic() - began)
+        self._note(reviews, time.monotonic() - began)
         if session and isinstance(session.end, SpendingLimitError) and session.end.limit:
             account.exhaust(session.end.limit)
         if reviews.failure:
@@ -227,7 +230,8 @@ class _Visit:
         returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
         self.left_out = returned.left_out
         if not returned.changes:
-            raise NoUsableChangeError("nothing that may be changed is changed")
+            left_out = f"; left out: {self.left_out[0]}" if self.left_out else ""
+            raise NoUsableChangeError(f"nothing that may be changed is changed{left_out}")
         paths = ", ".join(sorted(returned.changes))
         return Proposal(
             changes=returned.changes,
@@ -246,19 +250,28 @@ class _Visit:
         if self.end.failed:
             needs = f"; it needs: {self.preset.needs}" if self.preset.needs else ""
             return f"{self.preset.name} did not start: {one_line(self.end.failed, 300)}{needs}"
-        ended = f"ended with exit code {self.end.code}" if self.end.code is not None else "was ended"
+        ended = "was ended" if self.cut or self.end.code is None else _ending(self.end.code)
         return f"{self.preset.name} {ended}{f': {self.why}' if self.why else ''}"
 
-    def _note(self, evaluations: Sequence[str], seconds: float) -> None:
+    def _note(self, reviews: Reviews, seconds: float) -> None:
         about = {
             "program": self.preset.name,
             "model": self.model,
             "seconds": round(seconds, 1),
             "end": self._how(),
-            "evaluations": list(evaluations),
+            "evaluations": reviews.done,
+            "refused": reviews.refused,
             "left_out": list(self.left_out),
         }
         self.evidence["session.json"] = json.dumps(about, indent=1).encode()
+
+
+def _ending(code: int) -> str:
+    """How a program ended by itself."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was killed by {known.get(-code, f'signal {-code}')}"
 
 
 async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -167,7 +167,7 @@ class Container:
     def breach(self) -> str:
         """Which limit the program broke, in a sentence; empty where it broke none."""
         failure = self._session.failure()
-        return failure.detail if failure else ""
+        return f"it {failure.detail.removesuffix(' in the server')}, a limit of its sandbox" if failure else ""
 
     async def close(self) -> None:
         """End everything."""

@@ -116,7 +116,9 @@ class _Folder:
         self._leave("file", "in the place of a folder, or the other way: that takes two changes", swapped)
         self._leave("symbolic link", "or submodule, added or changed", linked, to_what)
         self._leave(
-            "file", "of a special kind, or not to be read", lambda path: path in now and now[path].kind == "other"
+            "file",
+            "of a special kind, too large or not to be read",
+            lambda path: path in now and now[path].kind == "other",
         )
         self._leave("file", "outside what may be edited", lambda path: path in now and bool(background.refusal(path)))
         self._leave("removal", "of what may not be edited", lambda path: path not in now and path not in files)

@@ -18,7 +18,7 @@ MOST = 64 << 20
 ROOM = 4000
 """Tokens of an answer."""
 
-MOST_REFUSED = 30
+MOST_UNFIT = 30
 """Times that what is there cannot be judged, which costs no evaluation, but time of ours."""
 
 TOO_MUCH = f"""\
@@ -50,8 +50,10 @@ class Reviews:
         self._workshop, self._background, self._draft = brief.workshop, background, draft
         self._granted = self._workshop.evaluations
         self._one = asyncio.Lock()
-        self._over, self._waiting, self._refused = False, 0, 0
+        self._over, self._waiting, self._unfit = False, 0, 0
         self.done: list[str] = []
+        self.refused = 0
+        """How often nothing was judged."""
         self.failure: EvoGitError | None = None
         """What nobody here can do anything about."""
 
@@ -68,6 +70,7 @@ class Reviews:
                     packed += data
             async with self._one:
                 code, text = await self._review(bytes(packed)) if fits else (REFUSED, TOO_MUCH)
+                self.refused += code == REFUSED
         finally:
             self._waiting -= len(packed)
         writer.write(bytes([code]) + text.encode(errors="replace"))
@@ -82,22 +85,25 @@ class Reviews:
     async def _review(self, packed: bytes) -> tuple[int, str]:
         if self._over:
             return REFUSED, "The session is over."
-        if self._refused >= MOST_REFUSED:
-            return REFUSED, f"Nothing more is judged in this session, as {MOST_REFUSED} times nothing could be."
+        if self._unfit >= MOST_UNFIT:
+            return REFUSED, f"Nothing more is judged in this session, as {MOST_UNFIT} times nothing could be."
         if not self._workshop.evaluations and self._granted:
             return REFUSED, (
                 f"No evaluation is left of the {self._granted} of this session. Finish: what is in the workspace then "
                 "is judged anyway."
             )
         if not self._granted:
-            return REFUSED, "This session has no evaluations, as the run is about to end. Finish as soon as you can."
+            return (
+                REFUSED,
+                "This session has no evaluations: what is left of the run's limits is for what you finish with.",
+            )
         try:
             title = f"draft {len(self.done) + 1}"
             async with self._reading:
                 proposal = await asyncio.to_thread(lambda: self._draft(read_members(packed), title))
             evaluation, evidence = await self._workshop.evaluate(proposal)
         except NoUsableChangeError as error:
-            self._refused += 1
+            self._unfit += 1
             return REFUSED, f"Not judged: {one_line(str(error), 1000)}"
         except EvoGitError as error:
             self._over, self.failure = True, error

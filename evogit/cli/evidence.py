@@ -119,7 +119,8 @@ def _facts(content: bytes) -> list[tuple[str, str]]:
     model = f" on {about['model']}" if about.get("model") else ""
     facts = [("program", _short(f"{about.get('program', '?')}{model}, {about.get('seconds', '?')} s"))]
     facts.append(("end", _short(str(about.get("end", "?")))))
-    facts.append(("evaluations", ", ".join(listed("evaluations")) or "none"))
+    refused = [f"{about['refused']} refused"] if about.get("refused") else []
+    facts.append(("evaluations", _short(", ".join([*listed("evaluations"), *refused])) or "none"))
     return facts + [("left out", line) for line in listed("left_out")]
 
 

@@ -43,7 +43,8 @@ def prepare(terminal: Terminal, crew: Crew) -> None:
         UsageError: there is no login.
     """
     kinds = dict.fromkeys(spec.kind for spec in crew.settings.population)
-    if names := [kind for kind in kinds if crew.programs.find(kind)]:
-        terminal.note(f"preparing {', '.join(names)}; the first time it is installed for the sandbox")
-    for name in names:
-        crew.programs.prepare(name)
+    found = {kind: program for kind in kinds if (program := crew.programs.find(kind))}
+    for kind, program in found.items():
+        if wanted := (*program.environment.packages, *program.environment.setup):
+            terminal.note(f"preparing {kind}; the first time {', '.join(wanted)} is installed, which may take minutes")
+        crew.programs.prepare(kind)

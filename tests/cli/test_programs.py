@@ -189,7 +189,7 @@ def test_a_session_that_takes_too_long_is_ended_and_its_work_kept(bench: Bench) 
     done = bench.run(CHANGE + "import time; time.sleep(600)", "--proposals", "1", minutes=0.05)
     assert done.code == 0, done.err
     assert "C = 12.0" in bench.program(bench.candidates()[0])
-    assert "the session took more than 3 s" in bench.everything()
+    assert "tool was ended: the session took more than 3 s" in bench.everything()
 
 
 @pytest.mark.slow
@@ -238,9 +238,14 @@ def test_what_was_done_before_a_key_stopped_working_is_kept(bench: Bench) -> Non
 
 @pytest.mark.slow
 def test_a_program_that_changes_nothing_is_a_failed_proposal(bench: Bench) -> None:
-    done = bench.run("print('I have no idea'); sys.exit(3)", "--proposals", "1")
+    done = bench.run("sh('evaluate'); print('I have no idea'); sys.exit(3)", "--proposals", "1")
     assert done.code == 0, done.err
     assert not bench.candidates()
+    assert "the last proposal failed: tool ended with exit code 3" in done.out
+    shown = bench.cli("show", "--move", "1", "-C", "runs").out
+    assert "1 refused" in shown
+    assert "This session has no evaluations: what is left of the run's limits is for what you finish with." in shown
+    assert "This session has none" in bench.everything(), "of the brief"
     assert (
         "tool ended with exit code 3: nothing that may be changed is changed; it said last: I have no idea"
         in bench.everything()
@@ -310,6 +315,7 @@ for place in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
         (["--agent", "aider@m", "--sandbox", "none"], "expected a sandbox for aider"),
         (["--agent", "aider@script:x"], "expected a model behind an endpoint"),
         (["--agent", "aider"], "expected a model for aider"),
+        (["--agent", "editor@modell"], "expected a model, got 'modell'; did you mean"),
         (["--agent", "coder@m"], "expected another name, as coder is an agent of EvoGit's own"),
         (
             ["--agent", "mine@m", "--sandbox", "bubblewrap"],
@@ -323,7 +329,8 @@ def test_agents_that_cannot_be_are_refused_before_anything_begins(
     (bench.folder / "x").write_text("%%\nhello\n")
     (bench.folder / "s.toml").write_text(
         f'[models.m]\nbase_url = "{bench.server.url}"\nprice = {FREE}\n'
-        '[commands.mine]\npreset = "claude"\nargv = ["no-such-program"]\n[commands.coder]\nargv = ["sh"]\n'
+        '[models.model]\n[commands.coder]\nargv = ["sh"]\n'
+        '[commands.mine]\npreset = "claude"\nargv = ["no-such-program"]\n'
     )
     env = {"EVOGIT_SETTINGS": str(bench.folder / "s.toml")}
     done = bench.cli("run", str(bench.folder / "sine"), "-C", "runs", "--yes", "--proposals", "1", *options, **env)
