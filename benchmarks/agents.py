@@ -96,14 +96,7 @@ def measure(folder: Path, url: str, agents: int, latency: float, seconds: float)
         models=models.get,
         executor=NullExecutor(),
     )
-
-    async def live() -> None:
-        try:
-            await run.evolve()
-        finally:
-            await models.close()
-
-    asyncio.run(live())
+    briefs.evolve(run, models)
     begin = counter.evaluations[0] + WARM * latency
     end = begin + seconds - latency  # calls in flight at the end are finished, but none follows them
     steady = [cpu for at, cpu in zip(counter.calls, counter.cpu, strict=True) if begin <= at < end]

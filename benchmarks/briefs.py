@@ -265,15 +265,20 @@ def _evolve(
             employ=Programs(models, user.commands).employ,
             executor=Executor(),
         )
-
-        async def live() -> None:
-            try:
-                await run.evolve()
-            finally:
-                await models.close()
-
-        asyncio.run(live())
+        evolve(run, models)
     return run
+
+
+def evolve(run: Run, models: OpenModels) -> None:
+    """Let a run evolve, and close its models in the same loop."""
+
+    async def live() -> None:
+        try:
+            await run.evolve()
+        finally:
+            await models.close()
+
+    asyncio.run(live())
 
 
 def caches(sizes: Sequence[int] = SIZES[:-1], evaluations: int = 150, repeats: int = 3) -> list[dict[str, Any]]:

@@ -185,11 +185,11 @@ def _look(preset: Preset, sandbox: Sandbox) -> None:
     Raises:
         SandboxError: something is not there.
     """
-    place = preset.argv[0]
-    own = "{" in place or ("/" in place and not place.startswith("/"))  # one that a session brings along
+    place, path = preset.argv[0], preset.env.get("PATH", "")
+    own = "{" in place + path or ("/" in place and not place.startswith("/"))  # one that a session brings along
     needed = ["python3", "git", *([] if own else [place])]
     with sandbox.open(pack({}), Limits()) as session:
-        done = session.run(["sh", "-c", LOOK, preset.env.get("PATH", ""), *needed])
+        done = session.run(["sh", "-c", LOOK, path if "{" not in path else "", *needed])
     if missing := done.stdout.decode(errors="replace").split():
         how = preset.needs or "install it for all users, or in Docker name an image, packages or setup that have it"
         raise SandboxError(
