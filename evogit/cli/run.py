@@ -10,7 +10,7 @@ import click
 from evogit.cli.agents import LIMITS, Asked, hire, with_agents
 from evogit.cli.choice import list_selectors, selector_before
 from evogit.cli.consent import engage
-from evogit.cli.engine import evolve
+from evogit.cli.engine import Done, evolve
 from evogit.cli.ground import Origin, find_ground, with_origin
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
@@ -107,13 +107,17 @@ def run(
         settings = replace(settings, jobs=1)
     done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, crew=crew)
     place = Place(repository, done.run.history, done.run.journal)
-    if terminal.json:
-        terminal.data(status_record(repository, place.history))
-    else:
-        terminal.show(ending(place, terminal, done))
+    _report(terminal, place, done)
     if done.stopped.reason == "interrupted":
         sys.exit(130)
     hooks.end(place.history)
+
+
+def _report(terminal: Terminal, place: Place, done: Done) -> None:
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+    else:
+        terminal.show(ending(place, terminal, done))
 
 
 def _refuse_idle(settings: Settings, task: Task) -> None:

@@ -272,7 +272,7 @@ def test_fresh_workers_serve_one_session(name):
 def test_neighbours_change_no_result_and_charge_nobody_else():
     """How little they change what is measured is what `benchmarks/neighbours.py` shows, on a quiet machine."""
     alone, beside = zip(*neighbours.turns(3), strict=True)  # each hog takes as much as several of these
-    assert statistics.median(beside) < 3 * statistics.median(alone)
+    assert min(beside) < 2 * min(alone)
 
 
 def test_a_base_of_many_small_files_fits(sandbox: Sandbox) -> None:
