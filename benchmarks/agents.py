@@ -27,12 +27,12 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 import briefs  # noqa: E402  a neighbour
 from engine import NullExecutor, null_task  # noqa: E402  another one
 
+from evogit.config.run_settings import AgentSpec  # noqa: E402
+from evogit.config.user_settings import ModelTable, UserSettings  # noqa: E402
 from evogit.core import Entry, Evaluated, Spent  # noqa: E402
-from evogit.llm.opening import OpenModels  # noqa: E402
+from evogit.llm.registry import OpenModels  # noqa: E402
 from evogit.repository import Repository  # noqa: E402
 from evogit.run import Run, Settings  # noqa: E402
-from evogit.settings import AgentSpec  # noqa: E402
-from evogit.user_settings import ModelTable, UserSettings  # noqa: E402
 from tests.openai_server import Behaviour, Request, Server, reply  # noqa: E402
 
 WARM = 2

@@ -22,18 +22,19 @@ from typing import Any
 
 from engine import NullAgent, NullExecutor
 
-from evogit.agents import Brief, Proposal, briefing, coder
-from evogit.agents.programs import Programs
-from evogit.breeding import Breeder
+from evogit.agents import Brief, Proposal, coder
+from evogit.agents.briefs import briefing
+from evogit.agents.programs.registry import Programs
+from evogit.breeding.breeder import Breeder
 from evogit.config import Task, load_task
+from evogit.config.run_settings import AgentSpec
+from evogit.config.user_settings import CommandTable, ModelTable, UserSettings
 from evogit.core import Evaluation, Evidence
 from evogit.history import History
-from evogit.llm.opening import OpenModels
+from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
-from evogit.settings import AgentSpec
-from evogit.user_settings import CommandTable, ModelTable, UserSettings
 from tests.openai_server import Behaviour, Request, reply, serve
 
 SIZES = (1, 10, 100, 1_000, 5_000)

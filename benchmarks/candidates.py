@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.config import Task, load_task
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Base, Environment, Files
 from evogit.sandbox.archive import pack
 
@@ -30,7 +30,7 @@ file = "evaluator/evaluate.py"
 splits = ["train"]
 """
 EVALUATE = """
-from evogit.program import Case
+from evogit.evaluation.program import Case
 
 def evaluate(program, split):
     yield Case("one", score=program.call("program:solve", [1000], returns=int).value)

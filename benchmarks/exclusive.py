@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evogit.config import Task, load_task
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 

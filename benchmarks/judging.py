@@ -18,8 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from evogit.judging.bradley_terry import Fit, Tally, fit
-from evogit.judging.pairs import Pair, pairs
+from evogit.stats.bradley_terry import Fit, Tally, fit
+from evogit.stats.pairs import Pair, pairs
 
 CANDIDATES, VERDICTS, RIGHT = 50, 2000, 0.8
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from candidates import Warm, kinds, task_of
 
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Environment
-from evogit.sandbox.docker_owners import MARK, PROCESS
+from evogit.sandbox.docker.owners import MARK, PROCESS
 
 JOBS = 2
 PROVIDERS = ("docker", "bubblewrap")

@@ -22,7 +22,7 @@ from pathlib import Path
 from evogit.core import Adopted, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
 from evogit.history import History
 from evogit.selection import Selector
-from evogit.selection.opening import Traits, open_selector
+from evogit.selection.registry import Traits, open_selector
 
 AGENTS = [f"a{number}" for number in range(1, 17)]
 CASES = [f"case {number:02}" for number in range(20)]

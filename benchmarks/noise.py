@@ -20,14 +20,14 @@ from statistics import NormalDist, fmean
 from typing import Any, Literal
 
 from evogit.agents import Brief, Proposal
-from evogit.confidence import Estimate, Noise, duel
 from evogit.config import Task, load_task
 from evogit.core import Evaluation, Evidence
 from evogit.history import History
-from evogit.leading import tied
+from evogit.history.leaders import tied
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
+from evogit.stats.estimates import Estimate, Noise, duel
 
 AMOUNT, ALLOWANCE = 200, 200
 

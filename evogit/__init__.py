@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evogit.program import Case, Invalid
+from evogit.evaluation.program import Case, Invalid
 
 if TYPE_CHECKING:
     from evogit.agents import Brief, NoUsableChangeError, Proposal

@@ -10,34 +10,34 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from evogit.adding import Adding, People
 from evogit.agents import Agent, NoUsableChangeError
-from evogit.agents.mutator import Mutator
-from evogit.attention import Attention
-from evogit.believing import Believing
-from evogit.breeding import Bred, Breeder
-from evogit.budget import Budget
+from evogit.agents.mutation.mutator import Mutator
+from evogit.agents.population import Employ, Models, no_models, no_programs, populate
+from evogit.breeding.breeder import Bred, Breeder
+from evogit.breeding.candidates import Proposals
+from evogit.breeding.fingerprints import Novelty
 from evogit.config import Task
+from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
-from evogit.evaluator import Evaluator
+from evogit.engine.account import Purse
+from evogit.engine.budget import Budget
+from evogit.engine.confirmation import Believing
+from evogit.engine.evaluations import Executor, Judge, Verdict
+from evogit.engine.panel import open_panel
+from evogit.engine.people import Adding, People
+from evogit.engine.projections import Projections
+from evogit.engine.start import Start, generator
+from evogit.engine.steering import Attention
+from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
+from evogit.engine.workshop import Trials
+from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
-from evogit.novelty import Novelty
-from evogit.panel.opening import open_panel
-from evogit.population import Employ, Models, no_models, no_programs, populate
-from evogit.projections import Projections
-from evogit.proposals import Proposals
-from evogit.purse import Purse
 from evogit.repository import Packer, Repository
 from evogit.selection import Move, Selector
 from evogit.selection.anatomy import Anatomy
-from evogit.selection.opening import open_selector
+from evogit.selection.registry import open_selector
 from evogit.selection.traits import traits_of
-from evogit.settings import Settings
-from evogit.start import Start, generator
-from evogit.trials import Trials
-from evogit.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
-from evogit.verdicts import Executor, Judge, Verdict
 
 __all__ = ["Observer", "Run", "Settings"]
 

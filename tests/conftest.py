@@ -11,8 +11,7 @@ import pytest
 
 from evogit.config import Task, load_task
 from evogit.core import SandboxError
-
-from .own import Own
+from tests.own import Own
 
 DAEMON = os.environ.get("DOCKER_HOST", "")
 NOWHERE = "unix:///nonexistent/docker.sock"
@@ -81,7 +80,7 @@ def write_task(folder: Path, *, evaluate: str = EVALUATE, program: str = PROGRAM
 @cache
 def no_docker() -> str:
     """Why no Docker daemon can be used here; empty when one can."""
-    from evogit.sandbox.docker_daemon import connect
+    from evogit.sandbox.docker.daemon import connect
 
     try:
         connect().close()

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.mutator import Mutator
-from evogit.bench.lane import Here
+from evogit.agents.mutation.mutator import Mutator
+from evogit.bench.worker_run import Here
 from evogit.config import Task, load_repository_task
+from evogit.config.run_settings import AgentSpec
 from evogit.core import (
     ConfigError,
     Entry,
@@ -28,7 +29,6 @@ from evogit.core import (
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.settings import AgentSpec
 
 MakeTask = Callable[..., Task]
 

@@ -11,14 +11,16 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import Allowance
 from evogit.agents.bandit import choose
-from evogit.agents.blocks import EditError
-from evogit.agents.calls import read_calls
-from evogit.agents.desk import Answer, Desk
-from evogit.agents.digest import cut, listed
-from evogit.agents.edits import one_line
+from evogit.agents.briefs import briefing
+from evogit.agents.briefs.digest import cut, listed
+from evogit.agents.editing.blocks import EditError
+from evogit.agents.editing.calls import read_calls
+from evogit.agents.editing.tools import Answer, Desk
+from evogit.agents.mutation.edits import one_line
+from evogit.config.run_settings import TURNS
 from evogit.llm import (
     Account,
     Message,
@@ -29,7 +31,6 @@ from evogit.llm import (
     SpendingLimitError,
     estimate_tokens,
 )
-from evogit.settings import TURNS
 
 TRIALS = 3
 """Evaluations in a session, beside that of what is proposed."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, briefing
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.bandit import choose
-from evogit.agents.blocks import EditError, Reply, parse
-from evogit.agents.digest import cut
-from evogit.agents.draft import Draft
-from evogit.agents.drafted import proposal_of
+from evogit.agents.briefs import briefing
+from evogit.agents.briefs.digest import cut
+from evogit.agents.editing.blocks import EditError, Reply, parse
+from evogit.agents.editing.draft import Draft
+from evogit.agents.editing.proposing import proposal_of
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 
 KEPT = 50_000

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
-from evogit.agents.edits import one_line
+from evogit.agents.mutation.edits import one_line
 from evogit.core import ConfigError, UsageError
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
-from evogit.loading import load
+from evogit.plugins import load
 from evogit.repository import EXECUTABLE, FILE
 
 LOST = (NoUsableChangeError, ModelError, RunEndsError, SpendingLimitError)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
-from evogit.bench import statistics
 from evogit.bench.driver import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
 from evogit.bench.outcome import Merges, Outcome
 from evogit.bench.workers import Order
-from evogit.confidence import mean
 from evogit.core import Direction
+from evogit.stats import comparison as statistics
+from evogit.stats.estimates import mean
 
 FIRST = 25
 """The first number of evaluations at which methods are compared; the next ones are twice as many each."""

@@ -12,9 +12,9 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.bench.lane import Course
 from evogit.bench.methods import Method
 from evogit.bench.outcome import Outcome, read, write
+from evogit.bench.worker_run import Course
 from evogit.bench.workers import Order, Place, outcomes
 
 RAM = Path("/dev/shm")

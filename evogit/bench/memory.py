@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from evogit.core import Evaluation, Evidence, Judged
+from evogit.engine.evaluations import Executor
 from evogit.sandbox import Files
-from evogit.verdicts import Executor
 
 _ADAPTER = TypeAdapter(Evaluation)
 

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.values import nearest
 from evogit.core import UsageError
-from evogit.schema import nearest
-from evogit.selection.opening import open_selector
-from evogit.settings import AgentSpec, Settings
+from evogit.selection.registry import open_selector
 
 DEFAULT = "evolve"
 """The method that is EvoGit as it comes."""

@@ -10,15 +10,15 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.agents.programs import Programs
+from evogit.agents.programs.registry import Programs
 from evogit.bench.driver import Bench
-from evogit.bench.lane import NAME, Lane
 from evogit.bench.memory import Memory
 from evogit.bench.outcome import Outcome, write
+from evogit.bench.worker_run import NAME, Lane
 from evogit.bench.workers import Order
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
-from evogit.llm.opening import OpenModels
+from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 
 CUT_OFF = ("asked", "dollars", "interrupted", "proposals", "tokens")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from evogit.bench.comparison import Findings
 from evogit.bench.methods import is_control
-from evogit.bench.statistics import tail
 from evogit.core import NotFoundError
+from evogit.stats.comparison import tail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

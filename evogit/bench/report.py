@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evogit.bench.comparison import Comparison, Findings, Interval, Result, Summary, points
-from evogit.bench.statistics import MARGIN, RESAMPLES
+from evogit.stats.comparison import MARGIN, RESAMPLES
 
 SCHEMA = 1
 """Of bench.json."""

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from evogit.bench.lane import Course, Lane
 from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
 from evogit.bench.outcome import Outcome
+from evogit.bench.worker_run import Course, Lane
 from evogit.core import EvoGitError, RefusedError
-from evogit.evaluator import Evaluator
-from evogit.workers import HELD, end_with_parent, signals_held_back
+from evogit.evaluation.evaluator import Evaluator
+from evogit.processes import HELD, end_with_parent, signals_held_back
 
 PATIENCE = 10.0
 """Seconds for an idle worker to end by itself, and its judge with it."""

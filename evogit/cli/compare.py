@@ -9,7 +9,7 @@ from evogit.cli.text import change, count, decimals, number, percent
 from evogit.cli.view import SHORT, View
 from evogit.core import Metric
 from evogit.history import History
-from evogit.leading import contender, tied
+from evogit.history.leaders import contender, tied
 from evogit.review import gap_closed
 
 NAMED = 3

@@ -10,20 +10,21 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.agents import Background, Brief, briefing
-from evogit.cli.agents import CEILINGS, Crew, costs
-from evogit.cli.programs import entrust
+from evogit.agents import Background, Brief
+from evogit.agents.briefs import briefing
+from evogit.cli.agent_options import CEILINGS, Crew, costs
+from evogit.cli.program_consent import entrust
 from evogit.cli.spending import amount, money
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.cli.view import first_line
 from evogit.config import Task
+from evogit.config.run_settings import PROGRAM_CALLS, Settings
 from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.llm import Model, Usage
 from evogit.repository import EXECUTABLE, FILE, Repository
 from evogit.review import last_asking_start, used
-from evogit.settings import PROGRAM_CALLS, Settings
 
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from evogit.background import read_feedback
+from evogit.breeding.background import read_feedback
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape

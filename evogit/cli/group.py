@@ -80,7 +80,7 @@ class Commands(click.Group):
         listed = next((commands[cmd_name] for commands in SECTIONS.values() if cmd_name in commands), None)
         if listed is None:
             return None
-        command: click.Command = getattr(importlib.import_module(f"evogit.cli.{listed.module}"), cmd_name)
+        command: click.Command = getattr(importlib.import_module(f"evogit.cli.commands.{listed.module}"), cmd_name)
         command.epilog = f"Example: {listed.example}"
         return command
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
+from evogit.config.values import Read, is_safe_path, matches, nearest
 from evogit.core import Direction, UsageError
-from evogit.project import Project, direction_of
-from evogit.schema import Read, is_safe_path, matches, nearest
-from evogit.starter import Choices
+from evogit.scaffold.detect import Project, direction_of
+from evogit.scaffold.repository_files import Choices
 
 DEFAULT_READ = {"cpu_seconds": "cpu"}
 """What is measured where no benchmark prints a number: the sandbox counts it, so it is hard to forge."""

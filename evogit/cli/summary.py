@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from evogit.cli.commands.status import judging, next_steps, taking, work
 from evogit.cli.compare import best_against_seed
-from evogit.cli.engine import Done
+from evogit.cli.foreground import Done
 from evogit.cli.place import Place
 from evogit.cli.spending import amount, spent_words
-from evogit.cli.status import judging, next_steps, taking, work
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line

@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from evogit.clipping import UNSEEN
+from evogit.text import UNSEEN
 
 
 def escape(text: str) -> str:

@@ -14,16 +14,16 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from evogit.cli.commands.status import work
 from evogit.cli.events import event_line
 from evogit.cli.spending import spent_words, use_text
-from evogit.cli.status import work
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.text import bar, clock, count, escape, number, percent, sparkline
 from evogit.cli.view import View, first_line
+from evogit.config.run_settings import Settings
 from evogit.core import Entry, Evaluated
 from evogit.history import History
 from evogit.review import gap_closed, uses
-from evogit.settings import Settings
 
 INTERVAL = 0.25
 """Seconds between two drawings."""

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from evogit.config import Task
+from evogit.config.values import Pairwise
 from evogit.core import Compared, EvaluatorError
 from evogit.history import History
-from evogit.judging.pairs import opponent
+from evogit.history.strengths import Strengths
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.panel.answer import Answer, BabbleError, read
 from evogit.panel.question import question
 from evogit.panel.sides import Sides, Views
 from evogit.repository import Journal, Repository
-from evogit.schema import Pairwise
-from evogit.strengths import Strengths
+from evogit.stats.pairs import opponent
 
 NAME = "panel"
 """What the account of a run calls those who judge."""

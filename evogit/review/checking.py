@@ -12,12 +12,12 @@ from pathlib import Path
 
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
-from evogit.evaluator import Evaluator
+from evogit.engine.evaluations import seed_files
+from evogit.engine.seed_check import check_tree
+from evogit.evaluation.evaluator import Evaluator
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
-from evogit.seeds import check_tree
-from evogit.verdicts import seed_files
 
 logger = logging.getLogger(__name__)
 

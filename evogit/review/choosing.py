@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from evogit.agents.bandit import scores
+from evogit.breeding.model_credit import merits
 from evogit.history import History
-from evogit.merits import merits
 from evogit.review.spending import last_start
 
 Record = dict[str, Any]

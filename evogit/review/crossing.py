@@ -8,12 +8,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from evogit.breeding.crossings import Crossing, Crossings, title
+from evogit.config.values import matches
 from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
 from evogit.history import History
-from evogit.merging import Crossing, Crossings, title
 from evogit.repository import Journal, Merged, Repository, UnfitChangeError, clean
 from evogit.review.facts import Record
-from evogit.schema import matches
 from evogit.selection.strategies import Edge, Outcomes, edges, tallies
 
 

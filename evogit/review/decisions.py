@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
+from evogit.history.decisions import standing
 from evogit.repository import Journal
 from evogit.review.runs import agents
-from evogit.standing import standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

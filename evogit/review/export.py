@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from evogit.config.values import is_safe_path
 from evogit.core import Candidate, RefusedError
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
-from evogit.schema import is_safe_path
 
 LINK = 0o120000
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.leading import tied
+from evogit.history.leaders import tied
 from evogit.repository import RESERVED, Repository
 from evogit.review.choosing import choices
 from evogit.review.contributing import contributions

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, RefusedError
-from evogit.evaluator import Evaluator
+from evogit.engine.evaluations import seed_files
+from evogit.evaluation.evaluator import Evaluator
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 from evogit.sandbox import Files
-from evogit.verdicts import seed_files
 
 REGULAR = (FILE, EXECUTABLE)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from evogit.config import Task
 from evogit.content import content
 from evogit.core import SandboxError
-from evogit.judge import Judge
+from evogit.evaluation.scorer import Judge
 from evogit.sandbox import Files, Session
 from evogit.sandbox.providers import provider
 

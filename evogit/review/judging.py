@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from evogit.core import Compared, NotFoundError, RefusedError, UsageError
 from evogit.history import History
-from evogit.judging.pairs import Pair, pairs
+from evogit.history.strengths import Strengths
 from evogit.repository import Journal
-from evogit.strengths import Strengths
+from evogit.stats.pairs import Pair, pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evogit.config import Task
+from evogit.config.values import matches
 from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
-from evogit.evaluator import Evaluator
+from evogit.engine.evaluations import seed_files
+from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
+from evogit.history.scores import Scores, together
 from evogit.repository import Journal, Repository, UnfitChangeError, clean, clean_title
 from evogit.repository.branches import HEADS
 from evogit.review.measuring import judge_times
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
-from evogit.schema import matches
-from evogit.scores import Scores, together
-from evogit.verdicts import seed_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

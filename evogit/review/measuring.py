@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evogit.core import Evaluation, EvaluatorError
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Files
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evogit.breeding import Bred
+from evogit.breeding.breeder import Bred
+from evogit.breeding.candidates import Proposals
 from evogit.config import Task
 from evogit.core import MINIMIZE, Candidate, RefusedError
-from evogit.evaluator import Evaluator
+from evogit.engine.evaluations import Judge
+from evogit.engine.projections import Projections
+from evogit.engine.start import changed_judge, ways_on
+from evogit.engine.turns import together
+from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
-from evogit.projections import Projections
-from evogit.proposals import Proposals
 from evogit.repository import Change, Hunk, Journal, Repository, UnfitChangeError
-from evogit.review.reducing import ddmin
-from evogit.start import changed_judge, ways_on
-from evogit.turns import together
-from evogit.verdicts import Judge
+from evogit.stats.ddmin import ddmin
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evogit.believing import Believing
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError, TaskChanged
-from evogit.evaluator import Evaluator
+from evogit.engine.confirmation import Believing
+from evogit.engine.evaluations import Judge, Verdict
+from evogit.engine.projections import Projections
+from evogit.engine.start import changed_judge, ways_on
+from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
-from evogit.projections import Projections
 from evogit.repository import Journal, Repository
-from evogit.start import changed_judge, ways_on
-from evogit.verdicts import Judge, Verdict
 
 
 @dataclass(frozen=True, slots=True)

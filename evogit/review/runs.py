@@ -8,7 +8,7 @@ from typing import Any
 
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
-from evogit.loading import is_own
+from evogit.plugins import is_own
 from evogit.repository import Journal, Repository
 
 

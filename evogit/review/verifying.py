@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from evogit.config import Task
 from evogit.core import Candidate, Evaluation, RefusedError
-from evogit.evaluator import Evaluator
+from evogit.engine.evaluations import seed_files
+from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
+from evogit.history.scores import Scores
 from evogit.repository import Repository
 from evogit.review.measuring import judge_times
 from evogit.sandbox import Files
-from evogit.scores import Scores
-from evogit.verdicts import seed_files
 
 RECORDED, AGAIN = "recorded", "again"
 

@@ -13,7 +13,7 @@ from evogit.sandbox import Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bare import Bare
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.docker_socket import AbsentError, address, knock
+from evogit.sandbox.docker.socket import AbsentError, address, knock
 from evogit.sandbox.packages import DEBIAN
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def self_check(name: str, environment: Environment | None = None) -> list[Check]
 
 
 def _docker(wanted: Environment) -> Sandbox:
-    from evogit.sandbox.docker import Docker  # takes 0.15 s to import, which bubblewrap need not pay
+    from evogit.sandbox.docker.provider import Docker  # takes 0.15 s to import, which bubblewrap need not pay
 
     return Docker(wanted)
 
@@ -167,6 +167,6 @@ def _probe(sandbox: Sandbox) -> Iterator[Check]:
 
 def _daemon(sandbox: Sandbox, wanted: Environment) -> Iterator[Check]:
     if sandbox.name == "docker":
-        from evogit.sandbox.docker_daemon import describe
+        from evogit.sandbox.docker.daemon import describe
 
         yield from describe(wanted)

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from evogit.core import MINIMIZE
 from evogit.history import History
-from evogit.scores import Scores
+from evogit.history.scores import Scores
 
 Value = TypeVar("Value")
 """What an index knows of a candidate; equal when nothing that matters to it changed."""

@@ -7,12 +7,12 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
-from evogit.confidence import Estimate
 from evogit.core import MINIMIZE, Evaluation
 from evogit.history import History
-from evogit.scores import Scores
+from evogit.history.scores import Scores
 from evogit.selection import Move, Selector
 from evogit.selection.index import Ranked, breeds, ranked
+from evogit.stats.estimates import Estimate
 
 
 class Islands:

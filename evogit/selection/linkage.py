@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evogit.history import History
-from evogit.scores import Scores
+from evogit.history.scores import Scores
 from evogit.selection.anatomy import Anatomy, Changes, Piece
 
 Cases = frozenset[str]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
-from evogit.loading import load
+from evogit.plugins import load
 from evogit.selection import Move, Selector
 from evogit.selection.anatomy import Piece
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from evogit.history import History
-from evogit.knowledge import ROUNDING
+from evogit.history.state import ROUNDING
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy, Piece
 from evogit.selection.linkage import Linkage

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Literal
 
 from evogit.history import History
-from evogit.phylogeny import Phylogeny
-from evogit.scores import Scores
+from evogit.history.phylogeny import Phylogeny
+from evogit.history.scores import Scores
 from evogit.selection import Move
 from evogit.selection.partition import Partition
 from evogit.selection.strategies import (

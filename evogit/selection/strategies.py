@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from evogit.confidence import LEVEL, Estimate, student
+from evogit.config.run_settings import CALLS
 from evogit.history import History
-from evogit.scores import Scores
-from evogit.settings import CALLS
+from evogit.history.scores import Scores
+from evogit.stats.estimates import LEVEL, Estimate, student
 
 FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Agent, Brief
-from evogit.breeding import Bred, Breeder
+from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task
 from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric, Operator, Proposed, RunStarted
 from evogit.history import History

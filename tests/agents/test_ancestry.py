@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Background
-from evogit.background import Backgrounds
+from evogit.breeding.background import Backgrounds
+from evogit.breeding.crossings import Crossings
 from evogit.core import Decision, Evaluation
-from evogit.merging import Crossings
 from evogit.repository import GITLINK, LINK
+from tests.own import Own
 
-from ..own import Own
 from .conftest import SEED, Lab
 
 Cloned = Callable[[Background], Callable[..., str]]

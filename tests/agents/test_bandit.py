@@ -10,10 +10,9 @@ import pytest
 
 from evogit.agents import Merit
 from evogit.agents.bandit import choose, scores
+from evogit.breeding.model_credit import MEMORY, WINDOW, merits
 from evogit.core import FailedProposal, Proposed, Spent
-from evogit.merits import MEMORY, WINDOW, merits
-
-from ..selection.born import Born
+from tests.selection.born import Born
 
 
 def merit(moves: float, gain: float, dollars: float | None = 0.0, tokens: float = 100.0) -> Merit:

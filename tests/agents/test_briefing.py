@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evogit.agents import Background, Brief, briefing
-from evogit.agents.briefing import Written
-from evogit.agents.digest import cut, fence
-from evogit.breeding import Breeder
+from evogit.agents import Background, Brief
+from evogit.agents.briefs import briefing
+from evogit.agents.briefs.briefing import Written
+from evogit.agents.briefs.digest import cut, fence
+from evogit.breeding.breeder import Breeder
 from evogit.core import ConfigError, Decision, Evaluated, Evaluation
 from evogit.llm import estimate_tokens
 

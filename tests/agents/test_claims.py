@@ -11,8 +11,8 @@ import pytest
 from evogit.agents import NoUsableChangeError
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
-from evogit.breeding import Breeder
-from evogit.claims import Board
+from evogit.breeding.breeder import Breeder
+from evogit.breeding.claims import Board
 from evogit.llm import Account, Question
 
 from .conftest import Lab, Parrot

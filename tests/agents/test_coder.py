@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from evogit.agents import NoUsableChangeError
-from evogit.agents.blocks import EditError
-from evogit.agents.calls import Edits, Evaluate, Finish, Grep, List, Read, Run, read_calls
 from evogit.agents.coder import Bounds, Coder
+from evogit.agents.editing.blocks import EditError
+from evogit.agents.editing.calls import Edits, Evaluate, Finish, Grep, List, Read, Run, read_calls
 from evogit.config import Task
+from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.user_settings import UserSettings
 from evogit.core import Entry, Evaluated, FailedProposal, Proposed, Spent
 from evogit.history import History
 from evogit.llm import CredentialError, Message, ModelError, Question, SpendingLimitError
-from evogit.llm.opening import OpenModels
 from evogit.llm.recording import question_key
+from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.run import Run as Engine
 from evogit.selection import Move
-from evogit.settings import AgentSpec, Settings
-from evogit.user_settings import UserSettings
 
 from .conftest import Lab, Parrot
 

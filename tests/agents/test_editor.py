@@ -13,13 +13,13 @@ import pytest
 
 from evogit.agents import NoUsableChangeError
 from evogit.agents.editor import Editor
-from evogit.breeding import Bred
+from evogit.breeding.breeder import Bred
 from evogit.config import Task
+from evogit.config.run_settings import AgentSpec, Settings
 from evogit.llm import Account, CredentialError, ModelError, Question, SpendingLimitError
 from evogit.repository import EXECUTABLE, Repository
 from evogit.run import Run
 from evogit.selection import Move
-from evogit.settings import AgentSpec, Settings
 
 from .conftest import Lab, Parrot
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from evogit.agents import Tally
-from evogit.agents.mix import FLOOR, USUAL, Mix
+from evogit.agents.mutation.mix import FLOOR, USUAL, Mix
 
 WAYS = {"a": 0.6, "b": 0.3, "c": 0.1}
 

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal, Tally
-from evogit.agents.mix import Mix
-from evogit.agents.mutator import Mutator, MutatorPool, mutate, mutator_pool
+from evogit.agents.mutation.mix import Mix
+from evogit.agents.mutation.mutator import Mutator, MutatorPool, mutate, mutator_pool
 from evogit.core import Candidate
 from evogit.source import compiles
 
@@ -350,7 +350,7 @@ async def test_what_cannot_be_edited_is_said_by_the_worker_too(pool: MutatorPool
 ENGINE = """\
 import asyncio, os, random, signal, sys, time
 from evogit.agents import Brief
-from evogit.agents.mutator import Mutator, mutator_pool
+from evogit.agents.mutation.mutator import Mutator, mutator_pool
 from evogit.core import Candidate
 
 async def propose(pool):

@@ -13,16 +13,15 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.own import OwnAgent
-from evogit.cli.agents import Asked, population
+from evogit.cli.agent_options import Asked, population
 from evogit.config import Task
+from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.user_settings import AgentTable, UserSettings
 from evogit.core import Candidate, ConfigError, EvoGitError, UsageError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.settings import AgentSpec, Settings
-from evogit.user_settings import AgentTable, UserSettings
-
-from ..selection.born import Lottery
+from tests.selection.born import Lottery
 
 EXAMPLE = textwrap.dedent(inspect.cleandoc(OwnAgent.__doc__ or "").partition("no more than this:\n\n")[2])
 BRIEF = Brief(

@@ -17,15 +17,15 @@ import pytest
 
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
-from evogit.agents.presets import PRESETS, Preset
-from evogit.llm.opening import open_models
+from evogit.agents.programs.presets import PRESETS, Preset
+from evogit.config.user_settings import load_user_settings
+from evogit.llm.registry import open_models
 from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.user_settings import load_user_settings
+from tests.coding_clis import Line, answers, lean
+from tests.openai_server import serve
 
-from ..coding_clis import Line, answers, lean
-from ..openai_server import serve
 from .conftest import Lab
 
 PORT = 8400

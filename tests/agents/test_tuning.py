@@ -6,9 +6,9 @@ import math
 import statistics
 
 from evogit.agents import Proposal, Tally
-from evogit.agents.mix import Mix
-from evogit.agents.mutator import mutate
-from evogit.agents.tuning import ONE, SEVERAL, TUNING
+from evogit.agents.mutation.mix import Mix
+from evogit.agents.mutation.mutator import mutate
+from evogit.agents.mutation.tuning import ONE, SEVERAL, TUNING
 from evogit.source.constants import Constant, named
 
 FILES = {

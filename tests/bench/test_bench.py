@@ -17,17 +17,16 @@ import pytest
 
 from evogit.bench.comparison import Findings, findings, points, summaries
 from evogit.bench.driver import Bench
-from evogit.bench.lane import Course, merges
 from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, methods
 from evogit.bench.outcome import Merges, Outcome, read, write
 from evogit.bench.plot import pictures
 from evogit.bench.report import markdown, record, tables
+from evogit.bench.worker_run import Course, merges
 from evogit.bench.workers import Order
 from evogit.config import Task
 from evogit.core import Evaluation, EvoGitError
-
-from ..selection.born import Born
+from tests.selection.born import Born
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from evogit.bench.methods import CONTROLS, KNOWN, Method, is_control, methods, parse
+from evogit.config.run_settings import AgentSpec
 from evogit.core import ConfigError, UsageError
-from evogit.selection.opening import open_selector
-from evogit.settings import AgentSpec
+from evogit.selection.registry import open_selector
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ from evogit.sandbox import Environment
 from evogit.sandbox.cache import cache_folder
 from evogit.sandbox.interpreter import choose, prepare
 from evogit.sandbox.packages import packages_folder
+from tests.coding_clis import Line, answers, lean
+from tests.openai_server import Server, serve
+from tests.own import git, save
 
-from ..coding_clis import Line, answers, lean
-from ..openai_server import Server, serve
-from ..own import git, save
 from .conftest import Cli, Done
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import EVALUATE, write_task
-from ..openai_server import Behaviour, Request, Server, reply, serve
+from tests.conftest import EVALUATE, write_task
+from tests.openai_server import Behaviour, Request, Server, reply, serve
+
 from .conftest import EVOGIT, Cli, environment
 
 KEY = "sk-very-secret-0123456789"

@@ -9,8 +9,8 @@ from pathlib import Path
 from evogit.config import Task
 from evogit.core import Decision
 from tests.conftest import write_task
+from tests.own import Own
 
-from ..own import Own
 from .conftest import Cli, Small, Story
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import PROGRAM, write_task
+from tests.conftest import PROGRAM, write_task
+
 from .conftest import EVOGIT, Cli, environment
 
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@x.invalid")

@@ -9,8 +9,8 @@ import pytest
 
 from evogit.repository import Repository
 from evogit.review import open_run
+from tests.conftest import write_task
 
-from ..conftest import write_task
 from .conftest import Cli
 
 

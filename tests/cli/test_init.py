@@ -15,8 +15,8 @@ import pytest
 
 from evogit.cli.questions import Given, choose
 from evogit.config import load_repository_task
-from evogit.project import Project
-from evogit.starter import files
+from evogit.scaffold.detect import Project
+from evogit.scaffold.repository_files import files
 
 from .conftest import EVOGIT, Cli, environment
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evogit.bench.outcome import read
+from tests.conftest import write_task
 
-from ..conftest import write_task
 from .conftest import Cli
 
 pytestmark = pytest.mark.slow

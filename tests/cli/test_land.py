@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from ..own import Own, main
+from tests.own import Own, main
+
 from .conftest import Cli
 
 

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
-from evogit.cli.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, Asked, population, with_ceilings
+from evogit.cli.agent_options import DOLLARS, MUTATORS, PROPOSALS, TOKENS, Asked, population, with_ceilings
 from evogit.cli.consent import Offer, Reach, lines
 from evogit.cli.spending import spent_words
+from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.user_settings import AgentTable, UserSettings
 from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
-from evogit.settings import AgentSpec, Settings
-from evogit.user_settings import AgentTable, UserSettings
+from tests.openai_server import Server, reply, serve
 
-from ..openai_server import Server, reply, serve
 from .conftest import EVOGIT, Cli, environment
 from .test_run import Screen
 

@@ -17,8 +17,8 @@ from evogit.core import Decision, Entry, Event, FailedProposal, Proposed, Stoppe
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run
+from tests.conftest import EVALUATE, write_task
 
-from ..conftest import EVALUATE, write_task
 from .conftest import EVOGIT, Cli, Small, environment
 
 SLOW = EVALUATE.replace("    for x", "    time.sleep(0.1)\n    for x")

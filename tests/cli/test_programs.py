@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ..conftest import write_task
-from ..openai_server import Server, refusal, reply, serve
+from tests.conftest import write_task
+from tests.openai_server import Server, refusal, reply, serve
+
 from .conftest import Cli, Done
 
 FREE = "{ input = 0, output = 0 }"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import NOWHERE
+from tests.conftest import NOWHERE
+
 from .conftest import Cli
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name == "DOCKER_HOST"}

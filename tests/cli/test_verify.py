@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evogit.cli.text import decimals
+from tests.conftest import TOML, write_task
 
-from ..conftest import TOML, write_task
 from .conftest import Cli
 
 NOISY = """\

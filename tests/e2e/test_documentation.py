@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ..openai_server import Behaviour, Request, reply, serve
+from tests.openai_server import Behaviour, Request, reply, serve
+
 from .test_walks import EVOGIT, PYTHON, Person
 
 pytestmark = pytest.mark.slow

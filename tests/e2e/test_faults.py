@@ -17,8 +17,7 @@ import pytest
 from evogit.core import FailedProposal, Spent
 from evogit.history import History
 from evogit.repository import Repository
-
-from ..openai_server import (
+from tests.openai_server import (
     BAD_KEY,
     CUT,
     EMPTY,

@@ -9,7 +9,7 @@ import pytest
 from evogit.config import load_task
 from evogit.content import content
 from evogit.core import Evaluation
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from evogit.config.user_settings import UserSettings, load_user_settings
 from evogit.llm import Left, Message, Model, Question, SpendingLimitError, Usage
-from evogit.llm.gateway import Gateway, Session
-from evogit.llm.opening import OpenModels, open_models
-from evogit.user_settings import UserSettings, load_user_settings
+from evogit.llm.gateway.gateway import Gateway, Session
+from evogit.llm.registry import OpenModels, open_models
 
 KEY = "sk-test-0123456789"
 

@@ -10,7 +10,7 @@ import pytest
 
 from evogit.core import EvoGitError
 from evogit.llm import CredentialError, ModelError, SpendingLimitError, UnknownModelError, Usage
-from evogit.llm.opening import OpenModels
+from evogit.llm.registry import OpenModels
 from evogit.llm.replies import LONGEST_WAIT, retry_after
 from tests.openai_server import (
     BAD_KEY,

@@ -17,8 +17,8 @@ import pytest
 
 from evogit.core import UsageError
 from evogit.llm import CredentialError, RunEndsError, SpendingLimitError, Usage
-from evogit.llm.gateway import Gateway
-from evogit.llm.serving import LONGEST_REQUEST
+from evogit.llm.gateway.gateway import Gateway
+from evogit.llm.gateway.serving import LONGEST_REQUEST
 from tests.openai_server import (
     BAD_KEY,
     CUT,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from evogit.config.user_settings import UserSettings
 from evogit.core import UsageError
 from evogit.llm import CredentialError, Price
-from evogit.llm.opening import open_models
-from evogit.user_settings import UserSettings
+from evogit.llm.registry import open_models
 
 from .conftest import KEY, Opening, Settings
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from evogit.config.user_settings import UserSettings
 from evogit.core import UsageError
 from evogit.llm import CredentialError, ModelError, SpendingLimitError
-from evogit.llm.opening import open_models
-from evogit.user_settings import UserSettings
+from evogit.llm.registry import open_models
 from tests.openai_server import BAD_KEY, echo_of_the_key, refusal, reply, serve
 
 from .conftest import KEY, Ledger, Opening, question

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from evogit.config.user_settings import UserSettings
 from evogit.core import UsageError
 from evogit.llm import Model, Usage
-from evogit.llm.opening import open_models
-from evogit.user_settings import UserSettings
+from evogit.llm.registry import open_models
 
 from .conftest import Ledger, question
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.merging import settler
+from evogit.breeding.crossings import settler
 from evogit.repository import Merged, MergeImpossibleError, Repository, Side, UnfitChangeError
 
 Content = bytes | tuple[int, bytes]

@@ -24,9 +24,9 @@ import pytest
 from evogit.core import SandboxError, SandboxLostError
 from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.docker import Docker
-from evogit.sandbox.docker_daemon import connect
-from evogit.sandbox.docker_socket import UnreachableError, knock
+from evogit.sandbox.docker.daemon import connect
+from evogit.sandbox.docker.provider import Docker
+from evogit.sandbox.docker.socket import UnreachableError, knock
 
 HELLO = pack({"m.py": b"import time\ndef hello(pause=0): time.sleep(pause); return 'hello'"})
 

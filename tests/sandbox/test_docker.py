@@ -17,10 +17,10 @@ import pytest
 from evogit.core import SandboxError, SandboxLostError
 from evogit.sandbox import Base, Environment, Files, Limits, Session
 from evogit.sandbox.archive import pack
-from evogit.sandbox.docker import Docker
-from evogit.sandbox.docker_daemon import connect
-from evogit.sandbox.docker_owners import BORN, MACHINE, MARK, PROCESS, labels
-from evogit.sandbox.docker_worker import remove
+from evogit.sandbox.docker.daemon import connect
+from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, labels
+from evogit.sandbox.docker.provider import Docker
+from evogit.sandbox.docker.worker import remove
 from evogit.sandbox.providers import provider, self_check
 
 pytestmark = pytest.mark.docker

@@ -14,10 +14,11 @@ import pytest
 from docker import DockerClient
 
 from evogit.core import SandboxError
-from evogit.sandbox import Environment, debian
-from evogit.sandbox.docker_daemon import connect
-from evogit.sandbox.docker_owners import BORN, clean, labels
-from evogit.sandbox.images import Image, build_image, find_image
+from evogit.sandbox import Environment
+from evogit.sandbox.docker import debian
+from evogit.sandbox.docker.daemon import connect
+from evogit.sandbox.docker.images import Image, build_image, find_image
+from evogit.sandbox.docker.owners import BORN, clean, labels
 
 from .wheels import only_from, write_wheel
 
@@ -27,8 +28,8 @@ PLAIN = Environment()
 BUILD = """
 import sys
 from evogit.sandbox import Environment
-from evogit.sandbox.docker_daemon import connect
-from evogit.sandbox.images import build_image
+from evogit.sandbox.docker.daemon import connect
+from evogit.sandbox.docker.images import build_image
 print(build_image(connect(), Environment(setup=("echo %s; sleep 1",)), lambda said: print(said, file=sys.stderr)).id)
 """
 

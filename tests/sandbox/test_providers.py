@@ -12,8 +12,7 @@ from evogit.core import SandboxError, UsageError
 from evogit.sandbox import Environment
 from evogit.sandbox.providers import provider, self_check
 from evogit.sandbox.seccomp import compile_filter
-
-from ..conftest import NOWHERE
+from tests.conftest import NOWHERE
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.evaluator import Evaluator
-from evogit.program import CandidateFailedError, Program
+from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.program import CandidateFailedError, Program
 from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider

@@ -16,7 +16,7 @@ from evogit.core import SandboxError
 from evogit.sandbox import Limits
 from evogit.sandbox.answers import checked, clean
 from evogit.sandbox.archive import archive_of
-from evogit.sandbox.docker_worker import COMPLAINT, HEAD, AttachedWire
+from evogit.sandbox.docker.worker import COMPLAINT, HEAD, AttachedWire
 from evogit.sandbox.session import SupervisedSession
 from evogit.sandbox.wire import FRAME, LostError, Wire
 

@@ -9,8 +9,8 @@ import pytest
 from evogit.selection import Selector
 from evogit.selection.cells import Axis
 from evogit.selection.map_elites import MapElites
-from evogit.selection.opening import open_selector
 from evogit.selection.pareto import Pareto
+from evogit.selection.registry import open_selector
 from evogit.selection.tournament import Tournament
 from evogit.selection.weighted import Weighted
 

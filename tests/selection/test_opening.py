@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task
+from evogit.config.run_settings import Settings
 from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.selection.opening import SELECTORS, open_selector
+from evogit.selection.registry import SELECTORS, open_selector
 from evogit.selection.traits import traits_of
-from evogit.settings import Settings
 
 from .born import CREW, Lottery
 

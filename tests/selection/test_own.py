@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task
+from evogit.config.run_settings import Settings
 from evogit.core import ConfigError, EvoGitError, UsageError
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.selection.opening import open_selector
 from evogit.selection.own import Own
-from evogit.settings import Settings
+from evogit.selection.registry import open_selector
 
 from .born import CREW, Born, Lottery
 

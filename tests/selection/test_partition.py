@@ -16,9 +16,10 @@ from typing import Any, Literal
 import pytest
 
 from evogit.agents import NoUsableChangeError
-from evogit.agents.mutator import Mutator
-from evogit.breeding import Bred, Breeder
+from evogit.agents.mutation.mutator import Mutator
+from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task, load_task
+from evogit.config.run_settings import Settings
 from evogit.core import ConfigError, Evaluation, Evidence
 from evogit.history import History
 from evogit.repository import Repository
@@ -27,10 +28,9 @@ from evogit.sandbox import Files
 from evogit.selection import Move
 from evogit.selection.anatomy import Piece
 from evogit.selection.elitist import Elitist
-from evogit.selection.opening import open_selector
 from evogit.selection.partition import Partition
+from evogit.selection.registry import open_selector
 from evogit.selection.strategies import PIECES, outcome
-from evogit.settings import Settings
 from evogit.source.pieces import WHOLE
 
 from .grown import FLAT, SEED, Grown, constant

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Files
-from evogit.agents.mix import Mix
-from evogit.agents.mutator import mutate
+from evogit.agents.mutation.mix import Mix
+from evogit.agents.mutation.mutator import mutate
 from evogit.repository import Repository
 from evogit.selection.elitist import ANEW, Elitist
 from evogit.selection.tuning import Tuning

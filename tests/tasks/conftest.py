@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from evogit.config import find_task
 from evogit.core import Evaluation
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
 
 Judged = Callable[..., Awaitable[Evaluation]]

@@ -9,7 +9,7 @@ import pytest
 
 from evogit.config import find_task, gallery, load_task
 from evogit.content import content
-from evogit.evaluator import Evaluator
+from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
 
 SHIPPED = {"bin_packing", "circle_packing", "online_bin_packing"}

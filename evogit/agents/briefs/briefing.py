@@ -1,0 +1,199 @@
+"""Writes briefs: the templates filled with what is known, within a number of tokens, stable text first.
+
+A template's section (a heading `## ` and what follows) whose every placeholder is empty is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from textwrap import indent
+
+from evogit.agents import Background, Brief
+from evogit.agents.briefs import digest
+from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
+from evogit.agents.editing.blocks import marker_length
+from evogit.core import ConfigError
+from evogit.llm import Message, estimate_tokens
+from evogit.text import plain
+
+TEMPLATES = Path(__file__).parent / "templates"
+"""The folder of the templates that come along; a task may have its own of the same names."""
+
+REPLY_SHARE = 0.25
+"""Share of what a question may have that is left for a reply and what is wrong with it."""
+
+ROOM_STEPS = 10
+"""What a brief has for code is a multiple of this part of its tokens."""
+
+FILE_CONTEXT = 100_000
+"""Tokens that a brief in a file is fitted to."""
+
+EVALUATIONS = "You have {} evaluations; each is worth as much as a candidate of its own, so look and test first."
+NO_EVALUATIONS = "This session has none, as what is left of the run's limits is for its end: test by other means."
+
+NETWORK = "There is a network, but evaluations have none and none of what you install. Nobody can be asked."
+NO_NETWORK = "There is no network. Nothing can be installed, and nobody can be asked."
+
+HOW = "## How to answer"
+"""The heading of the rules from which on they are others for a model that has tools."""
+
+SHARES = {
+    "instructions": 0.06,
+    "feedback": 0.08,
+    "log": 0.04,
+    "output": 0.03,
+    "lineage": 0.1,
+    "siblings": 0.1,
+    "failures": 0.02,
+    "others": 0.01,
+    "inspirations": 0.1,
+}
+"""Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A brief as a model gets it: the rules, then the sections."""
+
+    rules: str
+    sections: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The sections as one text."""
+        return "".join(self.sections)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The beginning of a conversation."""
+        return Message("system", self.rules), Message("user", self.text)
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Heading -> tokens."""
+        parts = {section.partition("\n")[0].lstrip("# "): estimate_tokens(section) for section in self.sections}
+        return {"Rules": estimate_tokens(self.rules), **parts}
+
+
+def write(
+    brief: Brief,
+    background: Background,
+    context: int,
+    tools: Mapping[str, str] | None = None,
+    *,
+    how: str = "tools.md",
+    code: bool = True,
+) -> Written:
+    """Write the brief for a model that may be asked so many tokens at a time.
+
+    Args:
+        brief: what is to be done.
+        background: what is known.
+        context: tokens of a question.
+        tools: values of the template `how`, which takes the place of how to answer where a model has tools.
+        how: the name of that template.
+        code: whether the code is in it, as it need not be where files can be read.
+
+    Raises:
+        ConfigError: a template of the task is wrong.
+    """
+    tokens = int(context * (1 - REPLY_SHARE))
+    values = _values(brief, background, tokens)
+    rules, sections = _template("rules.md", background), _template("brief.md", background)
+    if tools is not None:
+        rules = rules.partition(HOW)[0] + _template(how, background)
+    used = sum(map(estimate_tokens, (rules, sections, *values.values())))
+    step = tokens // ROOM_STEPS  # what is told of relatives must not change which files are shown
+    room = max((tokens - used) // step, 1) * step
+    shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
+    values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
+    return Written(
+        _fill("rules.md", rules, {**_markers(marker_length(shown.files.values())), **(tools or {})}),
+        tuple(_sections(sections, values)),
+    )
+
+
+def write_file(
+    brief: Brief,
+    background: Background,
+    context: int = FILE_CONTEXT,
+    *,
+    evaluations: int = 3,
+    network: bool = False,
+) -> Written:
+    """Write the brief for a coding program, which can read the code where it is and have it judged so often.
+
+    Raises:
+        ConfigError: a template of the task is wrong.
+    """
+    values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}
+    values["network"] = NETWORK if network else NO_NETWORK
+    return write(brief, background, context, values, how="program.md", code=False)
+
+
+def repair(reason: str, hint: str, background: Background) -> str:
+    """What a model is told of a reply that could not be used.
+
+    Raises:
+        ConfigError: the task's template is wrong.
+    """
+    return _fill("repair.md", _template("repair.md", background), {"reason": reason, "hint": hint})
+
+
+def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]:
+    """What the placeholders of the sections stand for, the code left out."""
+    room = {name: int(share * tokens) for name, share in SHARES.items()}
+    instructions = background.read(INSTRUCTIONS) if INSTRUCTIONS in background.sizes else b""
+    return {
+        "task": background.task,
+        "goal": brief.goal,
+        "conflicts": digest.conflicts(brief.conflicts),
+        "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
+        "instructions": digest.fence(digest.cut(plain(instructions.decode(errors="replace")), room["instructions"])),
+        "editable": ", ".join(f"`{glob}`" for glob in background.editable),
+        "scores": digest.scores(background),
+        "cases": digest.cases(background),
+        "feedback": digest.feedback(background, room["feedback"]),
+        "log": digest.output(background.log, room["log"]),
+        "output": digest.output(background.output, room["output"]),
+        "lineage": digest.steps(background.lineage, background.metrics[0], room["lineage"]),
+        "siblings": digest.siblings(background, room["siblings"]),
+        "failures": digest.listed(background.failures, room["failures"]),
+        "others": digest.listed(background.others, room["others"]),
+        "inspirations": digest.steps(background.inspirations, background.metrics[0], room["inspirations"]),
+        "primary": background.metrics[0].name,
+        "best": digest.best(background),
+    }
+
+
+def _markers(length: int) -> dict[str, str]:
+    return {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
+
+
+def _template(name: str, background: Background) -> str:
+    own = background.templates / name
+    return (own if own.is_file() else TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _sections(template: str, values: Mapping[str, str]) -> list[str]:
+    parts = re.split(r"^(?=## )", template, flags=re.MULTILINE)
+    return [_fill("brief.md", part, values) for part in parts if part and not _is_empty(part, values)]
+
+
+def _is_empty(part: str, values: Mapping[str, str]) -> bool:
+    names = Template(part).get_identifiers()
+    return bool(names) and not any(values.get(name, "unknown").strip() for name in names)
+
+
+def _fill(name: str, template: str, values: Mapping[str, str]) -> str:
+    try:
+        return Template(template).substitute(values)
+    except KeyError as error:
+        known = ", ".join(f"${key}" for key in sorted(values))
+        raise ConfigError(f"{name}: unknown placeholder ${error.args[0]}; known: {known}") from error
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}; write $$ for a dollar sign") from error

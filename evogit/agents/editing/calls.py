@@ -1,0 +1,144 @@
+"""What a model with tools asks for: blocks in plain text, the same at every endpoint and in every recording.
+
+Beside the blocks that change files there are lines that begin with a marker and ask for something, such as
+`<<<<<<< READ main.py 10-40`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evogit.agents.editing.blocks import EDITS, Block, EditError, Opening, Reader
+from evogit.agents.mutation.edits import one_line
+
+MOST_CALLS = 20
+"""Blocks of one reply."""
+
+ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")
+"""Kinds of blocks that ask for something."""
+
+LONGEST_COMMAND = 20_000
+"""Characters of a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Which files there are below a folder; empty: all."""
+
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The lines `first` to `last` of a file, counted from 1; `last` 0 stands for the end."""
+
+    path: str
+    first: int = 1
+    last: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grep:
+    """Where a text occurs."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A shell command."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """The draft is to be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The draft is to be proposed."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Changes of files that are carried out all or none."""
+
+    blocks: tuple[Block, ...]
+
+
+Call = List | Read | Grep | Run | Evaluate | Finish | Edits
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a reply asks for, in order, and its title if it has one."""
+
+    calls: tuple[Call, ...]
+    title: str
+
+
+def read_calls(reply: str) -> Asked:
+    """Read a reply.
+
+    Raises:
+        EditError: when it asks for nothing, for too much, or for something that can be read in two ways or not at all.
+    """
+    reader = Reader(reply, (*EDITS, *ASKING))
+    calls: list[Call] = []
+    for number, opening in enumerate(reader.openings(), 1):
+        if number > MOST_CALLS:
+            raise EditError(f"the reply holds more than {MOST_CALLS} blocks", "Ask for less at a time.")
+        if opening.kind not in EDITS:
+            calls.append(_call(reader, opening))
+        elif calls and isinstance(before := calls[-1], Edits):
+            calls[-1] = Edits((*before.blocks, reader.block(opening)))
+        else:
+            calls.append(Edits((reader.block(opening),)))
+    if not calls:
+        hint = "Write a block, such as a line `<<<<<<< READ path/of/file`, or `<<<<<<< FINISH what the change does`."
+        raise EditError("the reply holds no block", hint)
+    return Asked(tuple(calls), reader.title)
+
+
+def _call(reader: Reader, opening: Opening) -> Call:
+    kind, name = opening.kind, opening.name
+    if kind == "RUN":
+        return _run(reader, opening)
+    reader.pass_close(opening.length)
+    if kind == "LIST":
+        return List("" if name in (".", "./", "/") else name.removeprefix("./"))
+    if kind == "READ":
+        return _read(name)
+    if kind == "GREP":
+        if not name:
+            raise EditError("a GREP block names no text", "Write the text behind GREP, on the same line.")
+        return Grep(name)
+    return Evaluate() if kind == "EVALUATE" else Finish(one_line(name.removeprefix("TITLE:").strip("*_ \t")))
+
+
+def _run(reader: Reader, opening: Opening) -> Run:
+    if opening.name:
+        reader.pass_close(opening.length)
+        command = opening.name
+    else:
+        command = "\n".join(reader.until_closed(opening, "a command"))
+    if not command.strip() or len(command) > LONGEST_COMMAND:
+        said = f"expected a command of {LONGEST_COMMAND:,} characters at most, got {len(command):,}"
+        raise EditError(said, "Write a shell command behind RUN.")
+    return Run(command)
+
+
+def _read(name: str) -> Read:
+    if not name:
+        raise EditError("a READ block names no file", "Write the path behind READ, on the same line.")
+    path, _, lines = name.rpartition(" ")
+    found = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", lines) if path else None
+    if not found:
+        return Read(name.removeprefix("./"))
+    first, last = int(found[1]), int(found[3] or 0)
+    return Read(path.strip().removeprefix("./"), max(first, 1), last if found[2] else first)

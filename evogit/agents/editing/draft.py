@@ -1,0 +1,216 @@
+"""The files of a parent as a model's blocks change them: all of them, or none."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+
+from evogit.agents import Files
+from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
+from evogit.agents.editing.closest import closest
+from evogit.agents.mutation.edits import one_line
+
+BYTE_ORDER_MARK = "\ufeff"
+
+MOST_MATCHES = 100
+"""Places where a SEARCH is looked for; two are too many already."""
+
+
+class Draft:
+    """Takes blocks in order; each sees what the ones before it made.
+
+    `refusal` says why agents may not change a path, with an empty text for those that they may.
+    """
+
+    def __init__(self, files: Files, refusal: Callable[[str], str]) -> None:
+        self._base, self._refusal = files, refusal
+        self._made: dict[str, bytes | Text | None] = {}
+        self._origins: dict[str, str] = {}
+        self._kinds: set[str] = set()
+
+    @property
+    def changes(self) -> dict[str, bytes | None]:
+        """What differs from the parent: path -> new content, or None where the file goes."""
+        made = {path: self.content(path) for path in self._made}
+        return {path: content for path, content in made.items() if content != self._base.get(path)}
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """New path -> the one that the file had before."""
+        return dict(self._origins)
+
+    @property
+    def strategy(self) -> str:
+        """The kinds of blocks, such as `edit` or `edit+new`."""
+        return "+".join(sorted(self._kinds))
+
+    def content(self, path: str) -> bytes | None:
+        """A file as it is now; None where there is none that may be changed."""
+        made = self._made[path] if path in self._made else self._base.get(path)
+        return made.content() if isinstance(made, Text) else made
+
+    def twin(self) -> Draft:
+        """One that goes on from here, while this one stays what it is."""
+        twin = Draft(self._base, self._refusal)
+        twin._made = {path: self.content(path) for path in self._made}
+        twin._origins, twin._kinds = dict(self._origins), set(self._kinds)
+        return twin
+
+    def take(self, blocks: Iterable[Block]) -> None:
+        """Carry out all blocks.
+
+        Raises:
+            EditError: one cannot be carried out, or all together change nothing; the draft is then worth nothing.
+        """
+        self.carry_out(blocks)
+        if not self.changes:
+            raise EditError("the edits leave every file as it was")
+
+    def carry_out(self, blocks: Iterable[Block]) -> None:
+        """Carry out all blocks, whatever comes of them together.
+
+        Raises:
+            EditError: one cannot be carried out; the draft is then worth nothing.
+        """
+        for block in blocks:
+            self._check(block.path)
+            if isinstance(block, Replace):
+                self._replace(block)
+            elif isinstance(block, Write):
+                self._write(block)
+            elif isinstance(block, Rename):
+                self._rename(block)
+            else:
+                self._delete(block)
+
+    def _check(self, path: str) -> None:
+        if reason := self._refusal(path):
+            raise EditError(one_line(reason, 300), "Change only files that you may change.")
+
+    def _exists(self, path: str) -> bool:
+        return self._made[path] is not None if path in self._made else path in self._base
+
+    def _text(self, path: str) -> Text:
+        """A text that is there; it stays one while more blocks change it, as reading a large one takes long."""
+        made = self._made.get(path)
+        return made if isinstance(made, Text) else Text(self._existing(path), path)
+
+    def _existing(self, path: str) -> bytes:
+        content = self.content(path)
+        if content is None:
+            paths = filter(self._exists, {*self._base, *self._made})
+            near = difflib.get_close_matches(path, paths, n=3)
+            hint = f"The nearest names: {', '.join(one_line(each, 300) for each in near)}." if near else ""
+            raise EditError(f"there is no file {one_line(path)!r} that may be changed", hint)
+        return content
+
+    def _replace(self, block: Replace) -> None:
+        if not block.search and not (self._exists(block.path) and self.content(block.path)):
+            return self._write(Write(block.path, block.replace))
+        text = self._text(block.path)
+        text.replace(block.search, block.replace)
+        self._made[block.path] = text
+        self._kinds.add("edit")
+        return None
+
+    def _write(self, block: Write) -> None:
+        old = self.content(block.path)
+        text = Text(old or b"", block.path)
+        text.write(block.lines)
+        self._made[block.path] = text
+        self._kinds.add("new" if old is None else "whole")
+
+    def _delete(self, block: Delete) -> None:
+        self._existing(block.path)
+        self._made[block.path] = None
+        self._origins.pop(block.path, None)
+        self._kinds.add("delete")
+
+    def _rename(self, block: Rename) -> None:
+        self._check(block.to)
+        content = self._existing(block.path)
+        if self._exists(block.to):
+            raise EditError(f"cannot rename {one_line(block.path)!r}: there is a file {one_line(block.to)!r} already")
+        self._made[block.path], self._made[block.to] = None, content
+        self._origins[block.to] = self._origins.pop(block.path, block.path)
+        self._kinds.add("rename")
+
+
+class Text:
+    """A text file as lines, which keeps its encoding mark, its line ends, and whether the last line has one.
+
+    Raises:
+        EditError: the content is no UTF-8 text.
+    """
+
+    def __init__(self, content: bytes, path: str) -> None:
+        self._path = path
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise EditError(f"{one_line(path)!r} is not UTF-8 text, so it cannot be edited") from error
+        if "\0" in text:
+            raise EditError(f"{one_line(path)!r} is a binary file, so it cannot be edited")
+        self._mark = text.startswith(BYTE_ORDER_MARK)
+        *whole, last = text.removeprefix(BYTE_ORDER_MARK).split("\n")
+        self._lines = [line.removesuffix("\r") for line in whole] + [last] * bool(last)
+        self._ends = ["\r\n" if line.endswith("\r") else "\n" for line in whole] + [""] * bool(last)
+        self._open_end = bool(last)
+        self._end = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+
+    def replace(self, search: tuple[str, ...], replace: tuple[str, ...]) -> None:
+        """Put lines in the place of others, which must be there exactly once; lines in both keep their ends."""
+        at = self._only(search)
+        before = _common(search, replace)
+        after = _common(search[before:][::-1], replace[before:][::-1])
+        new = replace[before : len(replace) - after]
+        place = slice(at + before, at + len(search) - after)
+        self._lines[place], self._ends[place] = new, [self._end] * len(new)
+
+    def write(self, lines: tuple[str, ...]) -> None:
+        """Put lines in the place of all."""
+        self._lines, self._ends = list(lines), [self._end] * len(lines)
+
+    def content(self) -> bytes:
+        """The file."""
+        rows = [line + (end or self._end) for line, end in zip(self._lines, self._ends, strict=True)]
+        if rows and self._open_end:
+            rows[-1] = self._lines[-1]
+        try:
+            return ((BYTE_ORDER_MARK if self._mark else "") + "".join(rows)).encode()
+        except UnicodeEncodeError as error:
+            raise EditError(f"the new content of {one_line(self._path)!r} is not valid Unicode") from error
+
+    def _only(self, search: tuple[str, ...]) -> int:
+        """Where the lines are."""
+        if not search:
+            raise EditError(
+                f"a SEARCH of {one_line(self._path)!r} is empty, but the file is not",
+                "Give lines of the file that the new ones replace or stand beside.",
+            )
+        found = _positions(self._lines, search)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise EditError(f"a SEARCH does not match {one_line(self._path)!r}", closest(self._lines, search))
+        where = ", ".join(str(number + 1) for number in found[:5]) + (" and more" if found[5:] else "")
+        raise EditError(
+            f"a SEARCH matches {one_line(self._path)!r} {len(found)} times" + " or more" * (len(found) == MOST_MATCHES),
+            f"It matches at the lines {where}. Take in more lines around it, so that it matches once.",
+        )
+
+
+def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+    """How many lines both begin with."""
+    return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def _positions(lines: list[str], search: tuple[str, ...]) -> list[int]:
+    """The lines where `search` begins, overlapping matches included; the first ones when they are many."""
+    text, sought = "\n" + "\n".join(lines) + "\n", "\n" + "\n".join(search) + "\n"
+    found, start, line, counted = list[int](), text.find(sought), 0, 0
+    while start >= 0 and len(found) < MOST_MATCHES:
+        line += text.count("\n", counted, start)
+        found.append(line)
+        counted, start = start, text.find(sought, start + 1)
+    return found

@@ -1,0 +1,291 @@
+"""Where a model with tools works: one draft, and what it may do with it; every answer is a text of bounded length.
+
+What it asks for that cannot be done is an `EditError`, an answer like any other. All that was read, printed or judged
+stands between fences.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Workshop
+from evogit.agents.briefs import digest
+from evogit.agents.briefs.digest import fence
+from evogit.agents.briefs.excerpt import listing
+from evogit.agents.editing.blocks import EditError
+from evogit.agents.editing.calls import Asked, Call, Edits, Evaluate, Finish, Grep, List, Read, Run
+from evogit.agents.editing.draft import Draft
+from evogit.agents.editing.proposing import proposal_of
+from evogit.agents.mutation.edits import one_line
+from evogit.core import Evaluation, Evidence
+from evogit.llm import Account, estimate_tokens
+from evogit.sandbox import Completed
+
+MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
+"""Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
+
+MOST_FOUND = 100
+"""Lines in which a text was found that are shown, each of 300 characters at most."""
+
+LONGEST_RUN = 120.0
+"""Seconds of wall clock for a command, where the task does not allow less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a reply; `done` of its calls could be carried out. What is `measured` may come out otherwise."""
+
+    text: str
+    done: int
+    measured: bool
+
+
+class Desk:
+    """Carries out what a model asks for. `room` is how many tokens an answer may have."""
+
+    def __init__(
+        self,
+        brief: Brief,
+        background: Background,
+        account: Account,
+        model: str,
+        evidence: dict[str, bytes],
+        room: int,
+    ) -> None:
+        self._brief, self._background, self._account, self._model = brief, background, account, model
+        self._evidence, self._room = evidence, room
+        self.draft = Draft(brief.files, background.refusal)
+        self.title = ""
+        self.finished = False
+
+    async def answer(self, asked: Asked, deadline: float) -> Answer:
+        """Do what a reply asks for, call by call, as far as edits before it can be carried out.
+
+        After the `deadline` (of `time.monotonic`) nothing is run or judged.
+
+        Raises:
+            EvoGitError: the sandbox or the evaluator itself fails.
+            RunEndsError: the run ends before a command or an evaluation.
+            SpendingLimitError: nothing more may be asked, so that nobody would read what comes of them.
+        """
+        self.title = asked.title or self.title
+        parts, done, measured = list[str](), 0, False
+        for number, call in enumerate(asked.calls):
+            room = self._room - sum(map(estimate_tokens, parts))
+            try:
+                await asyncio.sleep(0)
+                parts.append(await self._do(call, max(room, self._room // 20), deadline - time.monotonic()))
+                done += 1
+                measured |= isinstance(call, Run | Evaluate)
+            except (EditError, NoUsableChangeError) as error:
+                hint = f"\n{error.hint}" if isinstance(error, EditError) and error.hint else ""
+                parts.append(f"{_name(call)} could not be done: {one_line(str(error), 1000)}.{hint}")
+                if isinstance(call, Edits):
+                    left = len(asked.calls) - number - 1
+                    parts.append("Nothing behind it was done." if left else "The draft is as it was before.")
+                    break
+        return Answer("\n\n".join(parts), done, measured)
+
+    def proposal(self) -> Proposal:
+        """The draft as it is now.
+
+        Raises:
+            EditError: it changes nothing, or leaves a conflict open.
+        """
+        changes = self.draft.changes
+        if not changes:
+            raise EditError("the draft changes nothing")
+        title = self.title or f"edit {one_line(min(changes), 60)}"
+        return proposal_of(self.draft, self._brief, self._background, title, self._model, self._evidence)
+
+    @property
+    def state(self) -> str:
+        """What the draft changes, in a sentence."""
+        paths = sorted(self.draft.changes)
+        named = ", ".join(one_line(path, 100) for path in paths[:10]) + (" and more" if paths[10:] else "")
+        return f"The draft changes {named}." if paths else "The draft changes nothing yet."
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    async def _do(self, call: Call, room: int, seconds: float) -> str:
+        if isinstance(call, Run | Evaluate):
+            self._account.check()
+            if seconds <= 0:
+                raise EditError("your time is over", "FINISH now.")
+        match call:
+            case Edits():
+                return self._edit(call)
+            case List():
+                return self._list(call, room)
+            case Read():
+                return self._read(call, room)
+            case Grep():
+                return self._grep(call, room)
+            case Run():
+                return await self._run(call, room, seconds)
+            case Evaluate():
+                return await self._evaluate(room)
+            case Finish():
+                return self._finish(call)
+
+    def _edit(self, edits: Edits) -> str:
+        twin = self.draft.twin()
+        twin.carry_out(edits.blocks)
+        self.draft = twin.twin()  # which finds out what is no text before it takes its place
+        return f"Edited {', '.join(dict.fromkeys(one_line(block.path, 100) for block in edits.blocks))}."
+
+    def _list(self, call: List, room: int) -> str:
+        folder = call.folder.rstrip("/")
+        sizes = {path: size for path, size in self._sizes().items() if not folder or path.startswith(f"{folder}/")}
+        if not sizes:
+            raise EditError(f"there is no file in {one_line(call.folder, 100)!r}")
+        return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
+
+    def _read(self, call: Read, room: int) -> str:
+        lines = self._text(call.path).split("\n")
+        lines = lines[:-1] if lines[-1] == "" else lines
+        last = min(call.last or len(lines), len(lines))
+        if call.first > max(last, 1):
+            raise EditError(f"{one_line(call.path, 100)!r} has {len(lines):,} lines")
+        asked = lines[call.first - 1 : last]
+        shown = list(_fitting(asked, room))
+        end = call.first + len(shown) - 1
+        about = f"File {one_line(call.path, 300)}, lines {call.first:,}-{end:,} of {len(lines):,}"
+        if not shown and asked:
+            return f"{about}, the first of which is cut:\n{fence(digest.cut(asked[0], room))}"
+        more = f"\nREAD {one_line(call.path, 300)} {end + 1}-{last} shows the rest." if end < last else ""
+        return f"{about}:\n{fence(chr(10).join(shown)) or '(empty)'}{more}"
+
+    def _grep(self, call: Grep, room: int) -> str:
+        found = list(itertools.islice(self._found(call.text), MOST_FOUND + 1))
+        about = f"{call.text[:100]!r} is in {len(found[:MOST_FOUND])} lines" + (" and more" * (len(found) > MOST_FOUND))
+        return f"{about}:\n{fence(digest.cut(chr(10).join(found[:MOST_FOUND]), room))}"
+
+    async def _run(self, call: Run, room: int, seconds: float) -> str:
+        workshop = self._workshop()
+        if not workshop.runs:
+            raise EditError("no commands can be run here")
+        done = await workshop.run(self._draft(), call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
+        return _told(done, room)
+
+    async def _evaluate(self, room: int) -> str:
+        workshop = self._workshop()
+        if not workshop.evaluations:
+            raise EditError("no evaluation is left for you", "Go on without, or FINISH.")
+        evaluation, evidence = await workshop.evaluate(self.proposal())
+        left = f"Evaluations left: {workshop.evaluations}."
+        if not evaluation.counts:
+            return f"The evaluator itself failed, which says nothing about the draft. {left}"
+        return f"{judged(self._background, evaluation, evidence, room)}\n{left}"
+
+    def _finish(self, call: Finish) -> str:
+        proposal = self.proposal()
+        if self._brief.workshop:
+            self._brief.workshop.check(proposal)
+        self.title, self.finished = call.title or self.title, True
+        return "Proposed."
+
+    # --- what it works on -------------------------------------------------------------------------------------------
+
+    def _workshop(self) -> Workshop:
+        if self._brief.workshop is None:
+            raise EditError("nothing can be tried here")
+        return self._brief.workshop
+
+    def _draft(self) -> Proposal:
+        """The draft as something to run, which may be the parent itself."""
+        if not self.draft.changes:
+            return Proposal(changes={}, title="")
+        return self.proposal()
+
+    def _sizes(self) -> dict[str, int]:
+        """Path -> bytes of every file of the draft that the model may see."""
+        changed = self.draft.changes
+        sizes = {path: size for path, size in self._background.sizes.items() if path not in changed}
+        return sizes | {path: len(content) for path, content in changed.items() if content is not None}
+
+    def _content(self, path: str) -> bytes:
+        content = self.draft.content(path)
+        if content is None and path not in self.draft.changes and path in self._background.sizes:
+            content = self._background.read(path)
+        if content is None:
+            raise EditError(f"there is no file {one_line(path, 300)!r}", "LIST tells which there are.")
+        return content
+
+    def _text(self, path: str) -> str:
+        if (size := self._background.sizes.get(path, 0)) > MOST_READ:
+            raise EditError(f"{one_line(path, 300)!r} has {size:,} bytes", "RUN sed or grep to see some of it.")
+        text = _decoded(self._content(path))
+        if text is None:
+            raise EditError(f"{one_line(path, 300)!r} is no UTF-8 text")
+        return text
+
+    def _found(self, text: str) -> Iterator[str]:
+        """`path:line: content` of every line with this text."""
+        left = MOST_SEARCHED
+        for path, size in sorted(self._sizes().items()):
+            if (left := left - size) < 0:
+                yield "[... the files behind this one are too many to search; RUN grep]"
+                return
+            content = self._content(path)
+            if text.encode(errors="replace") not in content:
+                continue
+            for number, line in enumerate((_decoded(content) or "").split("\n"), 1):
+                if text in line:
+                    yield f"{one_line(path, 300)}:{number}: {line[:300]}"
+
+
+def _name(call: Call) -> str:
+    return "The edit" if isinstance(call, Edits) else type(call).__name__.upper()
+
+
+def _decoded(content: bytes) -> str | None:
+    """A file as lines without their CR; None for what is no text."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text.replace("\r\n", "\n")
+
+
+def _fitting(lines: list[str], room: int) -> Iterator[str]:
+    """As many of the first lines as fit."""
+    for line in lines:
+        room -= estimate_tokens(line + "\n")
+        if room < 0:
+            return
+        yield line
+
+
+def _told(done: Completed, room: int) -> str:
+    """How a command ended, and what it printed."""
+    if done.code is not None:
+        how = f"with exit code {done.code}"
+    else:
+        how = f"by signal {done.signal}" if done.signal else "in no good order"
+    why = f": {one_line(done.detail, 300)}" if done.detail else ""
+    lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
+    outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
+    said = {name: text for name, text in outputs.items() if text.strip()}
+    lines += [f"{name}:\n{digest.output(text, room // len(said))}" for name, text in said.items()]
+    return "\n".join(lines if said else [*lines, "It printed nothing."])
+
+
+def judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:
+    """What came of an evaluation, as a brief would tell of a parent's."""
+    output = "" if evaluation.ok else evidence.stderr.decode(errors="replace")
+    known = replace(background, evaluation=evaluation, feedback=evidence.feedback, log=evidence.log)
+    sections: list[tuple[str, Callable[[], str]]] = [
+        ("Scores of the draft (this candidate)", lambda: digest.scores(known)),
+        ("Cases, the worst first", lambda: digest.cases(known)),
+        ("What the evaluator said of cases", lambda: digest.feedback(known, room // 4)),
+        ("What the evaluator said", lambda: digest.output(evidence.log, room // 4)),
+        ("What the draft wrote to stderr", lambda: digest.output(output, room // 4)),
+    ]
+    told = ((heading, text()) for heading, text in sections)
+    parts = [f"{heading}:\n{text}" for heading, text in told if text.strip()]
+    return "\n\n".join(["The draft is valid.", *parts] if evaluation.ok else parts)

@@ -1,0 +1,281 @@
+"""The offline agent: typed edits of Python sources, number and line edits of other texts, no model.
+
+It is the embedded default and the baseline. The thinking is the pure function `mutate`, which worker processes do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from typing import ParamSpec, TypeVar
+
+from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
+from evogit.agents.mutation import operators as typed
+from evogit.agents.mutation.edits import MOST_WAYS, TITLE_LENGTH, Edit, apply, edit_text, one_line
+from evogit.agents.mutation.mix import USUAL, Mix
+from evogit.agents.mutation.tuning import TUNING, numbers, tune
+from evogit.processes import end_with_parent, signals_held_back
+from evogit.source import Source, compiles, parse
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+EDITS: dict[str, float] = {
+    "perturb_number": 0.55,
+    "insert_term": 0.12,
+    "swap_operator": 0.06,
+    "swap_name": 0.05,
+    "drop_operand": 0.05,
+    "swap_call": 0.02,
+    "swap_literal": 0.03,
+    "change_condition": 0.03,
+    "duplicate_statement": 0.04,
+    "move_statement": 0.03,
+    "delete_statement": 0.02,
+}
+"""The ways to edit a Python module and their usual chances, as measured in docs/design/mutator.md."""
+
+EXCHANGE = 0.15
+"""Usual chance to take definitions of the donor, where there is one that differs in more than one of them."""
+
+ELSEWHERE = 0.3
+"""Chance that a further edit is of any file instead of the same one."""
+
+_OPERATORS: dict[str, typed.Operator] = {
+    each.__name__: each
+    for each in (
+        *(typed.insert_term, typed.swap_operator, typed.swap_name, typed.drop_operand, typed.swap_call),
+        *(typed.swap_literal, typed.change_condition),
+        *(typed.duplicate_statement, typed.move_statement, typed.delete_statement),
+    )
+}
+_FIRST = {"exchange": EXCHANGE, **{way: (1 - EXCHANGE) * chance for way, chance in EDITS.items()}}
+_WITH_TUNING = {**TUNING, **{way: (1 - sum(TUNING.values())) * chance for way, chance in _FIRST.items()}}
+
+_ATTEMPTS = 30
+_TRIES = 200
+_FILES = 32
+_LARGEST = 256 * 1024
+
+
+class Mutator:
+    """Mutates without a model; `pool` runs `mutate`, so that parsing never holds up the loop."""
+
+    kind = "mutator"
+
+    def __init__(self, pool: Executor) -> None:
+        self._pool = pool
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Propose a few typed edits, mostly of one file, or definitions of the donor.
+
+        Raises:
+            NoUsableChangeError: when nothing can be edited, or the worker died twice.
+        """
+        return (await self.propose_many(brief, rng, 1))[0]
+
+    async def propose_many(self, brief: Brief, rng: random.Random, count: int) -> Sequence[Proposal]:
+        """The same several times, all at once in a worker.
+
+        Raises:
+            NoUsableChangeError: when nothing can be edited, or the worker died twice.
+        """
+        names = _drawn(brief.files, rng)
+        files = {name: brief.files[name] for name in names}
+        donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
+        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness, steps=brief.steps)
+        thought = files, donor_files, [rng.getrandbits(64) for _ in range(count)], mix
+        try:
+            return await self._think(*thought)
+        except BrokenExecutor:  # a worker was killed, perhaps by another file than ours
+            pass
+        try:
+            return await self._think(*thought)
+        except BrokenExecutor as error:
+            raise NoUsableChangeError(
+                f"the mutator's worker process died twice ({error}); a script of yours that starts runs must do so "
+                'under `if __name__ == "__main__":`'
+            ) from error
+
+    async def _think(self, files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix) -> Sequence[Proposal]:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, mutations, files, donor_files, seeds, mix)
+
+
+def _drawn(files: Files, rng: random.Random) -> list[str]:
+    """At most so many names that reading and sending the files stays cheap in a large repository."""
+    python = sorted(name for name in files if _is_python(name))
+    others = sorted(files.keys() - set(python))
+    python = rng.sample(python, min(len(python), _FILES))
+    return python + rng.sample(others, min(len(others), _FILES - len(python)))
+
+
+# --- the thinking -----------------------------------------------------------------------------------------------
+
+
+def mutations(files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix = USUAL) -> Sequence[Proposal]:
+    """One proposal for each seed that gives one.
+
+    Raises:
+        NoUsableChangeError: when none does.
+    """
+    found, barren = list[Proposal](), NoUsableChangeError("expected a seed, got none")
+    for seed in seeds:
+        try:
+            found.append(mutate(files, donor_files, seed, mix))
+        except NoUsableChangeError as error:
+            barren = error
+    if not found:
+        raise barren
+    return found
+
+
+def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Proposal:
+    """Edit some of the files, or take over definitions of the donor's; equal arguments give equal proposals.
+
+    Raises:
+        NoUsableChangeError: when there is nothing that can be edited.
+    """
+    rng = random.Random(seed)
+    if mix.steps is not None and (found := numbers(files)):
+        way = mix.draw(_WITH_TUNING, rng)
+        if way in TUNING and (proposal := tune(files, found, mix.steps, way, rng)):
+            return proposal
+    if rng.random() < mix.weights(_FIRST)[0] and (proposal := _exchange(files, donor_files, rng)):
+        return proposal
+    weights = {name: weight for name in sorted(files) if (weight := _weight(name, files[name]))}
+    for _ in range(_ATTEMPTS):
+        edits = _edits(files, weights, mix, rng)
+        changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
+        if changes and all(not _is_python(name) or compiles(new) for name, new in changes.items()):
+            made = [edit for found in edits.values() for edit in found]
+            return Proposal(changes=changes, title=_title(made), strategy=_strategy(made))
+    raise NoUsableChangeError(
+        f"expected an editable text or a Python module that parses, found none to edit in {len(files)} files"
+    )
+
+
+def _is_python(name: str) -> bool:
+    return name.endswith((".py", ".pyw", ".pyi"))
+
+
+def _weight(name: str, content: bytes) -> float:
+    """In proportion to size; what is not Python is worth a tenth, and what is binary or huge nothing."""
+    if len(content) > _LARGEST or b"\0" in content:
+        return 0.0
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return 0.0
+    return len(content) * (1.0 if _is_python(name) else 0.1)
+
+
+def _edits(files: Files, weights: dict[str, float], mix: Mix, rng: random.Random) -> dict[str, list[Edit]]:
+    """One edit and, ever less likely, more of them, that do not overlap; mostly of one file.
+
+    Files in which there is nothing to edit are taken out of `weights`.
+    """
+    edits: dict[str, list[Edit]] = {}
+    name = ""
+    while weights and (not edits or rng.random() < mix.one_more):
+        if name not in weights or rng.random() < ELSEWHERE:
+            name = rng.choices(list(weights), list(weights.values()))[0]
+        edit = _edit(name, files[name], mix, rng)
+        if edit is None:
+            del weights[name]
+        elif not any(edit.overlaps(other) for other in edits.get(name, ())):
+            edits.setdefault(name, []).append(edit)
+    return edits
+
+
+def _edit(name: str, content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
+    if not _is_python(name):
+        tries = (edit_text(content, rng, mix) for _ in range(_TRIES))
+    elif source := parse(content):
+        chances = mix.weights(EDITS)
+        ways = (rng.choices(list(EDITS), chances)[0] for _ in range(_TRIES))
+        tries = (_try(way, source, mix, rng) for way in ways)
+    else:
+        return None
+    return next((edit for edit in tries if edit), None)
+
+
+def _try(way: str, source: Source, mix: Mix, rng: random.Random) -> Edit | None:
+    if way == "perturb_number":
+        return typed.perturb_number(source, rng, mix)
+    edit = _OPERATORS[way](source, rng)
+    return replace(edit, way=way) if edit else None
+
+
+def _strategy(edits: list[Edit]) -> str:
+    """The ways in which a proposal was made, each once: history learns from it what pays."""
+    ways: dict[str, str] = {}
+    for edit in edits:
+        ways.setdefault(edit.way.partition("@")[0], edit.way)
+    return "+".join(list(ways.values())[:MOST_WAYS])
+
+
+def _title(edits: list[Edit]) -> str:
+    more = f" (+{len(edits) - 1} more)" if len(edits) > 1 else ""
+    return one_line(edits[0].title, TITLE_LENGTH - len(more)) + more
+
+
+def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal | None:
+    """Some but not all definitions in which the donor differs, as all of them would be the donor again."""
+    pairs = []
+    for name in sorted(filter(_is_python, files.keys() & donor_files.keys())):
+        if files[name] != donor_files[name] and max(len(files[name]), len(donor_files[name])) <= _LARGEST:
+            mine, other = parse(files[name]), parse(donor_files[name])
+            found = typed.exchangeable(mine, other) if mine and other else []
+            pairs += [(name, typed.exchange(*pair)) for pair in found]
+    if len(pairs) < 2:
+        return None
+    taken = rng.sample(pairs, rng.randint(1, len(pairs) - 1))
+    changes = {
+        name: apply(files[name], [edit for other, edit in taken if other == name])
+        for name in sorted({name for name, _ in taken})
+    }
+    if not all(compiles(content) for content in changes.values()):
+        return None
+    title = one_line("exchange " + ", ".join(edit.title for _, edit in taken))
+    return Proposal(changes=changes, title=title, strategy="exchange", used_donor=True)
+
+
+# --- the workers ------------------------------------------------------------------------------------------------
+
+
+class MutatorPool(Executor):
+    """Worker processes that outlive neither Ctrl-C nor the engine, and are replaced when one of them is killed."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        with signals_held_back():
+            self._processes = self._start()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` in a worker; its arguments and result are pickled."""
+        with signals_held_back():
+            try:
+                return self._processes.submit(fn, *args, **kwargs)
+            except BrokenProcessPool:  # by an earlier call
+                self._processes.shutdown(wait=False)
+                self._processes = self._start()
+                return self._processes.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Stop the workers."""
+        self._processes.shutdown(wait, cancel_futures=cancel_futures)
+
+    def _start(self) -> ProcessPoolExecutor:
+        # not "fork": the engine has threads, whose locks a forked child would find held for ever
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=end_with_parent)
+
+
+def mutator_pool(workers: int) -> MutatorPool:
+    """Processes for `Mutator`; close it with `shutdown()` or as a context manager."""
+    return MutatorPool(workers)

@@ -1,0 +1,281 @@
+"""The mutator's typed edits of Python: functions of a parsed module and a generator that each replace one span."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from evogit.agents.mutation.edits import Edit, complete_line, line_end, titled
+from evogit.agents.mutation.mix import Mix
+from evogit.agents.mutation.numbers import nudged
+from evogit.source import Block, Definition, Kind, Site, Source, fits, is_number
+
+_ALTERNATIVES = (
+    ("+", "-", "*", "/"),
+    ("//", "/", "%"),
+    ("**", "*"),
+    ("+=", "-=", "*="),
+    ("/=", "*="),
+    ("<", "<=", ">", ">="),
+    ("==", "!="),
+    ("is", "is not"),
+    ("in", "not in"),
+    ("and", "or"),
+    ("<<", ">>"),
+    ("&", "|", "^"),
+)
+_TWINS = (("min", "max"), ("any", "all"), ("floor", "ceil"), ("sin", "cos"))
+
+Operator = Callable[[Source, random.Random], Edit | None]
+"""One way to edit a module; None where it does not apply this time."""
+
+
+def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
+    """Change a number; one that has a name is three times as likely."""
+    sites = source.sites.get("number", ())
+    if not sites:
+        return None
+    site = rng.choices(sites, [3 if each.label else 1 for each in sites])[0]
+    if (found := nudged(site.text, rng, mix)) is None:
+        return None
+    new, way = found
+    title = titled(f"perturb {site.label} {site.text} -> {new}", site.where)
+    return Edit(site.start, site.end, new.encode(), title, way)
+
+
+# --- operators, literals, names, calls --------------------------------------------------------------------------
+
+
+def swap_operator(source: Source, rng: random.Random) -> Edit | None:
+    """Put another operator of the same kind in an operator's place, but let a list grow as it does."""
+    site = _any_site(source, "operator", rng)
+    if site is None or (site.text.endswith("=") and not _adds_to_number(source, site)):
+        return None
+    text = " ".join(site.text.split())
+    others = sorted({each for group in _ALTERNATIVES if text in group for each in group} - {text})
+    if not others:
+        return None
+    new = rng.choice(others)
+    return _replace(site, new, f"swap {text} for {new}")
+
+
+def _adds_to_number(source: Source, site: Site) -> bool:
+    target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
+    return target is None or is_number(source.content, site.where, target[1].decode(errors="replace"))
+
+
+def swap_literal(source: Source, rng: random.Random) -> Edit | None:
+    """Put a literal of the module in the place of another of the same type; an integer is also a float."""
+    sites = (*source.sites.get("literal", ()), *source.sites.get("number", ()))
+    if not sites:
+        return None
+    site = rng.choice(sites)
+    if site.text in ("True", "False"):
+        new: str | None = "False" if site.text == "True" else "True"
+    else:
+        alike = [each.text for each in sites if each.kind == site.kind and each.text not in ("True", "False")]
+        if _is_integer(site):
+            alike = [each.text for each in sites if _is_integer(each)]
+        new = _any_of(set(alike) - {site.text}, rng)
+    return _replace(site, new, f"swap {site.label} {site.text} for {new}")
+
+
+def _is_integer(site: Site) -> bool:
+    return site.kind == "number" and re.fullmatch(r"-?\d+", site.text) is not None
+
+
+def swap_name(source: Source, rng: random.Random) -> Edit | None:
+    """Read another variable of the function, or of the module, that is bound before."""
+    site = _any_site(source, "name", rng)
+    if site is None:
+        return None
+    names = _visible_names(source, site) - {site.text}
+    new = _any_of({name for name in names if fits(source.content, site.where, site.text, name)}, rng)
+    return _replace(site, new, f"use {new} for {site.text}")
+
+
+def _visible_names(source: Source, site: Site) -> set[str]:
+    names = {name for name, offset in source.bindings.get(site.where, ()) if offset <= site.start}
+    if site.where:
+        names |= {name for name, _ in source.bindings.get("", ())}
+    return names
+
+
+def swap_call(source: Source, rng: random.Random) -> Edit | None:
+    """Call the function's twin (min, max), or another function that is called with as many arguments.
+
+    None calls itself instead of another, and a twin without a module must be there already.
+    """
+    site = _any_site(source, "call", rng)
+    if site is None:
+        return None
+    module, dot, name = site.text.rpartition(".")
+    called = {each.text for each in source.sites["call"]}
+    twins = {module + dot + b if name == a else module + dot + a for a, b in _TWINS if name in (a, b)}
+    twins = {twin for twin in twins if dot or twin in called or hasattr(builtins, twin)}
+    others = {each.text for each in source.sites["call"] if each.label and each.label == site.label}
+    others -= {site.text, site.where.rpartition(".")[2]}
+    new = _any_of(twins, rng) if twins and (not others or rng.random() < 0.5) else _any_of(others, rng)
+    return _replace(site, new, f"call {new} for {site.text}")
+
+
+# --- terms and conditions ---------------------------------------------------------------------------------------
+
+
+def insert_term(source: Source, rng: random.Random) -> Edit | None:
+    """Let an arithmetic expression grow by a small term or a factor near one."""
+    site = _any_site(source, "term", rng)
+    if site is None:
+        return None
+    if rng.random() < 0.3:
+        factor = f"{math.exp(rng.gauss(0, 10 ** rng.uniform(-2, 0))):.3g}"
+        new, title = f"{site.parts[0]} * {factor}", f"multiply {site.text} by {factor}"
+    else:
+        term, sign = _term(_numbers(source, site), rng), rng.choice("+-")
+        new, title = f"{site.text} {sign} {term}", f"let {sign}{term} join {site.text}"
+    return _replace(site, f"({new})" if site.label else new, title)
+
+
+def _numbers(source: Source, site: Site) -> set[str]:
+    return {name for name in _visible_names(source, site) if is_number(source.content, site.where, name)}
+
+
+def _term(names: set[str], rng: random.Random) -> str:
+    size = f"{10 ** rng.uniform(-3, 0):.2g}"
+    name = _any_of(names, rng) if rng.random() < 0.6 else None
+    return size if name is None else f"{size} * {name}"
+
+
+def drop_operand(source: Source, rng: random.Random) -> Edit | None:
+    """Keep one side of an operation: what `insert_term` adds can go again."""
+    site = _any_site(source, "binary", rng)
+    if site is None:
+        return None
+    new = rng.choice(site.parts)
+    return _replace(site, new, f"shorten {site.text} to {new}")
+
+
+def change_condition(source: Source, rng: random.Random) -> Edit | None:
+    """Negate a condition, or join it with another one of the same function."""
+    site = _any_site(source, "condition", rng)
+    if site is None:
+        return None
+    others = {each.text for each in source.sites["condition"] if each.where == site.where} - {site.text}
+    other = _any_of(others, rng)
+    if other is None or rng.random() < 0.5:
+        return _replace(site, site.parts[0] if site.parts else f"not ({site.text})", f"negate {site.text}")
+    joined = f"({site.text}) {rng.choice(('and', 'or'))} ({other})"
+    return _replace(site, joined, f"widen {site.text} to {joined}")
+
+
+# --- statements -------------------------------------------------------------------------------------------------
+
+
+def delete_statement(source: Source, rng: random.Random) -> Edit | None:
+    """Take a statement away, unless later ones need what it binds; the only one of its block becomes `pass`."""
+    block = _any_block(source, rng)
+    if block is None:
+        return None
+    statement = rng.choice(block.statements)
+    if statement.role in ("docstring", "pass") or (statement.role == "jump" and len(block.statements) > 1):
+        return None
+    after = source.content[statement.end : block.statements[-1].end]
+    if _first_bound(source, block, statement.start, statement.end) & _words(after):
+        return None
+    lines = source.content[statement.start : statement.end]
+    keep = lines[: len(lines) - len(lines.lstrip())] + b"pass" + line_end(lines)
+    new = keep if len(block.statements) == 1 else b""
+    return Edit(statement.start, statement.end, new, titled(f"delete {statement.text}", block.where))
+
+
+def duplicate_statement(source: Source, rng: random.Random) -> Edit | None:
+    """Do a statement twice."""
+    block = _any_block(source, rng)
+    if block is None:
+        return None
+    statement = rng.choice(block.statements)
+    if statement.role:
+        return None
+    lines = complete_line(source.content[statement.start : statement.end])
+    return Edit(statement.start, statement.end, lines + lines, titled(f"duplicate {statement.text}", block.where))
+
+
+def move_statement(source: Source, rng: random.Random) -> Edit | None:
+    """Put a statement elsewhere in its block, but nothing before what binds its names."""
+    block = _any_block(source, rng)
+    if block is None or len(block.statements) < 2:
+        return None
+    first, last = sorted(rng.sample(range(len(block.statements)), 2))
+    a, b = block.statements[first], block.statements[last]
+    if {a.role, b.role} & {"docstring", "jump"}:
+        return None
+    early, late = source.content[a.start : a.end], complete_line(source.content[b.start : b.end])
+    between = source.content[a.end : b.start]
+    down = rng.random() < 0.5
+    passed, bound = (between + late, (a.start, a.end)) if down else (late, (a.start, b.start))
+    if _first_bound(source, block, *bound) & _words(passed):
+        return None
+    if down:
+        return Edit(a.start, b.end, between + late + early, titled(f"move down {a.text}", block.where))
+    return Edit(a.start, b.end, late + early + between, titled(f"move up {b.text}", block.where))
+
+
+def _first_bound(source: Source, block: Block, start: int, end: int) -> set[str]:
+    """Names of the function that nothing binds before these bytes."""
+    bindings = source.bindings.get(block.where, ())
+    before = {name for name, offset in bindings if offset <= start}
+    return {name for name, offset in bindings if start < offset <= end} - before
+
+
+def _words(text: bytes) -> set[str]:
+    return set(re.findall(r"[^\W\d]\w*", text.decode()))
+
+
+def _any_block(source: Source, rng: random.Random) -> Block | None:
+    if not source.blocks:
+        return None
+    return rng.choices(source.blocks, [len(each.statements) for each in source.blocks])[0]
+
+
+# --- definitions ------------------------------------------------------------------------------------------------
+
+
+def exchangeable(source: Source, donor: Source) -> list[tuple[Definition, Definition]]:
+    """The functions and constants that both have once and write differently."""
+    theirs = _unique(donor)
+    pairs = [(mine, theirs[name]) for name, mine in _unique(source).items() if name in theirs]
+    return [(mine, other) for mine, other in pairs if mine.kind == other.kind and mine.text != other.text]
+
+
+def _unique(source: Source) -> dict[str, Definition]:
+    counts = Counter(each.name for each in source.definitions)
+    return {
+        each.name: each
+        for each in source.definitions
+        if counts[each.name] == 1 and not each.local and each.kind != "class"
+    }
+
+
+def exchange(mine: Definition, other: Definition) -> Edit:
+    """Take another candidate's version of a function or constant."""
+    return Edit(mine.start, mine.end, other.text, mine.name + ("()" if mine.kind == "function" else ""))
+
+
+# --- helpers ----------------------------------------------------------------------------------------------------
+
+
+def _any_site(source: Source, kind: Kind, rng: random.Random) -> Site | None:
+    sites = source.sites.get(kind)
+    return rng.choice(sites) if sites else None
+
+
+def _any_of(texts: set[str], rng: random.Random) -> str | None:
+    return rng.choice(sorted(texts)) if texts else None
+
+
+def _replace(site: Site, new: str | None, title: str) -> Edit | None:
+    return None if new is None else Edit(site.start, site.end, new.encode(), titled(title, site.where))

@@ -1,0 +1,96 @@
+"""The population of authors: the agents that `--agent KIND[@MODEL][:N]` names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor
+from contextlib import AsyncExitStack
+from functools import partial
+
+from evogit.agents import Agent
+from evogit.agents.coder import Coder
+from evogit.agents.editor import Editor
+from evogit.agents.mutation.mutator import Mutator, mutator_pool
+from evogit.agents.own import OwnAgent
+from evogit.config.run_settings import KINDS, AgentSpec
+from evogit.core import UsageError
+from evogit.llm import Model
+from evogit.plugins import is_own
+
+Models = Callable[[str], Model]
+"""Finds the model that a name stands for; an empty one stands for the person's usual model."""
+
+Employ = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
+"""Makes agents of a coding program, which live until the stack is left."""
+
+
+def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
+    """Refuse agents that cannot be made, before a run begins; `programs` are the coding programs that can be.
+
+    Raises:
+        ConfigError: a person's own class is wrong.
+        UsageError: there is no such kind of agent, or the file or class is not there.
+    """
+    if is_own(spec.kind):
+        OwnAgent(spec.kind)
+    elif spec.kind not in KINDS and spec.kind not in programs:
+        known = ", ".join((*KINDS, *programs))
+        raise UsageError(f"expected agents of a kind {known} or FILE.py:Name, got {str(spec)!r}")
+
+
+def no_models(name: str) -> Model:
+    """For runs that were given no way to reach a model.
+
+    Raises:
+        UsageError: always.
+    """
+    raise UsageError(f"expected a run with models to have {name!r}; pass `models` to Run")
+
+
+def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
+    """For runs that were given no way to employ a coding program.
+
+    Raises:
+        UsageError: always.
+    """
+    raise UsageError(f"expected a run with coding programs to have {spec.kind!r}; pass `employ` to Run")
+
+
+def populate(
+    stack: AsyncExitStack,
+    specs: Sequence[AgentSpec],
+    models: Models,
+    employ: Employ = no_programs,
+    pool: Executor | None = None,
+) -> list[Agent]:
+    """Make the agents, which live until `stack` is left; mutators think in `pool`, or in processes of their own.
+
+    Raises:
+        ConfigError: a person's own class is wrong.
+        SandboxError: a coding program cannot have its sandbox.
+        UsageError: an agent's kind or model is not known.
+    """
+    makers: dict[str, Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]] = {
+        "mutator": partial(_mutators, pool),
+        "editor": partial(_asking, Editor, models),
+        "coder": partial(_asking, Coder, models),
+    }
+    agents: list[Agent] = []
+    for spec in specs:
+        agents += makers.get(spec.kind, _own if is_own(spec.kind) else employ)(stack, spec)
+    return agents
+
+
+def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
+    thinking = pool or stack.enter_context(mutator_pool(min(spec.count, os.cpu_count() or 1)))
+    return [Mutator(thinking) for _ in range(spec.count)]
+
+
+def _asking(kind: type[Editor | Coder], models: Models, stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
+    asked = [models(name) for name in spec.models]
+    return [kind(*asked) for _ in range(spec.count)]
+
+
+def _own(stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
+    return [OwnAgent(spec.kind) for _ in range(spec.count)]

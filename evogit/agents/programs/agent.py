@@ -1,0 +1,279 @@
+"""The agent that is an external coding CLI: it works in a container, on a Git repository made for the occasion.
+
+It asks models through a metering gateway and has no other network; what is in its folder at the end is the proposal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents.allowance import Allowance
+from evogit.agents.bandit import choose
+from evogit.agents.briefs import briefing
+from evogit.agents.briefs.ancestry import START
+from evogit.agents.mutation.edits import one_line
+from evogit.agents.programs.container import Container, End, Ports, Setup, entered
+from evogit.agents.programs.evaluations import Reviews
+from evogit.agents.programs.listing import Member
+from evogit.agents.programs.presets import Preset
+from evogit.agents.programs.read_back import read_back
+from evogit.core import RepositoryError, SandboxError, SandboxLostError
+from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
+from evogit.llm.gateway.gateway import Gateway, Session
+from evogit.sandbox import Limits, Sandbox
+
+BRIEF = "EVOGIT.md"
+"""The file of the workspace with the brief."""
+
+LAST_WORDS = 5.0
+"""Seconds to hear of the end of a program that was ended."""
+
+LOOK = 0.5
+"""Seconds between two looks at whether the run goes on."""
+
+MOST_CORES = 64
+"""Of a session's processes; their CPU is not what is scarce."""
+
+SLACK = 300.0
+"""Seconds beside a session's own for unpacking, evaluating at its end, packing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one session may take: seconds, tokens read and written in all, evaluations beside that of its end."""
+
+    seconds: float = 1800.0
+    tokens: int = 2_000_000
+    evaluations: int = 3
+    disk: int = 1 << 30
+
+
+class Command:
+    """Runs a program of a person's own choice, on one of several models; `trials` are its evaluations.
+
+    `kind` is what the program is called. Without a gateway it has a login and a network of its own. Agents that share
+    `reading` have their folders read one after the other: all that a program wrote is in our memory then.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        sandbox: Sandbox,
+        gateway: Gateway | None,
+        models: Sequence[str],
+        bounds: Bounds | None = None,
+        reading: asyncio.Lock | None = None,
+    ) -> None:
+        self._preset, self._sandbox, self._gateway = preset, sandbox, gateway
+        self._reading = reading or asyncio.Lock()
+        self._models, self._bounds = list(models), bounds or Bounds()
+        self.kind, self.trials = preset.name, self._bounds.evaluations
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Have the program change the brief's parent.
+
+        Raises:
+            ConfigError: a template of the task is wrong.
+            CredentialError: the model can never be asked.
+            NoUsableChangeError: nothing was changed; what the program printed is its evidence.
+            SandboxError: no sandbox can be had.
+        """
+        if brief.background is None or brief.account is None or brief.workshop is None:
+            raise NoUsableChangeError("expected a brief with background, account and workshop, which a program needs")
+        background = brief.background()
+        model = choose(self._models, brief.merits, rng) if self._models else ""
+        visit = _Visit(self._preset, self._bounds, brief, background, model, metered=self._gateway is not None)
+        account = Allowance(brief.account, self._bounds.tokens)
+        session = self._gateway.session(account, [model]) if self._gateway else None
+        try:
+            await visit.work(self._sandbox, session, account, self._reading)
+        except SandboxLostError as error:
+            raise NoUsableChangeError(f"the sandbox was lost: {error}", visit.evidence) from error
+        return visit.proposal()
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One session: what is made for it, and what comes of it."""
+
+    preset: Preset
+    bounds: Bounds
+    brief: Brief
+    background: Background
+    model: str
+    metered: bool
+    evidence: dict[str, bytes] = field(default_factory=dict)
+    draft: Proposal | None = None
+    """What was in the workspace at the end."""
+    left_out: Sequence[str] = ()
+    end: End = field(default_factory=End)
+    cut: str = ""
+    """Why it was ended before it ended by itself."""
+    why: str = ""
+    """The same, and why there is no proposal."""
+
+    async def work(self, sandbox: Sandbox, session: Session | None, account: Account, reading: asyncio.Lock) -> None:
+        """Let the program work until it ends or is ended, and read its folder."""
+        ports, began = Ports.drawn(), time.monotonic()
+        setup, bundle = self._setup(ports), await asyncio.to_thread(self.background.bundle)
+        reviews = Reviews(self.brief, self.background, self._read, reading)
+        models = session.serve if session else _nobody
+        async with entered(sandbox, self._limits(), ports, models, reviews.serve) as container:
+            await container.start(setup, bundle)
+            self.why = await self._until_over(container, session, account)
+            await container.quit(LAST_WORDS)
+            await reviews.close()
+            self.end = container.end.result() if container.end.done() else End()
+            self.why = self.cut = container.breach() or self.why
+            self.evidence["transcript.txt"] = container.transcript.text
+            try:
+                async with reading:
+                    await self._salvage(container)
+            except (NoUsableChangeError, RepositoryError, SandboxError) as error:
+                self.why = f"{self.why}; {error}" if self.why else str(error)
+        self._note(reviews, time.monotonic() - began)
+        if session and isinstance(session.end, SpendingLimitError) and session.end.limit:
+            account.exhaust(session.end.limit)
+        if reviews.failure:
+            raise reviews.failure
+        if session and isinstance(session.end, CredentialError) and not self.draft:
+            raise session.end
+
+    def proposal(self) -> Proposal:
+        """What was in the workspace at the end.
+
+        Raises:
+            NoUsableChangeError: nothing that counts.
+        """
+        if self.draft:
+            return self.draft
+        last = self.evidence.get("transcript.txt", b"").decode(errors="replace").strip().rpartition("\n")[2]
+        said = f"; it said last: {one_line(last, 200)}" if last else ""
+        raise NoUsableChangeError(f"{self._how()}{said}", self.evidence)
+
+    # --- before -------------------------------------------------------------------------------------------------
+
+    def _limits(self) -> Limits:
+        longest = self.bounds.seconds + SLACK
+        return Limits(
+            wall=longest,
+            cpu=longest * MOST_CORES,
+            total=longest,
+            memory=self.preset.memory,
+            processes=self.preset.processes,
+            disk=self.bounds.disk,
+        )
+
+    def _setup(self, ports: Ports) -> Setup:
+        assert self.brief.workshop
+        written = briefing.write_file(
+            self.brief, self.background, evaluations=self.brief.workshop.evaluations, network=not self.metered
+        )
+        told = f"{written.rules}\n\n{written.text}"
+        self.evidence["prompt.md"] = told.encode(errors="replace")
+        known = {"{url}": f"http://127.0.0.1:{ports.models}", "{model}": self.model, "{brief}": BRIEF}
+
+        def filled(text: str) -> str:
+            for name, value in known.items():
+                text = text.replace(name, value)
+            return text
+
+        preset = self.preset
+        return Setup(
+            argv=[filled(each) for each in preset.argv],
+            env={name: filled(value) for name, value in preset.env.items()},
+            home={path: filled(text) for path, text in preset.files.items()},
+            workspace={BRIEF: told},
+            branch=START,
+            exclude=[f"/{BRIEF}", *preset.junk],
+        )
+
+    # --- meanwhile ----------------------------------------------------------------------------------------------
+
+    async def _until_over(self, container: Container, session: Session | None, account: Account) -> str:
+        """Wait for the end of the program; why it is to be ended, if it did not end by itself."""
+        deadline = time.monotonic() + self.bounds.seconds
+        over = asyncio.ensure_future(session.ended.wait() if session else asyncio.sleep(self.bounds.seconds))
+        try:
+            while not container.end.done():
+                waiting: list[asyncio.Future[Any]] = [container.end, over]
+                await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
+                if session and session.end:
+                    return str(session.end)
+                if time.monotonic() > deadline:
+                    return f"the session took more than {self.bounds.seconds:g} s"
+                account.check()
+        except (RunEndsError, SpendingLimitError) as error:
+            return str(error)
+        finally:
+            over.cancel()
+        return ""
+
+    async def _salvage(self, container: Container) -> None:
+        """Make a proposal of what is in the workspace."""
+        found = await container.salvage(self.bounds.disk)
+        self.draft = await asyncio.to_thread(self._read, found, self.end.subject)
+
+    def _read(self, found: Iterable[Member], title: str) -> Proposal:
+        """What the files of the workspace propose.
+
+        Raises:
+            NoUsableChangeError: nothing that counts.
+        """
+        returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
+        self.left_out = returned.left_out
+        if not returned.changes:
+            left_out = f"; left out: {self.left_out[0]}" if self.left_out else ""
+            raise NoUsableChangeError(f"nothing that may be changed is changed{left_out}")
+        paths = ", ".join(sorted(returned.changes))
+        return Proposal(
+            changes=returned.changes,
+            title=one_line(title) or one_line(f"{self.preset.name} on {paths}"),
+            strategy=self.preset.name,
+            modes=returned.modes,
+            shown_donor=bool(self.background.inspirations),
+            model=self.model,
+            evidence=self.evidence,
+        )
+
+    # --- after --------------------------------------------------------------------------------------------------
+
+    def _how(self) -> str:
+        """How the session ended, in a sentence."""
+        if self.end.failed:
+            needs = f"; it needs: {self.preset.needs}" if self.preset.needs else ""
+            return f"{self.preset.name} did not start: {one_line(self.end.failed, 300)}{needs}"
+        ended = "was ended" if self.cut or self.end.code is None else _ending(self.end.code)
+        return f"{self.preset.name} {ended}{f': {self.why}' if self.why else ''}"
+
+    def _note(self, reviews: Reviews, seconds: float) -> None:
+        about = {
+            "program": self.preset.name,
+            "model": self.model,
+            "seconds": round(seconds, 1),
+            "end": self._how(),
+            "evaluations": reviews.done,
+            "refused": reviews.refused,
+            "left_out": list(self.left_out),
+        }
+        self.evidence["session.json"] = json.dumps(about, indent=1).encode()
+
+
+def _ending(code: int) -> str:
+    """How a program ended by itself."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was killed by {known.get(-code, f'signal {-code}')}"
+
+
+async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Where models are, for a program that has its own."""

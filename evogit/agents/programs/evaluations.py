@@ -1,0 +1,116 @@
+"""The `evaluate` of a program in a container: its files are judged as they are, as often as its move has room for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Protocol
+
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents.editing.tools import judged
+from evogit.agents.mutation.edits import one_line
+from evogit.agents.programs.listing import Member, read_members
+from evogit.core import EvoGitError
+
+MOST = 64 << 20
+"""Bytes of workspaces that wait to be judged; so much may be one alone."""
+
+ROOM = 4000
+"""Tokens of an answer."""
+
+MOST_UNFIT = 30
+"""Times that what is there cannot be judged, which costs no evaluation, but time of ours."""
+
+TOO_MUCH = f"""\
+Not judged: the workspace, with others that wait, has more than {MOST >> 20} MiB. Remove what does not belong to the
+code, and have one evaluated after the other."""
+
+VALID, INVALID, REFUSED = range(3)
+"""What the answer begins with: the exit code of `evaluate`."""
+
+
+class Draft(Protocol):
+    """What was made of the files of a workspace: a proposal of this title."""
+
+    def __call__(self, found: Iterable[Member], title: str) -> Proposal:
+        """Make it.
+
+        Raises:
+            NoUsableChangeError: nothing that counts.
+        """
+        ...
+
+
+class Reviews:
+    """Serves the connections of one session; `done` tells what came of each evaluation."""
+
+    def __init__(self, brief: Brief, background: Background, draft: Draft, reading: asyncio.Lock) -> None:
+        assert brief.workshop
+        self._reading = reading
+        self._workshop, self._background, self._draft = brief.workshop, background, draft
+        self._granted = self._workshop.evaluations
+        self._one = asyncio.Lock()
+        self._over, self._waiting, self._unfit = False, 0, 0
+        self.done: list[str] = []
+        self.refused = 0
+        """How often nothing was judged."""
+        self.failure: EvoGitError | None = None
+        """What nobody here can do anything about."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Judge what is sent, one after the other, and answer."""
+        packed, fits = bytearray(), True
+        try:
+            while data := await reader.read(1 << 16):  # to its end in any case: who still sends hears no answer
+                if fits and self._waiting + len(data) > MOST:
+                    self._waiting -= len(packed)
+                    fits, packed = False, bytearray()
+                if fits:
+                    self._waiting += len(data)
+                    packed += data
+            async with self._one:
+                code, text = await self._review(bytes(packed)) if fits else (REFUSED, TOO_MUCH)
+                self.refused += code == REFUSED
+        finally:
+            self._waiting -= len(packed)
+        writer.write(bytes([code]) + text.encode(errors="replace"))
+        await writer.drain()
+
+    async def close(self) -> None:
+        """Judge nothing more, once what has begun is judged."""
+        self._over = True
+        async with self._one:
+            pass
+
+    async def _review(self, packed: bytes) -> tuple[int, str]:
+        if self._over:
+            return REFUSED, "The session is over."
+        if self._unfit >= MOST_UNFIT:
+            return REFUSED, f"Nothing more is judged in this session, as {MOST_UNFIT} times nothing could be."
+        if not self._workshop.evaluations and self._granted:
+            return REFUSED, (
+                f"No evaluation is left of the {self._granted} of this session. Finish: what is in the workspace then "
+                "is judged anyway."
+            )
+        if not self._granted:
+            return (
+                REFUSED,
+                "This session has no evaluations: what is left of the run's limits is for what you finish with.",
+            )
+        try:
+            title = f"draft {len(self.done) + 1}"
+            async with self._reading:
+                proposal = await asyncio.to_thread(lambda: self._draft(read_members(packed), title))
+            evaluation, evidence = await self._workshop.evaluate(proposal)
+        except NoUsableChangeError as error:
+            self._unfit += 1
+            return REFUSED, f"Not judged: {one_line(str(error), 1000)}"
+        except EvoGitError as error:
+            self._over, self.failure = True, error
+            return REFUSED, "Nothing can be judged any more: EvoGit itself failed."
+        left = f"Evaluations left: {self._workshop.evaluations} of {self._granted}."
+        if not evaluation.counts:
+            return REFUSED, f"The evaluator itself failed, which says nothing about the files. {left}"
+        self.done.append(evaluation.status)
+        told = judged(self._background, evaluation, evidence, ROOM)
+        return VALID if evaluation.ok else INVALID, f"{told}\n\n{left}"

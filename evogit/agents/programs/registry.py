@@ -1,0 +1,227 @@
+"""The coding programs that a run may employ: presets, a person's own, and the sandboxes that they work in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evogit.agents.programs.presets import KEY, PRESETS, Preset
+from evogit.config.run_settings import KINDS, AgentSpec
+from evogit.config.user_settings import CommandTable
+from evogit.core import ConfigError, SandboxError, UsageError
+from evogit.llm.registry import OpenModels
+from evogit.sandbox import Environment, Limits, Sandbox
+from evogit.sandbox.archive import pack
+from evogit.sandbox.packages import DEBIAN
+from evogit.sandbox.providers import provider
+
+if TYPE_CHECKING:
+    from evogit.agents.programs.agent import Command
+
+GIT = f"{DEBIAN}git"
+"""What every workspace needs; on the host's own system, which bubblewrap shows, it is there."""
+
+LOOK = 'PATH="${0:-$PATH}:/usr/local/bin"; for each; do command -v "$each" >&2 || echo "$each"; done'
+"""For the shell: where programs are looked for, empty for as usual, and their names; prints those not found."""
+
+MOST_LOGIN = 1 << 20
+"""Bytes of a file of a login."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A coding program as this person has it: its preset with what their settings say."""
+
+    preset: Preset
+    table: CommandTable
+
+    @property
+    def metered(self) -> bool:
+        """Whether it asks models through EvoGit; else it has a login and a network, and nobody counts what it costs."""
+        return self.table.auth == "gateway"
+
+    @property
+    def environment(self) -> Environment:
+        """Of its sandbox; nothing of a session is there in the next one."""
+        table = self.table
+        return Environment(
+            image=table.image,
+            packages=table.packages or self.preset.packages,
+            setup=table.setup,
+            isolation="fresh",
+            network=not self.metered,
+        )
+
+
+def define(name: str, commands: Mapping[str, CommandTable]) -> Definition | None:
+    """The program that people call so, None where there is none.
+
+    Raises:
+        ConfigError: what the settings say of it cannot be.
+    """
+    table = commands.get(name, CommandTable())
+    if name not in commands and name not in PRESETS:
+        return None
+    where = f"[commands.{name}] of your settings"
+    if name in KINDS:
+        raise ConfigError(f"{where}: expected another name, as {name} is an agent of EvoGit's own")
+    if table.preset and table.preset not in PRESETS:
+        raise ConfigError(f"{where}: expected preset to be one of {', '.join(PRESETS)}, got {table.preset!r}")
+    base = PRESETS.get(table.preset or name) or Preset(name=name, argv=())
+    kept = base if table.auth == "gateway" else _without_gateway(base)
+    argv = table.argv or kept.argv
+    if not argv:
+        raise ConfigError(f'{where}: expected argv = ["PROGRAM", ...], as there is no preset {name!r}')
+    preset = replace(
+        kept,
+        name=name,
+        argv=argv,
+        env={**kept.env, **table.env},
+        files={**kept.files, **table.files},
+        junk=(*base.junk, *table.junk),
+        login=table.login or base.login,
+        memory=table.memory or base.memory,
+        processes=table.processes or base.processes,
+    )
+    if table.auth == "mount" and not preset.login:
+        raise ConfigError(f'{where}: expected login = [PATH, ...] below your home for auth = "mount"')
+    return Definition(preset=preset, table=table)
+
+
+def _without_gateway(preset: Preset) -> Preset:
+    """The preset for a program that goes to its maker by itself, and asks what model it likes."""
+    argv = [
+        word
+        for word, after in pairwise((*preset.argv, ""))
+        if "{model}" not in word and not ("{model}" in after and word.startswith("-"))
+    ]
+    env = {name: value for name, value in preset.env.items() if "{url}" not in value and value != KEY}
+    env = {name: value for name, value in env.items() if "{model}" not in value}
+    return replace(
+        preset,
+        argv=tuple(argv),
+        env=env,
+        files={path: text for path, text in preset.files.items() if "{url}" not in text},
+    )
+
+
+class Programs:
+    """Makes agents of coding programs for one engine."""
+
+    def __init__(self, models: OpenModels, commands: Mapping[str, CommandTable], sandbox: str = "auto") -> None:
+        self._models, self._commands, self._provider = models, commands, sandbox
+        self._reading = asyncio.Lock()
+
+    def find(self, kind: str) -> Definition | None:
+        """The program that agents of a kind are, None where they are something else.
+
+        Raises:
+            ConfigError: what the settings say of it cannot be.
+        """
+        return define(kind, self._commands)
+
+    def prepare(self, kind: str) -> None:
+        """Have what a program needs installed, before a run begins, and its login looked for.
+
+        Raises:
+            SandboxError: there is no sandbox, or it has not what the program needs.
+            UsageError: there is no login, or it would have to work without a sandbox.
+        """
+        if found := self.find(kind):
+            _with_login(found)
+            sandbox = self._sandbox(found)
+            try:
+                _look(found.preset, sandbox)
+            finally:
+                sandbox.close()
+
+    def employ(self, stack: AsyncExitStack, spec: AgentSpec) -> list[Command]:
+        """Agents that live until `stack` is left, each with a sandbox of its own.
+
+        Raises:
+            SandboxError: there is none, or it cannot have what the program needs.
+            UsageError: there is no login, or it would have to work without a sandbox.
+        """
+        from evogit.agents.programs.agent import (  # with the client for models, which takes a second to import
+            Bounds,
+            Command,
+        )
+        from evogit.llm.gateway.gateway import Gateway
+
+        found = self.find(spec.kind)
+        assert found
+        table = found.table
+        bounds = Bounds(seconds=table.minutes * 60, tokens=table.tokens, evaluations=table.evaluations, disk=table.disk)
+        gateway, models = Gateway(self._models) if found.metered else None, spec.models if spec.model else ()
+        if gateway:
+            stack.push_async_callback(gateway.close)
+        preset, agents = _with_login(found), []
+        for _ in range(spec.count):
+            sandbox = self._sandbox(found)
+            stack.callback(sandbox.close)
+            agents.append(Command(preset, sandbox, gateway, models, bounds, self._reading))
+        return agents
+
+    def _sandbox(self, program: Definition) -> Sandbox:
+        """One of the engine's provider."""
+        if self._provider == "none":
+            raise UsageError(
+                f"expected a sandbox for {program.preset.name}, which runs what a model says; "
+                "use --sandbox auto, or other agents"
+            )
+        wanted = program.environment
+        sandbox = provider(self._provider, wanted)
+        if sandbox.name != "docker" or wanted.image:
+            return sandbox
+        sandbox.close()
+        return provider("docker", replace(wanted, packages=(*wanted.packages, GIT)))
+
+
+def _look(preset: Preset, sandbox: Sandbox) -> None:
+    """Look for the program, and for what every session needs, inside the sandbox.
+
+    Raises:
+        SandboxError: something is not there.
+    """
+    place, path = preset.argv[0], preset.env.get("PATH", "")
+    own = "{" in place + path or ("/" in place and not place.startswith("/"))  # one that a session brings along
+    needed = ["python3", "git", *([] if own else [place])]
+    with sandbox.open(pack({}), Limits()) as session:
+        done = session.run(["sh", "-c", LOOK, path if "{" not in path else "", *needed])
+    if missing := done.stdout.decode(errors="replace").split():
+        how = preset.needs or "install it for all users, or in Docker name an image, packages or setup that have it"
+        raise SandboxError(
+            f"expected {' and '.join(missing)} in the sandbox {sandbox.name} for {preset.name}, found none; {how}"
+        )
+
+
+def _with_login(program: Definition) -> Preset:
+    """The preset, if it is not metered with the files of the login, copied: what becomes of them stays in its sandbox.
+
+    Raises:
+        UsageError: there is no login, or one that is too large.
+    """
+    preset = program.preset
+    files = {} if program.metered else dict(_login_files(preset.login))
+    if not files and not program.metered:
+        places = ", ".join(preset.login)
+        raise UsageError(f"expected the login of {preset.name} at {places} below {Path.home()}: log in there first")
+    return replace(preset, files={**preset.files, **files})
+
+
+def _login_files(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Path below the home and content of every file of a login."""
+    home = Path.home()
+    for path in paths:
+        place = home / path
+        for file in [place] if place.is_file() else sorted(place.rglob("*")):
+            if not file.is_file():
+                continue
+            if file.stat().st_size > MOST_LOGIN:
+                raise UsageError(f"expected a login of files of at most {MOST_LOGIN:,} bytes, got {file}; name others")
+            yield str(file.relative_to(home)), file.read_text("utf-8", "surrogateescape")

@@ -1,0 +1,261 @@
+"""One run of a bench: an ordinary run on a fresh repository, and the small record that is kept of it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor as Pool
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from evogit import __version__
+from evogit.agents.population import Employ, Models, no_models, no_programs, populate
+from evogit.bench.memory import Memory, Remembering
+from evogit.bench.methods import Method
+from evogit.bench.outcome import Merges, Outcome, source_digest
+from evogit.config import Task
+from evogit.config.run_settings import AgentSpec
+from evogit.core import Entry, EvoGitError, RefusedError, Stopped
+from evogit.engine.evaluations import Executor, Judge
+from evogit.history import History
+from evogit.plugins import is_own
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+
+NAME = "bench"
+"""Of the run in the repository of each."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What all runs on one task have in common.
+
+    `truth` names a split that record holders are judged on as well, uncounted; `count_repeats` says that what a noisy
+    task judges again uses up `evaluations`. `source` identifies EvoGit as it was when the bench began.
+    """
+
+    task: Task
+    evaluations: int
+    split: str = "train"
+    truth: str = ""
+    agents: tuple[AgentSpec, ...] = Settings().population
+    sandbox: str = "auto"
+    count_repeats: bool = True
+    source: str = field(default_factory=source_digest)
+
+    def settings(self, method: Method, seed: int) -> Settings:
+        """Of the run of a method with this seed."""
+        return Settings(
+            population=method.population(self.agents),
+            selector=method.selector,
+            evaluations=self.evaluations,
+            split=self.split,
+            seed=seed,
+            deterministic=not self.task.environment.exclusive,  # measured times never come twice
+            sandbox=self.sandbox,
+            count_repeats=self.count_repeats,
+            jobs=1,
+        )
+
+    def depends(self, method: Method) -> dict[str, Any]:
+        """What a run's outcome depends on, its seed aside.
+
+        Runs that were paid for hold for all that calls itself this version; others for this very source.
+        """
+        agents = method.population(self.agents)
+        return {
+            "task": self.task.digest,
+            "seed": "" if self.task.seed else Repository.discover(self.task.folder).head(),
+            "evaluator": self.task.evaluator_digest,
+            "evogit": __version__ if any(spec.asks for spec in agents) else self.source,
+            "selector": [method.selector, _own_digest(method.selector)],
+            "agents": [f"{spec} {_own_digest(spec.kind)}".rstrip() for spec in agents],
+            "evaluations": self.evaluations,
+            "split": self.split,
+            "truth": self.truth,
+            "fingerprints": self.task.fingerprints,
+            "repeats": self.task.repeats and [self.task.repeats, self.count_repeats],
+            "sandbox": self.sandbox,
+        }
+
+
+def _own_digest(text: str) -> str:
+    """Identifies a person's own file; empty for a selector or an agent that comes along."""
+    file = Path(text.rpartition(":")[0])
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if is_own(text) and file.is_file() else ""
+
+
+class Here(Pool):
+    """Has mutators think where the engine works: beside the judge, one process for each run keeps a core busy."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Call it at once."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except EvoGitError as error:
+            future.set_exception(error)
+        return future
+
+
+class Lane:
+    """Runs one run after the other on one executor, which stays warm."""
+
+    def __init__(
+        self,
+        course: Course,
+        executor: Executor,
+        memory: Memory,
+        *,
+        models: Models = no_models,
+        employ: Employ = no_programs,
+        secrets: Sequence[str] = (),
+    ) -> None:
+        self._course, self._models, self._employ, self._secrets = course, models, employ, secrets
+        self._executor, self._remembering = executor, Remembering(executor, memory)
+        self._engine: Run | None = None
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Let the run at work end cleanly, what it began included."""
+        self._stopping = True
+        if self._engine:
+            self._engine.stop("interrupted")
+
+    async def run(self, method: Method, seed: int, folder: Path, **limits: Any) -> Outcome:
+        """Evolve in `folder` to the end, and sum it up; a run that is there goes on. `limits` are settings.
+
+        Raises:
+            EvoGitError: when the world fails.
+        """
+        began, depends = time.monotonic(), self._course.depends(method)
+        repository = self._repository(folder)
+        settings = replace(self._course.settings(method, seed), **limits)
+        executor = self._judging(settings)
+        async with AsyncExitStack() as stack:
+            agents = populate(stack, settings.population, self._models, self._employ, Here())
+            self._engine = engine = Run(
+                repository,
+                self._course.task,
+                NAME,
+                settings,
+                models=self._models,
+                secrets=self._secrets,
+                agents=agents,
+                executor=executor,
+            )
+            if self._stopping:
+                engine.stop("interrupted")
+            stopped = await engine.evolve()
+            self._engine = None
+        outcome = await self._outcome(repository, stopped, executor)
+        return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
+
+    def _judging(self, settings: Settings) -> Executor:
+        """Who judges a run: what another run saw is not taken over where that would show.
+
+        A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
+        what is remembered lacks what evaluators say to models and to a person's own agents.
+        """
+        task = self._course.task
+        noisy = task.repeats > 0 or task.environment.exclusive
+        told = any(spec.asks or is_own(spec.kind) for spec in settings.population)
+        return self._executor if noisy or told else self._remembering
+
+    def _repository(self, folder: Path) -> Repository:
+        """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""
+        if folder.exists():
+            return Repository.open(folder)
+        if self._course.task.seed is None:
+            return Repository.borrow(folder, Repository.discover(self._course.task.folder))
+        return Repository.create(folder)
+
+    async def _outcome(self, repository: Repository, stopped: Stopped, executor: Executor) -> Outcome:
+        """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
+        story = Story(count_repeats=self._course.count_repeats)
+        journal = repository.journal(NAME, story.take)
+        history, counts = story.history, story.history.counts
+        truth: tuple[float, ...] = ()
+        if self._course.truth:
+            judge = Judge(repository, journal, history, self._course.task, executor, stopped.engine)
+            truth = await self._truth(judge, history, [commit for commit, _ in story.best])
+        return Outcome(
+            method="",
+            seed=0,
+            curve=tuple(value for _, value in story.best),
+            truth=truth,
+            reason=stopped.reason,
+            evaluated=counts.evaluated,
+            failed=counts.failed,
+            proposals=counts.proposals,
+            duplicates=counts.duplicates,
+            failed_proposals=counts.failed_proposals,
+            cached=counts.cached,
+            repeated=counts.repeated,
+            merges=merges(history),
+            dollars=history.spent.dollars,
+            tokens=history.spent.tokens,
+        )
+
+    async def _truth(self, judge: Judge, history: History, best: Sequence[str]) -> tuple[float, ...]:
+        """The values of these candidates on the split of truth; one that fails there is worth what the seed is.
+
+        Raises:
+            RefusedError: the seed itself fails there.
+        """
+        values: dict[str, float | None] = {}
+        for commit in dict.fromkeys([history.seed or "", *best]):
+            verdict = await judge.judge(commit, self._course.truth)
+            ok = verdict is not None and verdict.evaluation.ok
+            values[commit] = verdict.evaluation.metrics[history.metric.name] if verdict and ok else None
+        seed = values[history.seed or ""]
+        if seed is None:
+            raise RefusedError(f"the seed fails on the split {self._course.truth!r}, so nothing can be measured on it")
+        return tuple(seed if (value := values[commit]) is None else value for commit in best)
+
+
+class Story:
+    """Follows a run's journal from its beginning; `best` is who was believed to be the best after each evaluation."""
+
+    def __init__(self, *, count_repeats: bool) -> None:
+        self._count_repeats = count_repeats
+        self.history = History(NAME)
+        self.best: list[tuple[str, float]] = []
+
+    def take(self, entry: Entry) -> None:
+        """Take in one more fact: another evaluation, or news that change who is believed in."""
+        self.history.apply(entry)
+        best = self.history.best
+        value = self.history.fitness(best) if best else None
+        if best is None or value is None:
+            return
+        counts = self.history.counts
+        fresh = counts.evaluated + counts.repeated * self._count_repeats - len(self.best)
+        if fresh > 0:
+            self.best += [(best, value)] * fresh
+        else:
+            self.best[-1] = best, value
+
+
+def merges(history: History) -> dict[str, Merges]:
+    """What came of merges and grafts, by `operator:strategy`."""
+    found: dict[str, Merges] = {}
+    records = set(history.records)
+    for each in history.phylogeny:
+        if each.operator in ("merge", "graft") and history.judged(each.commit):
+            name = f"{each.operator}:{each.strategy}"
+            before = found.get(name, Merges())
+            gains = [gain for parent in each.parents if (gain := history.gain(each.commit, parent)) is not None]
+            found[name] = Merges(
+                made=before.made + 1,
+                helped=before.helped + (min(gains, default=0.0) > 0),
+                best=before.best + (each.commit in records),
+            )
+    return found

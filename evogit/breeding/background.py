@@ -1,0 +1,232 @@
+"""Gathers what a brief tells besides the code: how the parent was judged, where it comes from, what was tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from itertools import islice
+
+from evogit.agents import Background, Relative
+from evogit.agents.briefs.ancestry import START, Ancestry
+from evogit.breeding.readded_lines import Readded
+from evogit.config import Task
+from evogit.core import Candidate, Decision, Metric, RepositoryError
+from evogit.history import History
+from evogit.history.phylogeny import Phylogeny
+from evogit.history.strengths import said_of
+from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, bundle, check_path
+
+CLOSE = 3
+"""Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
+
+MOST = 12
+"""Ancestors, siblings, failures and candidates in the making that are told of."""
+
+MOST_SIZES = 200_000
+"""Files whose size is remembered."""
+
+MOST_PATCHES, LONGEST_PATCH = 500, 40_000
+"""Changes that are remembered, since relatives share them, and characters of each: about as much as a brief shows."""
+
+TAIL = 4_000
+"""Bytes of a failed parent's output, its end."""
+
+
+class Backgrounds:
+    """Gathers backgrounds for one run; what it learned of a path or a file holds for all candidates."""
+
+    def __init__(self, repository: Repository, task: Task, history: History) -> None:
+        self._repository, self._task, self._history = repository, task, history
+        self._size = lru_cache(MOST_SIZES)(repository.trees.size)
+        self._visible = cache(task.is_visible)
+        self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
+        self._restless, self._seen = set[str](), 0
+        self._readded = Readded(repository, history, self._visible)
+
+    def of(
+        self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
+    ) -> Background:
+        """What is known about `parent`, and what `donor` did that it does not have.
+
+        `plans` are what others are about to try. `known` is the last move that may be told of where the same must be
+        told however long others take.
+        """
+        task, history, graph = self._task, self._history, self._history.phylogeny
+        files = self._repository.trees.lazily(parent.tree, self._visible)
+        evidence = self._evidence(parent)
+        evaluation = history.evaluation(parent.commit)
+        lineage = self._relatives(_steps(graph, parent))
+        inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
+        ancestry = self._ancestry(parent, lineage, donor, inspirations)
+        entries = self._repository.trees.entries(parent.tree)
+        return Background(
+            task=task.name,
+            metrics=_metrics(task),
+            split=history.split,
+            editable=task.editable,
+            sizes={path: self._size(entry.blob) for path, entry in files.entries.items()},
+            changed=self._changed(known is not None),
+            read=files.__getitem__,
+            refusal=_refusal(task),
+            programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
+            entries={path: (mode, blob) for path, mode, blob in entries if self._visible(path)},
+            evaluation=evaluation,
+            feedback=read_feedback(evidence.get("feedback.json", b"")) | self._verdicts(parent),
+            log=evidence.get("log", b"").decode(errors="replace"),
+            output="" if evaluation is None or evaluation.ok else _tail(evidence.get("stderr", b"")),
+            seed_metrics=self._metrics(history.seed),
+            best_metrics=self._metrics(history.best),
+            guidance=tuple(history.guidance),
+            lineage=lineage,
+            siblings=self._relatives(self._children(parent, judged=known is not None)),
+            failures=self._failures(parent, history.moves if known is None else known),
+            others=(*self._others(parent), *plans) if known is None else (),
+            inspirations=inspirations,
+            inside=history.started is not None and history.started.judged == "inside",
+            templates=task.templates,
+            bundle=lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible),
+        )
+
+    def _ancestry(
+        self, parent: Candidate, lineage: Sequence[Relative], donor: Candidate | None, inspirations: Sequence[Relative]
+    ) -> Ancestry:
+        """What a bundle tells, as it is known now."""
+        history, graph = self._history, self._history.phylogeny
+        seed = graph[history.seed] if history.seed else lineage[0].candidate
+        known = [Relative(candidate=seed, evaluation=history.evaluation(seed.commit)), *lineage, *inspirations]
+        candidates = {each.candidate.commit: graph[each.candidate.commit] for each in known}
+        return Ancestry(
+            parent=parent,
+            seed=known[0],
+            lineage=[replace(each, candidate=candidates[each.candidate.commit]) for each in lineage],
+            inspirations=inspirations,
+            fork=graph.merge_base(parent.commit, donor.commit) if donor else None,
+            before={each.commit: history.evaluation(each.parents[0]) for each in candidates.values() if each.parents},
+            metrics=_metrics(self._task),
+        )
+
+    def _changed(self, judged: bool) -> Collection[str]:
+        """Paths that candidates changed, where `judged` those before the first one that awaits its evaluation."""
+        history, graph = self._history, self._history.phylogeny
+        for candidate in islice(graph, self._seen, None):
+            if judged and not history.judged(candidate.commit):
+                break
+            for parent in candidate.parents[:1]:
+                self._restless.update(self._repository.changed_paths(graph[parent].tree, candidate.tree))
+            self._seen += 1
+        return self._restless
+
+    def _verdicts(self, parent: Candidate) -> dict[str, str]:
+        """What judges said who compared it with others."""
+        strengths = self._history.strengths
+        return said_of(strengths, parent.commit, MOST) if strengths else {}
+
+    def _metrics(self, commit: str | None) -> dict[str, float]:
+        """Of the run's split; empty while there are none."""
+        evaluation = self._history.evaluation(commit) if commit else None
+        return dict(evaluation.metrics) if evaluation else {}
+
+    def _relatives(self, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
+        """The last of them, oldest first; the very last ones with their diffs."""
+        told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
+        rejected = self._rejections()
+        return tuple(
+            Relative(
+                candidate=each,
+                evaluation=self._history.evaluation(each.commit),
+                diff=self._diff(each) if each.commit in shown else "",
+                rejected=rejected.get(each.commit, ""),
+                readded=self._readded.by(each) if each.commit in shown else {},
+            )
+            for each in told
+        )
+
+    def _rejections(self) -> dict[str, str]:
+        """Id of each pruned candidate -> the reason that was given for itself."""
+        pruned = self._history.pruned
+        decisions = (entry.event for entry in self._history.in_force()) if pruned else ()
+        prunings = [each for each in decisions if isinstance(each, Decision) and each.kind == "prune"]
+        reasons = {commit: each.reason for each in prunings for commit in each.candidates}
+        return {commit: reasons.get(commit) or "no reason given" for commit in pruned}
+
+    def _diff(self, candidate: Candidate) -> str:
+        return self._patch(candidate.parents[0], candidate.commit) if candidate.parents else ""
+
+    def _read_patch(self, old: str, new: str) -> str:
+        """What changed, without what a person of more rights may have changed of withheld files."""
+        return self._repository.diff(old, new, self._visible)[:LONGEST_PATCH]
+
+    def _children(self, parent: Candidate, *, judged: bool) -> list[Candidate]:
+        graph = self._history.phylogeny
+        children = (graph[each] for each in graph.children(parent.commit))
+        return [each for each in children if not judged or self._history.judged(each.commit)]
+
+    def _failures(self, parent: Candidate, known: int) -> tuple[str, ...]:
+        """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once."""
+        failures = (event for event in reversed(self._history.failures) if event.move <= known)
+        reasons = dict.fromkeys(event.reason for event in failures if parent.commit in event.parents)
+        return tuple(islice(reasons, MOST))[::-1]
+
+    def _others(self, parent: Candidate) -> tuple[str, ...]:
+        """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
+        waiting = [event for commit, event in self._history.pending.items() if commit != parent.commit]
+        return tuple(f"{event.agent}: {event.title}" for event in waiting[-MOST:])
+
+    def _evidence(self, parent: Candidate) -> dict[str, bytes]:
+        """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
+        tree, wanted = self._history.evidence.get(parent.commit), ("log", "feedback.json", "stderr")
+        try:
+            return self._repository.trees.files(tree, wanted.__contains__) if tree else {}
+        except RepositoryError:
+            return {}
+
+
+def _metrics(task: Task) -> tuple[Metric, ...]:
+    """All metrics, the primary one first."""
+    return tuple(sorted(task.metrics, key=lambda metric: not metric.primary))
+
+
+def read_feedback(content: bytes) -> dict[str, str]:
+    """Case -> what its evaluator said, of the file `feedback.json`; nothing where somebody damaged that."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return {case: said for case, said in found.items() if isinstance(said, str)} if isinstance(found, dict) else {}
+
+
+def _tail(output: bytes) -> str:
+    return output[-TAIL:].decode(errors="replace")
+
+
+def _refusal(task: Task) -> Callable[[str], str]:
+    """Says why agents may not change a path; of what they may not see it says no more than of what is not there."""
+
+    def refusal(path: str) -> str:
+        try:
+            check_path(path)
+        except UnfitChangeError as error:
+            return str(error)
+        allowed = ", ".join(task.editable)
+        return "" if task.is_editable(path) else f"expected changes to {allowed} only, got {path!r}"
+
+    return refusal
+
+
+def _steps(graph: Phylogeny, candidate: Candidate, since: int = -1) -> list[Candidate]:
+    """The candidate's latest first-parent ancestors with a number above `since`, and itself, oldest first."""
+    steps = list[Candidate]()
+    while candidate.number > since and len(steps) < MOST:
+        steps.append(candidate)
+        if not candidate.parents:
+            break
+        candidate = graph[candidate.parents[0]]
+    return steps[::-1]
+
+
+def _of_donor(graph: Phylogeny, parent: Candidate, donor: Candidate) -> list[Candidate]:
+    """What the donor's lineage has done since it left the parent's; empty for an ancestor."""
+    base = graph.merge_base(parent.commit, donor.commit)
+    return _steps(graph, donor, graph[base].number if base else -1)

@@ -1,0 +1,258 @@
+"""From a move to a tree: the brief for an agent, the checks on what it proposes, and merges."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Protocol
+
+from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
+from evogit.agents.mutation.edits import one_line
+from evogit.breeding.background import Backgrounds
+from evogit.breeding.claims import Board
+from evogit.breeding.crossings import Crossing, Crossings, title
+from evogit.breeding.model_credit import merits
+from evogit.breeding.operator_credit import experience
+from evogit.breeding.packing import propose
+from evogit.config import Task
+from evogit.core import Candidate, Operator, UsageError
+from evogit.history import History
+from evogit.llm import Account
+from evogit.repository import Repository, UnfitChangeError
+from evogit.selection import Move
+from evogit.selection.anatomy import Anatomy
+from evogit.selection.linkage import Linkage
+from evogit.selection.strategies import MODEL, PIECES
+from evogit.selection.tuning import Tuning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bred:
+    """A tree that may become a candidate, and where it came from."""
+
+    tree: str
+    parents: tuple[str, ...]
+    operator: Operator
+    strategy: str
+    title: str
+    model: str = ""
+    inspiration: str = ""
+    conflicts: int = 0
+    """Decisions that its conflicts took, of a merge or a graft."""
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Trying(Protocol):
+    """Where the agent of one move tries drafts."""
+
+    def at(self, make: Callable[[Proposal], Bred]) -> Workshop:
+        """The same for drafts of which `make` makes trees, if they may be candidates."""
+        ...
+
+
+class Breeder:
+    """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed.
+
+    `anatomy` takes candidates apart. `lanes` is the number of agents of a deterministic run, whose briefs tell nothing
+    that depends on who is faster.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        task: Task,
+        history: History,
+        *,
+        anatomy: Anatomy | None = None,
+        secrets: Sequence[str] = (),
+        lanes: int = 0,
+    ) -> None:
+        self._repository, self._task, self._history = repository, task, history
+        self._backgrounds = Backgrounds(repository, task, history)
+        self._is_editable = cache(task.is_editable)
+        self._crossings = Crossings(repository, history, self._is_editable)
+        self._linkage = Linkage(anatomy or Anatomy(repository))
+        self._lanes, self._claims = lanes, Board(silent=lanes > 0)
+        self._tuning = Tuning(self._linkage.anatomy)
+        self._secrets = [secret.encode() for secret in secrets]
+
+    async def breed(
+        self,
+        agent: Agent,
+        move: Move,
+        rng: random.Random,
+        *,
+        number: int = 0,
+        account: Account | None = None,
+        trials: Trying | None = None,
+    ) -> Bred:
+        """Carry out a move.
+
+        Args:
+            agent: who proposes a change.
+            move: which parents, and how.
+            rng: the generator of this move.
+            number: the number of the move.
+            account: what the agent's calls of models are charged to.
+            trials: where the agent may try drafts.
+
+        Raises:
+            NoUsableChangeError: when nothing came of it that may be committed; the message says why.
+        """
+        try:
+            if move.operator == "merge" and move.strategy == PIECES:
+                return self._by_pieces(move)
+            if move.operator != "mutation" and move.strategy == MODEL:
+                return await self._settled_by(agent, move.operator, move, rng, number, account, trials)
+            if move.operator != "mutation":
+                return await self._cross(move.operator, move, rng)
+            brief = self._brief(move, number, account)
+            if move.tuning:
+                brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
+            if trials:
+                brief = replace(brief, workshop=trials.at(partial(self._bred, brief)))
+            packing = self._linkage.packing(self._history, move.parents[0]) if move.several else None
+            with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
+                return self._bred(brief, await propose(agent, replace(brief, claims=claim), rng, packing))
+        except UnfitChangeError as error:
+            raise NoUsableChangeError(str(error)) from error
+
+    async def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
+        try:
+            merged = await self._crossings.cross(how, move.parents, move.strategy, rng)
+        except UsageError as error:
+            raise NoUsableChangeError(str(error)) from error
+        return Bred(
+            tree=merged.tree,
+            parents=move.parents,
+            operator=how,
+            strategy=move.strategy,
+            title=title(self._history, how, move.parents, merged, move.strategy),
+            conflicts=merged.conflicts,
+        )
+
+    def _by_pieces(self, move: Move) -> Bred:
+        onto, other = move.parents
+        anatomy = self._linkage.anatomy
+        if not move.pieces <= anatomy.differing(self._history, onto, other):
+            raise NoUsableChangeError("expected pieces in which the parents differ")
+        tree = anatomy.tree(self._history, onto, other, move.pieces)
+        self._crossings.check(onto, tree)
+        taken = ", ".join(piece.name or piece.path for piece in sorted(move.pieces))
+        return Bred(
+            tree=tree,
+            parents=move.parents,
+            operator="merge",
+            strategy=PIECES,
+            title=one_line(f"merge {onto[:7]} × {other[:7]}, of which {taken}"),
+        )
+
+    async def _settled_by(
+        self,
+        agent: Agent,
+        how: Crossing,
+        move: Move,
+        rng: random.Random,
+        number: int,
+        account: Account | None,
+        trials: Trying | None,
+    ) -> Bred:
+        """Have the agent settle the conflicts of a merge or a graft; it is asked only if there are any."""
+        known = merits(self._history)
+        opened = await self._crossings.open(how, move.parents)
+        first, second = (self._history.phylogeny[parent] for parent in move.parents)
+        bred = Bred(
+            tree=opened.merged.tree,
+            parents=move.parents,
+            operator=how,
+            strategy=MODEL,
+            title=title(self._history, how, move.parents, opened.merged, MODEL),
+            conflicts=opened.merged.conflicts,
+        )
+        if not opened.markers:
+            return bred
+        begun = replace(first, tree=bred.tree)
+        brief = self.brief(begun, second, number=number, account=account, conflicts=opened.markers)
+        brief = replace(brief, merits=lambda: known)  # as they were when the move was planned
+
+        def settled(proposal: Proposal) -> Bred:
+            try:
+                tree = self._apply(bred.tree, proposal)
+                self._crossings.close(first.commit, opened, tree)
+            except UnfitChangeError as error:
+                raise NoUsableChangeError(str(error), proposal.evidence) from error
+            return replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+
+        if trials:
+            brief = replace(brief, workshop=trials.at(settled))
+        return settled(await agent.propose(brief, rng))
+
+    def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
+        parent = self._history.phylogeny[move.parents[0]]
+        donor = self._history.phylogeny[move.donor] if move.donor else None
+        return self.brief(parent, donor, number=number, account=account, boldness=move.boldness)
+
+    def brief(
+        self,
+        parent: Candidate,
+        donor: Candidate | None,
+        *,
+        number: int = 0,
+        account: Account | None = None,
+        boldness: float = 1.0,
+        conflicts: Mapping[str, int] | None = None,
+    ) -> Brief:
+        """What an agent is told before it changes `parent`, or settles `conflicts` in its files."""
+        return Brief(
+            goal=self._task.purpose,
+            parent=parent,
+            files=self._editable_files(parent.tree),
+            donor=donor,
+            donor_files=self._editable_files(donor.tree) if donor else {},
+            background=lambda: self._background(parent, donor, number),
+            move=number,
+            account=account,
+            boldness=boldness,
+            experience=experience(self._history),
+            merits=lambda: merits(self._history),
+            conflicts=conflicts or {},
+        )
+
+    def _background(self, parent: Candidate, donor: Candidate | None, number: int) -> Background:
+        known = number - self._lanes if self._lanes else None
+        return self._backgrounds.of(parent, donor, known, self._claims.plans())
+
+    def _bred(self, brief: Brief, proposal: Proposal) -> Bred:
+        parent, donor = brief.parent, brief.donor
+        try:
+            tree = self._apply(parent.tree, proposal)
+        except UnfitChangeError as error:
+            raise NoUsableChangeError(str(error), proposal.evidence) from error
+        crossed = donor is not None and proposal.used_donor
+        return Bred(
+            tree=tree,
+            parents=(parent.commit, donor.commit) if crossed and donor else (parent.commit,),
+            operator="merge" if crossed else "mutation",
+            strategy=proposal.strategy,
+            title=proposal.title,
+            model=proposal.model,
+            inspiration=donor.commit if donor and proposal.shown_donor and not crossed else "",
+            evidence=proposal.evidence,
+        )
+
+    def _editable_files(self, tree: str) -> Files:
+        return self._repository.trees.lazily(tree, self._is_editable)
+
+    def _apply(self, tree: str, proposal: Proposal) -> str:
+        """The tree with the proposed changes, all of which must lie in editable paths."""
+        changes = proposal.changes
+        if protected := sorted(path for path in changes if not self._task.is_editable(path)):
+            allowed = ", ".join(self._task.editable)
+            reason = f"expected changes to {allowed} only, got {', '.join(protected)}"
+            raise NoUsableChangeError(reason, proposal.evidence)
+        texts = [proposal.title.encode(errors="replace"), *(content for content in changes.values() if content)]
+        if any(secret in text for secret in self._secrets for text in texts):
+            raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
+        return self._repository.trees.write(tree, changes, proposal.modes)

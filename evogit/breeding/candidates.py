@@ -1,0 +1,117 @@
+"""Makes what was bred a candidate: its commit, what shows how it came about, and the journal's entry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evogit.breeding.breeder import Bred
+from evogit.core import Duplicate, FailedProposal, Proposed
+from evogit.history import History
+from evogit.repository import Journal, Repository, clean_title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposals:
+    """The proposals of one engine. `full` says whether a limit is used up, the last time as a candidate is journalled.
+
+    In a deterministic run the times of commits are made up. `fingerprint` gives what a tree does, so that candidates
+    which do the same as an earlier one are refused; without it only the same tree is.
+    """
+
+    repository: Repository
+    journal: Journal
+    history: History
+    engine: str
+    deterministic: bool
+    full: Callable[[], bool]
+    fingerprint: Callable[[str], str] | None = None
+
+    def propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
+        """Make a new tree a candidate and journal it; anything else is journalled as what it is, and gives None."""
+        if isinstance(bred, FailedProposal):
+            self.journal.append(bred)
+            return None
+        does = self.fingerprint(bred.tree) if self.fingerprint else ""
+        if not self._first(bred, does) and not self._pruned(bred) and self._commit(number, name, bred, does):
+            return self.history.trees[bred.tree]
+        if gone := self._pruned(bred):
+            self.journal.append(self._too_late(number, name, bred, gone))
+        elif first := self._first(bred, does):
+            self.journal.append(
+                Duplicate(
+                    engine=self.engine,
+                    move=number,
+                    agent=name,
+                    first=first,
+                    parents=bred.parents,
+                    operator=bred.operator,
+                    strategy=bred.strategy,
+                    likeness="same" if bred.tree in self.history.trees else "fingerprint",
+                )
+            )
+        return None
+
+    def _first(self, bred: Bred, does: str) -> str | None:
+        """The candidate that has this tree, or one that does the same."""
+        return self.history.trees.get(bred.tree) or self.history.fingerprints.get(does)
+
+    def _pruned(self, bred: Bred) -> list[str]:
+        return [parent for parent in bred.parents if parent in self.history.pruned]
+
+    def _too_late(self, number: int, name: str, bred: Bred, gone: list[str]) -> FailedProposal:
+        return FailedProposal(
+            engine=self.engine,
+            move=number,
+            agent=name,
+            parents=bred.parents,
+            reason=f"its parent {gone[0][:7]} was pruned meanwhile",
+            operator=bred.operator,
+            strategy=bred.strategy,
+            evidence=self.journal.keep(bred.evidence) if bred.evidence else "",
+        )
+
+    def _commit(self, number: int, name: str, bred: Bred, does: str) -> bool:
+        """Commit a candidate and journal it, unless others were faster, used up the budget or pruned a parent."""
+        commit = self.repository.commit(
+            bred.tree,
+            bred.parents,
+            author=name,
+            time=self._time(number),
+            title=bred.title,
+            trailers={
+                "Agent": name,
+                "Operator": bred.operator,
+                "Strategy": bred.strategy,
+                "Model": bred.model,
+                "Inspiration": bred.inspiration,
+            },
+        )
+        evidence = self.journal.keep(bred.evidence, commit)
+        proposed = Proposed(
+            engine=self.engine,
+            move=number,
+            candidate=commit,
+            tree=bred.tree,
+            parents=bred.parents,
+            agent=name,
+            operator=bred.operator,
+            strategy=bred.strategy,
+            title=clean_title(bred.title),
+            conflicts=bred.conflicts,
+            fingerprint=does,
+            evidence=evidence,
+        )
+        taken = self.journal.append(proposed, unless=lambda: self._settled(bred, does))
+        return taken is not None
+
+    def _settled(self, bred: Bred, does: str) -> bool:
+        """Whether nothing can come of it any more, by what others did up to this moment."""
+        return self._first(bred, does) is not None or bool(self._pruned(bred)) or self.full()
+
+    def _time(self, number: int) -> int:
+        """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""
+        if not self.deterministic or self.history.seed is None:
+            return int(time.time())
+        return self.repository.commit_time(self.history.seed) + number

@@ -1,0 +1,88 @@
+"""What the run has taught about the models: what their moves gained of late, and what these cost."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from evogit.agents import Merit
+from evogit.core import Proposed
+from evogit.history import History
+from evogit.history.authors import Effort
+
+WINDOW = 100
+"""Moves that are looked at, the latest ones; those before would weigh less than a hundredth."""
+
+MEMORY = 0.95
+"""What a move counts of what the next later one does, as in ShinkaEvolve (its `auto_decay`)."""
+
+LARGEST = 1e300
+"""Gains from here on are equal."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """Sums over the moves of one model, each with its weight; `priced` are the weights of those with a known price."""
+
+    weight: float = 0.0
+    reward: float = 0.0
+    tokens: float = 0.0
+    dollars: float = 0.0
+    priced: float = 0.0
+
+
+def merits(history: History) -> Mapping[str, Merit]:
+    """What each model's moves brought: those that came to nothing, and candidates once they are judged.
+
+    The reward of a move is that of ShinkaEvolve (arXiv 2509.19349), exp(max(r - max(parent, seed), 0)) - 1 for a
+    fitness of r, with two changes that make it the same for every unit of fitness: the gain is taken as a share x of
+    the largest one of late, and the reward (exp(x) - 1) / (e - 1) then lies between 0 and 1. The same judged candidates
+    give the same merits, so that a run which goes on knows what it knew.
+    """
+    efforts = list(islice(_settled(history), WINDOW))
+    gains = [_gain(history, effort) for effort in efforts]
+    largest = max(gains, default=0.0) or 1.0
+    sums: dict[str, _Sum] = defaultdict(_Sum)
+    for age, (effort, gain) in enumerate(zip(efforts, gains, strict=True)):
+        known, spent, weight = sums[effort.model], effort.spent[effort.model], MEMORY**age
+        known.weight += weight
+        known.reward += weight * math.expm1(gain / largest) / math.expm1(1)
+        known.tokens += weight * spent.tokens
+        known.dollars += weight * spent.dollars
+        known.priced += 0.0 if spent.unpriced else weight
+    return {
+        model: Merit(
+            moves=each.weight,
+            gain=each.reward / each.weight,
+            tokens=each.tokens / each.weight,
+            dollars=each.dollars / each.weight if each.priced == each.weight else None,
+        )
+        for model, each in sorted(sums.items())
+    }
+
+
+def _settled(history: History) -> Iterator[Effort]:
+    """The moves in which models were asked and of which all is known, the latest first.
+
+    In a deterministic run only those that selection may know of, whose results are in by then.
+    """
+    horizon = history.attempts.horizon
+    for key in reversed(history.authors.order):
+        effort = history.authors.efforts[key]
+        done = effort.done
+        pending = isinstance(done, Proposed) and not history.judged(done.candidate)
+        if not pending and (horizon is None or effort.move <= horizon):
+            yield effort
+
+
+def _gain(history: History, effort: Effort) -> float:
+    """How much a move gained over the better one of parent and seed, in the primary metric's unit; 0 for nothing."""
+    done = effort.done
+    if not isinstance(done, Proposed):
+        return 0.0
+    others = [commit for commit in (*done.parents, history.seed) if commit]
+    gains = [gain for other in others if (gain := history.gain(done.candidate, other)) is not None]
+    return min(max(min(gains, default=0.0), 0.0), LARGEST)

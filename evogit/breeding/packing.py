@@ -1,0 +1,105 @@
+"""Tries several changes in one candidate, where the evaluation tells of each apart from the others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from evogit.agents import Agent, Brief, Files, Proposal
+from evogit.agents.mutation.edits import MOST_WAYS, TITLE_LENGTH, one_line
+from evogit.selection.anatomy import Changes, Piece, changes_of
+from evogit.selection.linkage import Cases, Packing
+from evogit.source.pieces import WHOLE, Versions, exchanged, versions
+
+DRAWN = 12
+"""Changes to choose from: most have a say in cases that another one has a say in, or are known."""
+
+
+@runtime_checkable
+class Prolific(Protocol):
+    """An agent to whom one more proposal costs next to nothing."""
+
+    async def propose_many(self, brief: Brief, rng: random.Random, count: int) -> Sequence[Proposal]:
+        """Several changes, each to the brief's parent, of which any may be taken.
+
+        Raises:
+            NoUsableChangeError: when there is nothing usable to propose.
+        """
+        ...
+
+
+async def propose(agent: Agent, brief: Brief, rng: random.Random, packing: Packing | None) -> Proposal:
+    """What an agent proposes; of a prolific one the first change that is new, with others that are judged apart.
+
+    Raises:
+        NoUsableChangeError: when there is nothing usable to propose.
+    """
+    if packing is None or not isinstance(agent, Prolific):
+        return await agent.propose(brief, rng)
+    proposals = await agent.propose_many(brief, rng, DRAWN)
+    before: dict[str, Versions] = {}
+    pack: Pack | None = None
+    for proposal in proposals:
+        changes = _changes(brief.files, before, proposal)
+        cases = packing.cases(changes)
+        if cases and packing.is_known(changes, cases):
+            continue
+        if pack is None:
+            pack = Pack([proposal], dict(proposal.changes), set(changes), cases or frozenset())
+        elif cases:
+            pack.take(proposal, changes, cases)
+        if not pack.cases or len(pack.proposals) >= packing.most:
+            break
+    return pack.proposal if pack else proposals[0]
+
+
+@dataclass(slots=True)
+class Pack:
+    """Changes that are tried together. Without `cases` nobody knows what the only one of them has a say in."""
+
+    proposals: list[Proposal]
+    files: dict[str, bytes | None]
+    pieces: set[Piece]
+    cases: Cases
+
+    def take(self, proposal: Proposal, changes: Changes, cases: Cases) -> None:
+        """Add a change, unless it has a say where another one has, or is to a file that they cannot share."""
+        shared = [path for path in proposal.changes if path in self.files]
+        whole = any(piece.path in shared and piece.name == WHOLE for piece in self.pieces | changes.keys())
+        if cases & self.cases or whole or self.pieces & changes.keys():
+            return
+        for path, content in proposal.changes.items():
+            mine = self.files.get(path)
+            names = {piece.name for piece in changes if piece.path == path}
+            self.files[path] = exchanged(path, mine, content, names) if mine and content else content
+        self.proposals.append(proposal)
+        self.pieces |= changes.keys()
+        self.cases |= cases
+
+    @property
+    def proposal(self) -> Proposal:
+        """All changes as one."""
+        first, *others = self.proposals
+        if not others:
+            return first
+        ways = dict.fromkeys(way for each in self.proposals for way in each.strategy.split("+"))
+        more = f" (+{len(others)} apart)"
+        return replace(
+            first,
+            changes=self.files,
+            modes={path: mode for each in self.proposals for path, mode in each.modes.items()},
+            title=one_line(first.title, TITLE_LENGTH - len(more)) + more,
+            strategy="+".join(list(ways)[:MOST_WAYS]),
+        )
+
+
+def _changes(files: Files, before: dict[str, Versions], proposal: Proposal) -> Changes:
+    """The pieces that a proposal alters. `before` remembers those of the parent, since parsing takes time."""
+    found: dict[Piece, str] = {}
+    for path, content in proposal.changes.items():
+        if path not in before:
+            before[path] = versions(path, files.get(path, b""))
+        found |= changes_of(path, before[path], content)
+    return found

@@ -1,0 +1,262 @@
+"""Who works on a run and what that may cost: the options of it, and what they mean on a run that has a past."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evogit.agents.population import check_kind
+from evogit.agents.programs.presets import PRESETS
+from evogit.agents.programs.registry import Programs, define
+from evogit.cli.options import Command
+from evogit.config.run_settings import CALLS, AgentSpec, Settings
+from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
+from evogit.core import ConfigError, UsageError
+from evogit.history import History
+from evogit.llm import Model
+from evogit.llm.registry import OpenModels, open_models
+from evogit.plugins import is_own
+from evogit.review import last_asking_start, last_start, used
+
+MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
+"""Agents of a run for which nobody says how many. Who needs no time to think only waits for evaluations: with more than
+are judged at a time each learns of the others' results later; models take longer than most evaluations."""
+
+LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")
+"""Settings that end a run."""
+
+CEILINGS = ("dollars", "tokens", "proposals")
+"""Limits that bound what models cost, and that hold on until others are given."""
+
+DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
+"""What a run may use of models that cost money, where nobody says: dollars where all prices are known."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a person said about agents and models."""
+
+    agent: tuple[AgentSpec, ...] = ()
+    agents: int | None = None
+    model: str = ""
+    record: Path | None = None
+    replay: Path | None = None
+    yes: bool = False
+
+
+def with_agents(command: Command) -> Command:
+    """Give a command the options on agents and models, as one `asked`; limits stay options of their own."""
+
+    @click.option(
+        "--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind, or FILE.py:Name; can be repeated."
+    )
+    @click.option(
+        "--agents", type=int, metavar="N", help=f"How many mutators ({MUTATORS}), or editors with --model ({EDITORS})."
+    )
+    @click.option("--model", metavar="NAME", help="What editors ask; alone, all agents are editors.")
+    @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
+    @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
+    @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
+    @click.option("--record", type=FILE, metavar="FILE", help="Write all questions and replies to FILE.")
+    @click.option("--replay", type=FILE, metavar="FILE", help="Take replies from a recording; no model is asked.")
+    @functools.wraps(command)
+    def wrapped(
+        agent: tuple[str, ...],
+        agents: int | None,
+        model: str | None,
+        yes: bool,
+        record: Path | None,
+        replay: Path | None,
+        **rest: Any,
+    ) -> Any:
+        if model is not None and not model.strip():
+            raise UsageError(f"expected the name of a model after --model, got {model!r}")
+        specs = tuple(AgentSpec.parse(text) for text in agent)
+        if specs and agents is not None:
+            raise UsageError("expected --agent KIND[@MODEL][:N] with its own N, or --agents N, got both")
+        asked = Asked(agent=specs, agents=agents, model=model or "", record=record, replay=replay, yes=yes)
+        return command(asked=asked, **rest)
+
+    return wrapped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """Who works on a run: settings with the limits that hold, and those of the models that are `asking` somebody."""
+
+    settings: Settings
+    models: OpenModels
+    programs: Programs
+    asking: tuple[Model, ...]
+    added: tuple[str, ...]
+    """Names of limits that nobody gave now: from before, or defaults."""
+    durable: bool = False
+    """Whether what is written must survive a power loss."""
+
+    @property
+    def will_end(self) -> bool:
+        """Whether there is a limit; one on dollars is none for models that are free."""
+        free = not any(map(costs, self.asking))
+        return any(getattr(self.settings, name) is not None for name in LIMITS if not (free and name == "dollars"))
+
+
+def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str] = ()) -> Crew:
+    """Find the agents and open their models and those of the `panel` that judges, before anything is written.
+
+    Raises:
+        ConfigError: the user's settings are wrong.
+        CredentialError: a key cannot be had.
+        UsageError: what was asked for makes no sense together.
+    """
+    user = load_user_settings(os.environ)
+    specs = population(asked, history, user, panel)
+    models = open_models(user, record=asked.record, replay=asked.replay)
+    programs = Programs(models, user.commands, settings.sandbox)
+    if employed := [spec for spec in specs if programs.find(spec.kind)]:
+        _check_programs(asked, settings, employed)
+    names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]
+    sure = {*(spec.model for spec in specs), *panel}
+    asking = tuple(models.get(name, perhaps=name not in sure) for name in dict.fromkeys(names))
+    for spec in employed:
+        for name in filter(None, spec.models):
+            models.behind(name)
+    models.forget_keys()
+    limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
+    added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
+    return Crew(
+        settings=limited,
+        models=models,
+        programs=programs,
+        asking=asking,
+        added=added,
+        durable=user.durability == "fsync",
+    )
+
+
+# --- who works ----------------------------------------------------------------------------------------------------
+
+
+def population(asked: Asked, history: History, user: UserSettings, panel: Sequence[str] = ()) -> tuple[AgentSpec, ...]:
+    """Those that were asked for, else those of the run's last start, else those of the user's settings.
+
+    Raises:
+        ConfigError: a class of the person's own is wrong.
+        UsageError: there is no such kind of agent, an editor has no model, or an agent one that it does not ask.
+    """
+    specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
+    if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
+        raise UsageError(f"expected an editor without a model of its own beside --model {asked.model}")
+    before = not asked.agent and specs == _as_before(last_start(history))
+    named = tuple(_named(spec, asked.model or user.model, user, before=before) for spec in specs)
+    for spec in named:
+        if _asks(spec, user) and not spec.model:
+            raise UsageError(
+                f'expected a model for {spec}: --model NAME, {spec.kind}@NAME, or model = "NAME" in settings'
+            )
+        if spec.model and not _asks(spec, user):
+            raise UsageError(f"expected no model for {spec.kind} agents, which ask none here, got {spec}")
+    if (asked.record or asked.replay) and not (panel or any(spec.asks for spec in named)):
+        raise UsageError("--record and --replay are for agents that ask models: --model NAME")
+    return named
+
+
+def _asks(spec: AgentSpec, user: UserSettings) -> bool:
+    """Whether agents ask a model through EvoGit, which need not be named yet."""
+    program = define(spec.kind, user.commands)
+    return program.metered if program else spec.kind in CALLS
+
+
+def _named(spec: AgentSpec, model: str, user: UserSettings, *, before: bool) -> AgentSpec:
+    """Agents of a kind that there is, with the model that they ask; `before`: those of the run's last start."""
+    try:
+        check_kind(spec, (*PRESETS, *user.commands))
+        return replace(spec, model=spec.model or model) if _asks(spec, user) else spec
+    except (ConfigError, UsageError) as error:
+        if not before:
+            raise
+        raise UsageError(f"{error}\nthe run's last start had this agent; name others with --agent") from error
+
+
+def _check_programs(asked: Asked, settings: Settings, specs: Sequence[AgentSpec]) -> None:
+    """Refuse coding programs where what they do could not be repeated, or not be contained.
+
+    Raises:
+        UsageError: saying why.
+    """
+    names = ", ".join(dict.fromkeys(spec.kind for spec in specs))
+    if settings.sandbox == "none":
+        raise UsageError(f"expected a sandbox for {names}, as such a program runs what a model says: --sandbox auto")
+    if settings.deterministic or asked.record or asked.replay:
+        raise UsageError(
+            f"expected agents whose work can be repeated for --deterministic, --record and --replay, got {names}: "
+            "what such programs ask a model depends on the clock"
+        )
+
+
+def _by_number(asked: Asked) -> tuple[AgentSpec, ...]:
+    if asked.agents is not None and asked.agents < 1:
+        raise UsageError(f"expected --agents above 0, got {asked.agents}")
+    if asked.model:
+        return (AgentSpec("editor", asked.model, EDITORS if asked.agents is None else asked.agents),)
+    return (AgentSpec("mutator", count=asked.agents),) if asked.agents is not None else ()
+
+
+def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
+    return tuple(AgentSpec(**spec) for spec in settings.get("population", ()))
+
+
+def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
+    specs = tuple(AgentSpec(_found(each.kind), each.model, each.count) for each in user.agents)
+    return specs or (AgentSpec("mutator", count=MUTATORS),)
+
+
+def _found(kind: str) -> str:
+    """The kind of agents that settings name; a person's own file lies beside the settings, or where it says."""
+    if not is_own(kind):
+        return kind
+    file, _, name = kind.rpartition(":")
+    return f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
+
+
+# --- what it may cost ---------------------------------------------------------------------------------------------
+
+
+def costs(model: Model) -> bool:
+    """Whether calls cost money, as far as anybody knows."""
+    return model.price is None or not model.price.free
+
+
+def with_ceilings(settings: Settings, history: History, models: Sequence[Model]) -> Settings:
+    """The settings with the limits on models that hold from before, or if a model costs money and none does, defaults.
+
+    Raises:
+        UsageError: a limit on dollars cannot be kept, since a price is not known, or means nothing.
+    """
+    if not models:
+        if settings.dollars is not None or settings.tokens is not None:
+            raise UsageError("--dollars and --tokens limit what models cost, and no agent asks one: --model NAME")
+        return settings
+    unpriced = [model.name for model in models if model.price is None]
+    if unpriced and settings.dollars is not None:
+        raise UsageError(
+            f"expected a known price of {unpriced[0]} to keep --dollars; say [models.NAME] "
+            "price = {input = ..., output = ...} in your settings, or limit it with --tokens"
+        )
+    before = last_asking_start(history)
+    lasting = [name for name in CEILINGS if not (unpriced and name == "dollars")]
+    held: dict[str, Any] = {name: before.get(name) for name in lasting if getattr(settings, name) is None}
+    settings = replace(settings, **held)
+    if not any(map(costs, models)) or any(getattr(settings, name) is not None for name in CEILINGS):
+        return settings
+    if not unpriced:
+        return replace(settings, dollars=DOLLARS + used(history, "dollars"))
+    tokens, proposals = TOKENS + used(history, "tokens"), PROPOSALS + used(history, "proposals")
+    return replace(settings, tokens=int(tokens), proposals=int(proposals))

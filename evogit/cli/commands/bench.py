@@ -1,0 +1,215 @@
+"""`evogit bench`: methods compared on tasks at equal cost, so that evolution has to earn its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.bench.comparison import Findings, findings, summaries
+from evogit.bench.driver import Bench
+from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
+from evogit.bench.outcome import save
+from evogit.bench.paid import Allowance, Paid
+from evogit.bench.plot import pictures
+from evogit.bench.report import Table, markdown, record, summary_table, tables
+from evogit.bench.worker_run import Course
+from evogit.cli.agent_options import CEILINGS, Asked, Crew, hire, population, with_agents
+from evogit.cli.bench_progress import race, race_paid
+from evogit.cli.consent import engage
+from evogit.cli.options import TASK, sandbox_option, with_terminal
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count, escape
+from evogit.config import Task, find_task
+from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.user_settings import load_user_settings
+from evogit.core import NotFoundError, UsageError
+from evogit.history import History
+from evogit.selection.registry import open_selector
+from evogit.selection.traits import traits_of
+
+ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command()
+@click.argument("task", type=TASK, nargs=-1, required=True)
+@click.option("--methods", "names", default=ALL, show_default=True, metavar="NAME,...", help="What is compared.")
+@click.option("--selector", "selectors", multiple=True, metavar="SPEC", help="A selector as a further method.")
+@click.option("--method", "own", multiple=True, metavar="NAME=SPEC", help="The same with a name, or --agent ... in it.")
+@click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Of each run.")
+@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs of a method.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of these.")
+@click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
+@click.option("--curve-of", "truth", default="", metavar="SPLIT", help="Compare what runs believe by this split.")
+@click.option("--count-repeats/--extra-repeats", default=True, help="Whether repeats use up N; default: they do.")
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
+@click.option(
+    "-o", "--out", type=FOLDER, default=Path("evogit-bench"), show_default=True, metavar="DIR", help="Results."
+)
+@click.option("--keep", is_flag=True, help="Keep the repositories of new runs, in DIR/runs/TASK/repositories.")
+@click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
+@with_agents
+@sandbox_option
+@with_terminal
+def bench(
+    terminal: Terminal,
+    task: tuple[str, ...],
+    names: str,
+    selectors: tuple[str, ...],
+    own: tuple[str, ...],
+    jobs: int | None,
+    out: Path,
+    keep: bool,
+    asked: Asked,
+    **chosen: Any,
+) -> None:
+    """Compare methods on each TASK with equal numbers of evaluations, seed by seed.
+
+    What is done is kept in DIR: the same command again does only what is missing or has changed. Where agents ask
+    models, limits are those of all runs together, and runs that are cut off go on.
+    """
+    compared = methods(filter(None, names.split(",")), selectors, own)
+    tasks = [_comparable(find_task(name), compared, chosen["split"], chosen["truth"]) for name in task]
+    if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
+        raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
+    usual, compared = _populations(asked, compared)
+    crew = _crew(asked, [each.population(usual) for each in compared], chosen)
+    benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
+    jobs = jobs or os.cpu_count() or 1
+    if crew.asking:
+        found = [_paid(terminal, _only(benches), crew, jobs, keep=keep, yes=asked.yes)]
+    else:
+        found = [findings(each, race(terminal, each, jobs, keep=keep)) for each in benches]
+    _report(terminal, [each for each in found if each], out)
+
+
+def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) -> Task:
+    """A task on which these methods can be compared.
+
+    Raises:
+        UsageError: it has no such split or nothing that a selector names, or is judged without numbers.
+    """
+    for each in filter(None, (split, truth)):
+        task.check_split(each)
+    for method in compared:
+        open_selector(method.selector, traits_of(task))
+    if task.pairwise:
+        raise UsageError(f"{task.name} is judged by comparing candidates, so runs of it have no values to compare")
+    return task
+
+
+def _populations(asked: Asked, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:
+    """Who works where a method says nothing else, and the methods with the model of all where theirs name none."""
+    user, nothing = load_user_settings(os.environ), History("")
+    usual = population(replace(asked, record=None, replay=None), nothing, user)
+    told = []
+    for method in compared:
+        nameless = any(spec.asks and not spec.model for spec in method.agents)
+        own = Asked(agent=method.agents, model=asked.model if nameless else "")
+        told.append(replace(method, agents=population(own, nothing, user) if method.agents else ()))
+    return usual, tuple(told)
+
+
+def _crew(asked: Asked, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> Crew:
+    """All who work in any run, with the limits on all runs together."""
+    everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
+    limits = {name: chosen[name] for name in CEILINGS}
+    crew = hire(
+        replace(asked, agent=everyone, agents=None, model=""),
+        Settings(sandbox=chosen["sandbox"], **limits),
+        History(""),
+    )
+    if any((program := crew.programs.find(spec.kind)) and not program.metered for spec in everyone):
+        raise UsageError('expected programs without auth = "mount", as nobody counts what those use of models')
+    if limits["proposals"] is not None and not crew.asking:
+        raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
+    return crew
+
+
+def _bench(
+    task: Task, compared: tuple[Method, ...], usual: tuple[AgentSpec, ...], out: Path, chosen: dict[str, Any]
+) -> Bench:
+    seeds = range(chosen["first_seed"], chosen["first_seed"] + chosen["seeds"])
+    common = {name: chosen[name] for name in ("evaluations", "split", "truth", "count_repeats", "sandbox")}
+    return Bench(
+        course=Course(task=task, agents=usual, **common),
+        methods=compared,
+        seeds=seeds,
+        folder=out / "runs" / task.name,
+    )
+
+
+def _only(benches: Sequence[Bench]) -> Bench:
+    if len(benches) > 1:
+        raise UsageError(f"expected one TASK where agents ask models, since you agree task by task, got {len(benches)}")
+    return benches[0]
+
+
+def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
+    """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
+    asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
+    limits = {name: getattr(crew.settings, name) for name in CEILINGS}
+    agreed: tuple[str, ...] = ()
+    if asking:
+        whole = replace(crew.settings, evaluations=len(asking) * bench.course.evaluations)
+        agreed = engage(terminal, replace(crew, settings=whole), bench.course.task, None, History(""), yes=yes).agreed
+    allowance = Allowance(models=crew.models, programs=crew.programs, limits=limits, agreed=agreed)
+    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
+    if missing := bench.missing(done):
+        terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
+    return findings(bench, done)
+
+
+# --- what comes of it ---------------------------------------------------------------------------------------------
+
+
+def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
+    if not by_task:
+        terminal.note("no seed has the runs of all methods yet, so there is nothing to compare")
+        if terminal.json:
+            terminal.data(record([], []))
+        return
+    found = summaries(by_task)
+    data = record(by_task, found)
+    save(out / "bench.json", json.dumps(data, allow_nan=False) + "\n")
+    drawn = _draw(terminal, by_task, out)
+    command = shlex.join(["evogit", *sys.argv[1:]])
+    save(out / "bench.md", markdown(by_task, found, command, pictures=drawn))
+    if terminal.json:
+        terminal.data(data)
+    else:
+        shown = [each for one in by_task for each in tables(one)]
+        shown += [summary_table(found)] if len(by_task) > 1 else []
+        lines = [line for each in shown for line in _lines(each)]
+        wide = terminal.width and max(line.cell_len for line in lines) > terminal.width
+        terminal.show(lines)
+        if wide:
+            terminal.note(f"cut to {terminal.width} columns; all of it is in {out}/bench.md", "dim")
+    terminal.note(f"written to {out}/: bench.md, bench.json{', pictures' * drawn}", "dim")
+
+
+def _draw(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> bool:
+    """Whether the pictures are there."""
+    try:
+        for each in by_task:
+            for kind, picture in pictures(each).items():
+                save(out / f"{each.task}.{kind}", picture)
+    except NotFoundError as error:
+        terminal.note(str(error), "yellow")
+        return False
+    return True
+
+
+def _lines(found: Table) -> list[Text]:
+    rows = [[escape(cell) for cell in row] for row in found.rows]
+    titles = [Text(escape(line), "bold") for line in found.title.splitlines()]
+    return [*titles, *table(rows, found.align), Text()]

@@ -1,0 +1,91 @@
+"""`evogit brief`: what an agent would be told about a candidate, without asking any model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+from rich.text import Text
+
+from evogit.agents import coder
+from evogit.agents.briefs import briefing
+from evogit.breeding.breeder import Breeder
+from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.place import find_repository, task_of
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import escape
+from evogit.config import REPOSITORY_FILE, Task, load_repository_task
+from evogit.core import UsageError
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review import SCHEMA, beginning, open_run, resolve
+
+
+@click.command()
+@click.argument("rev", type=REVISION, required=False)
+@click.option("--donor", type=REVISION, metavar="REV", help="Another candidate to show as an inspiration.")
+@click.option(
+    "--context",
+    type=click.IntRange(min=1_000),
+    default=100_000,
+    show_default=True,
+    metavar="TOKENS",
+    help="What the model may be asked at a time.",
+)
+@click.option(
+    "--agent",
+    type=click.Choice(["editor", "coder", "program"]),
+    default="editor",
+    show_default=True,
+    help="Who is to be told.",
+)
+@click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
+@name_option
+@with_repo
+@with_terminal
+def brief(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    rev: str | None,
+    donor: str | None,
+    context: int,
+    agent: str,
+    task: str | None,
+) -> None:
+    """Show what an agent would be told to improve REV: rules, goal, code, scores, and what was tried.
+
+    REV is `best` (the default), `seed`, an agent's name or the beginning of an id. In a repository with an evogit.toml
+    and no run yet it is the commit at HEAD. The tokens of each section, about four bytes each, are told beside it. No
+    model is asked.
+    """
+    repository = find_repository(repo)
+    found, history = _run(repository, repo, name, task)
+    parent = resolve(history, rev or ("best" if history.best else "seed"))
+    other = resolve(history, donor) if donor else None
+    told = Breeder(repository, found, history).brief(parent, other)
+    assert told.background is not None  # the breeder always gives one
+    writers: dict[str, Callable[..., briefing.Written]]
+    writers = {"editor": briefing.write, "coder": coder.write, "program": briefing.write_file}
+    written = writers[agent](told, told.background(), context)
+    if terminal.json:
+        parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
+        terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})
+        return
+    text = f"{written.rules}\n{written.text}"
+    terminal.show(Text(escape(line)) for line in text.removesuffix("\n").split("\n"))
+    total = ("total", f"{sum(written.tokens.values()):,}", "tokens, about")
+    for line in table([*((heading, f"{count:,}") for heading, count in written.tokens.items()), total], "lrl"):
+        terminal.note(line, "dim")
+
+
+def _run(repository: Repository, repo: str | None, name: str | None, task: str | None) -> tuple[Task, History]:
+    """The task and the run; one that would begin, where there is none yet."""
+    if not repository.runs() and (repository.path / REPOSITORY_FILE).is_file():
+        own = load_repository_task(repository.path)
+        return own, beginning(repository, own, name or own.name)
+    history, _ = open_run(repository, name)
+    try:
+        return task_of(history.run, repo, task), history
+    except UsageError as error:
+        raise UsageError(f"{error}; here: evogit brief --task FOLDER") from error

@@ -1,0 +1,240 @@
+"""`evogit promote`, `prune`, `guide`, `undo`, `decisions`: what people decide about the graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import age, count
+from evogit.cli.view import SHORT, View, first_line, one_line
+from evogit.core import Decision, Entry, NotFoundError, RefusedError, UsageError
+from evogit.history import History
+from evogit.history.decisions import standing
+from evogit.repository import clean
+from evogit.review import SCHEMA, Effect, decide, effect, resolve
+from evogit.review.landing import follow_undo
+
+Command = Callable[..., Any]
+why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
+
+
+def asks(command: Command) -> Command:
+    """Give a command `--yes` and `--dry-run`."""
+    command = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(command)
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask; needed without a terminal.")(command)
+
+
+@click.command()
+@click.argument("rev", type=REVISION)
+@why
+@asks
+@with_run
+@with_terminal
+def promote(place: Place, terminal: Terminal, rev: str, reason: str, yes: bool, dry_run: bool) -> None:
+    """Favour REV as a parent. The population never collapses to one candidate."""
+    _act(place, terminal, _decision(place, "promote", rev, reason), yes, dry_run)
+
+
+@click.command()
+@click.argument("rev", type=REVISION)
+@click.option("--subtree", is_flag=True, help="Also everything that was or will be bred from it.")
+@why
+@asks
+@with_run
+@with_terminal
+def prune(place: Place, terminal: Terminal, rev: str, subtree: bool, reason: str, yes: bool, dry_run: bool) -> None:
+    """Let nothing be bred from REV any more. Nothing is deleted."""
+    _act(place, terminal, _decision(place, "prune", rev, reason, subtree), yes, dry_run)
+
+
+@click.command()
+@click.argument("text", required=False)
+@asks
+@with_run
+@with_terminal
+def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run: bool) -> None:
+    """Say TEXT to all agents, in every later brief. Several add up; without TEXT: what is in force."""
+    if text is not None:
+        act = Decision(kind="guide", by=place.repository.user, reason=clean(text))
+        _act(place, terminal, act, yes, dry_run)
+        return
+    said = [entry for entry in place.history.in_force() if _kind(entry) == "guide"]
+    if terminal.json:
+        for entry in said:
+            terminal.data(_record(entry, True))
+        return
+    none = Text("no guidance yet; give some with `evogit guide TEXT`", "dim")
+    terminal.show(table([_row(entry, True) for entry in said], "lrlll") or [none])
+
+
+@click.command()
+@click.argument("decision", required=False)
+@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision.")
+@asks
+@with_run
+@with_terminal
+def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, yes: bool, dry_run: bool) -> None:
+    """Take a decision back: the last one, or DECISION as `evogit decisions` names it.
+
+    To undo an undo is to decide again.
+    """
+    found = _find(place.history, decision)
+    act = Decision(kind="undo", by=place.repository.user, reason=clean(reason), undoes=found.id)
+    _act(place, terminal, act, yes, dry_run)
+    if not dry_run and (followed := follow_undo(place.repository, place.history, found.id)):
+        terminal.note(followed)
+
+
+@click.command()
+@with_run
+@with_terminal
+def decisions(place: Place, terminal: Terminal) -> None:
+    """List what people decided, the newest first. With --json: one object per line."""
+    history = place.history
+    valid = {entry.id for entry in standing(history.decisions)}
+    if terminal.json:
+        for entry in history.decisions[::-1]:
+            terminal.data(_record(entry, entry.id in valid))
+        return
+    rows = [_row(entry, entry.id in valid) for entry in history.decisions[::-1]]
+    terminal.show(table(rows, "lrlll") or [Text("no decisions yet", "dim")])
+
+
+# --- making one ---------------------------------------------------------------------------------------------------
+
+
+def _decision(place: Place, kind: Any, rev: str, reason: str, subtree: bool = False) -> Decision:
+    if not clean(reason):
+        raise UsageError("expected a reason: -m WHY")
+    commit = resolve(place.history, rev).commit
+    by = place.repository.user
+    return Decision(kind=kind, by=by, reason=clean(reason), candidates=(commit,), subtree=subtree)
+
+
+def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_run: bool) -> None:
+    """Show the plan, ask, decide, and say how to take it back."""
+    view, change = View.of(place.history, terminal), effect(place.history, decision)
+    for line in _plan(view, decision, change):
+        terminal.note(line, cut=True)
+    if dry_run:
+        if terminal.json:
+            terminal.data({**_told(decision), **_changes(change)})
+        terminal.note("nothing was changed", "dim")
+        return
+    if not yes:
+        confirm(terminal)
+    entry = decide(place.history, place.journal, decision)
+    if terminal.json:
+        terminal.data({**_record(entry, True), **_changes(change)})
+    terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
+
+
+def confirm(terminal: Terminal) -> None:
+    """Ask whether to do what was shown.
+
+    Raises:
+        RefusedError: the answer is no, or nobody is there to give one.
+    """
+    check_confirmable(terminal)
+    if not click.confirm("Do it?", err=True):
+        raise RefusedError("nothing was changed")
+
+
+def check_confirmable(terminal: Terminal) -> None:
+    """Refuse where nobody can be asked, which is better said before long work than after it.
+
+    Raises:
+        RefusedError: there is no terminal.
+    """
+    if not terminal.interactive:
+        raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")
+
+
+def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
+    if decision.kind == "undo":
+        entry = next(entry for entry in view.history.decisions if entry.id == decision.undoes)
+        yield Text("undo  ", "bold").append_text(_what(entry.event))
+    elif decision.kind == "guide":
+        yield Text("guide  ", "bold").append(one_line(decision.reason))
+    else:
+        candidate = view.history.phylogeny[decision.candidates[0]]
+        yield Text(f"{decision.kind}  ", "bold").append_text(view.line(candidate, score=True))
+    if decision.kind == "guide":
+        yield Text("  joins every later brief, beside what people said before")
+    moves = [
+        (change.pruned, "no parent any more"),
+        (change.restored, "may be parents again"),
+        (change.promoted, "favoured as parent"),
+        (change.demoted, "no longer favoured"),
+    ]
+    for commits, what in moves:
+        if commits:
+            yield Text(f"  {count(len(commits), 'candidate')}: {what}")
+    old, new = change.best
+    if old != new:
+        yield Text("  the best becomes ").append_text(view.plain(new) if new else Text("none"))
+    for agent, (_, after) in change.moved.items():
+        yield Text(f"  {first_line(agent)} goes on from ").append_text(view.plain(after))
+
+
+def _find(history: History, prefix: str | None) -> Entry:
+    """The decision that is meant: by the beginning of its id, else the last one in force that is no undo."""
+    if prefix is None:
+        undoable = [entry for entry in history.in_force() if _kind(entry) != "stop"]
+        if not undoable:
+            raise NotFoundError("there is no decision to undo; see `evogit decisions`")
+        return undoable[-1]
+    found = [entry for entry in history.decisions if len(prefix) >= 4 and entry.id.startswith(prefix.lower())]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"expected the id of one decision (4 digits or more), got {prefix!r}; see `evogit decisions`"
+        )
+    return found[0]
+
+
+# --- listing them -------------------------------------------------------------------------------------------------
+
+
+def _record(entry: Entry, in_force: bool) -> dict[str, Any]:
+    assert isinstance(entry.event, Decision)
+    return {**_told(entry.event), "decision": entry.id, "time": entry.time, "in_force": in_force}
+
+
+def _told(decision: Decision) -> dict[str, Any]:
+    """What a person said; `decision` is None as long as it is not made."""
+    named = {"candidates": list(decision.candidates), "subtree": decision.subtree, "undoes": decision.undoes or None}
+    said = {"kind": decision.kind, "by": decision.by, "reason": decision.reason, "time": None}
+    return {"schema": SCHEMA, "decision": None, **said, **named, "in_force": False}
+
+
+def _changes(change: Effect) -> dict[str, Any]:
+    sets = {name: sorted(getattr(change, name)) for name in ("pruned", "restored", "promoted", "demoted")}
+    moved = [{"agent": agent, "from": before, "to": after} for agent, (before, after) in change.moved.items()]
+    return {"changes": {**sets, "best": dict(zip(("from", "to"), change.best, strict=True)), "moved": moved}}
+
+
+def _row(entry: Entry, in_force: bool) -> list[Text]:
+    decision = entry.event
+    assert isinstance(decision, Decision)
+    cells = [Text(age(time.time() - entry.time), "dim"), Text(first_line(decision.by)), _what(decision)]
+    reason = Text(one_line(decision.reason)).append("" if in_force else "  (undone)", "dim")
+    return [Text(entry.id[:SHORT], "cyan"), *cells, reason]
+
+
+def _kind(entry: Entry) -> str:
+    assert isinstance(entry.event, Decision)
+    return entry.event.kind
+
+
+def _what(decision: Any) -> Text:
+    if decision.kind == "undo":
+        return Text(f"undo {decision.undoes[:SHORT]}")
+    names = " ".join(commit[:SHORT] for commit in decision.candidates)
+    return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}".rstrip())

@@ -1,0 +1,75 @@
+"""`evogit demo`: the main job in a minute, with nothing to set up."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.diff import code
+from evogit.cli.commands.graph import draw, selection
+from evogit.cli.commands.status import next_steps
+from evogit.cli.foreground import Done, evolve
+from evogit.cli.options import sandbox_option, with_repo, with_terminal
+from evogit.cli.place import Place, open_or_create
+from evogit.cli.summary import summary
+from evogit.cli.terminal import Terminal
+from evogit.cli.view import View
+from evogit.config import find_task
+from evogit.config.run_settings import Settings
+from evogit.repository import Repository
+from evogit.review import status_record
+
+TASK = "circle_packing"
+ROWS = 14
+"""Candidates in the graph."""
+
+EXCERPT = 40
+"""Lines of the diff."""
+
+
+@click.command()
+@click.option("--seed", type=int, metavar="N", help="Of the random generators; default: the number of the demo.")
+@click.option("--minutes", type=float, default=1.0, show_default=True, metavar="M", help="How long.")
+@sandbox_option
+@with_repo
+@with_terminal
+def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float, sandbox: str) -> None:
+    """Evolve circle_packing offline for about a minute, then show what came of it.
+
+    It lives in ./evogit-demo. Every demo is a run of its own: demo, demo-2 and so on; the earlier ones stay.
+    """
+    repository = open_or_create(Path(repo or "evogit-demo"))
+    name, number = _next_name(repository)
+    settings = Settings(minutes=minutes, seed=number if seed is None else seed, sandbox=sandbox)
+    done = evolve(repository, find_task(TASK), name, settings, terminal, quiet=True)
+    place = Place(repository, done.run.history, done.run.journal)
+    if terminal.json:
+        terminal.data(status_record(repository, place.history))
+    else:
+        terminal.print(_story(place, terminal, done))
+    if done.stopped.reason == "interrupted":
+        sys.exit(130)
+
+
+def _next_name(repository: Repository) -> tuple[str, int]:
+    taken = repository.runs()
+    names = (("demo" if number == 1 else f"demo-{number}", number) for number in itertools.count(1))
+    return next(pair for pair in names if pair[0] not in taken)
+
+
+def _story(place: Place, terminal: Terminal, done: Done) -> list[Text]:
+    history = place.history
+    lines = [*summary(place, terminal, done), Text("")]
+    if history.seed is None or history.best is None:
+        return lines
+    lines += [*draw(View.of(history, terminal), selection(history, ROWS)), Text("")]
+    patch = list(code(place.repository.diff(history.seed, history.best)))
+    lines += patch[:EXCERPT]
+    if patch[EXCERPT:]:
+        rest = f"{len(patch) - EXCERPT} more lines: {place.hint('diff seed best')}"
+        lines.append(Text(f"{terminal.glyphs.more} {rest}", "dim"))
+    return [*lines, Text(""), *next_steps(place, "show best", "log -n 20", "export best DIR")]

@@ -1,0 +1,205 @@
+"""`evogit eval`: judge work that is not committed, as a candidate would be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import run_before, task_here
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.view import first_line
+from evogit.config import Task, find_task
+from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
+from evogit.engine.start import changed_judge, judged_anew
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review import SCHEMA
+from evogit.review.folder import Work, judge_work, read_work
+
+NAMED = 8
+"""Most paths that are named in a line."""
+
+LAST = 20
+"""Lines of a failed program's output that are shown."""
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.option("--split", metavar="NAME", help="What to judge it on; default: the run's split, else train.")
+@click.option(
+    "--any", "anyway", is_flag=True, help="Leave out changes that no candidate may make, instead of refusing."
+)
+@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@sandbox_option
+@name_option
+@with_repo
+@with_terminal
+def eval(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    folder: Path | None,
+    split: str | None,
+    anyway: bool,
+    task: str | None,
+    sandbox: str,
+) -> None:
+    """Judge DIR with all that is not committed there; default: the checkout that you are in.
+
+    It is judged as a candidate would be, in the sandbox, on the editable paths that Git would track. Nothing is
+    recorded. Exits with 1 when it is not valid.
+    """
+    found, repository, history = scene(task, repo, name)
+    split = split or (history.split if history.started else "train")
+    found.check_split(split)
+    if folder is None and repository.bare:
+        raise UsageError("a bare repository has no checkout; name the folder: evogit eval DIR")
+    seed, folder = seed_tree(found, repository, history), folder or repository.path
+    if not folder.is_dir():
+        raise NotFoundError(f"expected a folder to judge, got {folder}, which is not there")
+    work = asyncio.run(read_work(repository, found, seed, folder))
+    _tell(terminal, work, anyway)
+    judged = asyncio.run(judge_work(repository, found, seed, work, split=split, provider=sandbox))
+    if terminal.json:
+        terminal.data(_record(found, folder, work, history, *judged))
+    else:
+        terminal.show(_shown(found, history, *judged))
+    if not judged[0].ok:
+        sys.exit(1)
+
+
+def scene(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
+    """The task that is meant, its repository, and what its run did so far (nothing where there is none yet).
+
+    Raises:
+        NotFoundError: there is no repository.
+    """
+    found, run = task_here(repo, name) if task is None else (find_task(task), name)
+    repository, history = run_before(found, repo, run or found.name)
+    if repository is None:
+        raise NotFoundError(f"expected a repository with a run of {found.name}; name it with -C DIR")
+    return found, repository, history
+
+
+def seed_tree(task: Task, repository: Repository, history: History) -> str:
+    """The tree that candidates start from: the run's seed, else HEAD.
+
+    Raises:
+        NotFoundError: neither is there.
+    """
+    if history.seed:
+        return history.phylogeny[history.seed].tree
+    if task.seed is not None:
+        raise NotFoundError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
+    return repository.tree_of(repository.head())
+
+
+# --- before -------------------------------------------------------------------------------------------------------
+
+
+def _tell(terminal: Terminal, work: Work, anyway: bool) -> None:
+    """What is judged and what is not.
+
+    Raises:
+        RefusedError: protected paths differ, and that was not allowed.
+    """
+    if work.protected and not anyway:
+        raise RefusedError(
+            f"no candidate may change {_names(work.protected)}; put them back as the seed has them, or leave these "
+            "changes out with --any"
+        )
+    terminal.note(f"{count(len(work.changed), 'file')} changed: {_names(work.changed)}" if work.changed else UNCHANGED)
+    for paths, why in ((work.protected, "are protected"), (work.left_out, "are no candidate's to add")):
+        if paths:
+            terminal.note(f"left out, as they {why}: {_names(paths)}", "yellow")
+
+
+UNCHANGED = "nothing that a candidate may change differs from the seed"
+
+
+def _names(paths: tuple[str, ...]) -> str:
+    more = f" and {count(len(paths) - NAMED, 'more path')}" if paths[NAMED:] else ""
+    return ", ".join(escape(path) for path in paths[:NAMED]) + more
+
+
+# --- after --------------------------------------------------------------------------------------------------------
+
+
+def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evidence) -> Iterator[Text]:
+    cost = evaluation.cost
+    about = f" on {evaluation.split}, {cost.wall:.2f} s, {cost.cpu:.2f} s CPU"
+    inside = "  judged: inside" if evaluation.judged == "inside" else ""
+    yield Text.assemble((evaluation.status, "green" if evaluation.ok else "red"), about, inside)
+    yield from (Text(escape(line), "red") for line in evaluation.reason.splitlines())
+    yield Text("")
+    changed = changed_judge(history, task)
+    if changed is not None:
+        yield Text(first_line(judged_anew(changed)), "yellow")
+    yield from _against(task, history, evaluation)
+    for name in dict.fromkeys([*evaluation.cases, *evidence.feedback]):
+        values = ", ".join(f"{metric} {value:.6g}" for metric, value in evaluation.cases.get(name, {}).items())
+        yield Text(f"  {escape(name)}: {values}".rstrip(": "), "dim")
+        yield from (Text(f"    {escape(line)}") for line in evidence.feedback.get(name, "").splitlines())
+    if not evaluation.ok:
+        said = evidence.stderr.decode(errors="replace") + evidence.log
+        yield from (Text(f"  {escape(line)}", "dim") for line in said.splitlines()[-LAST:])
+
+
+def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]:
+    """A line per metric: the value, and beside it those of the seed and of the best."""
+    if task.pairwise:
+        return [Text("which one is better is told by pairs: add it to a run, and see `evogit judge`", "dim")]
+    others = _others(task, history, evaluation.split)
+    heads = ["", "this", *(cell for name in others for cell in (name, "change"))]
+    rows = [[Text(head, "dim") for head in heads]]
+    for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
+        rows.append(
+            _row(metric, evaluation.metrics.get(metric.name), [each.get(metric.name) for each in others.values()])
+        )
+    return table(rows, "lr" + "rr" * len(others)) if evaluation.ok else []
+
+
+def _others(task: Task, history: History, split: str) -> dict[str, dict[str, float]]:
+    """Metrics of the seed and of the best, as far as they were judged by this task."""
+    known = dict[str, dict[str, float]]()
+    if changed_judge(history, task) is not None:
+        return known
+    for name, commit in (("seed", history.seed), ("best", history.best)):
+        found = history.evaluation(commit, split) if commit else None
+        if found and found.ok:
+            known[name] = dict(found.metrics)
+    return known
+
+
+def _row(metric: Metric, value: float | None, others: list[float | None]) -> list[Text]:
+    places = decimals(value, *others)
+    cells = [Text(metric.name, "bold" if metric.primary else ""), Text(number(value, places), "bold")]
+    for other in others:
+        known = value is not None and other is not None
+        style = "" if not known else "green" if metric.better(value, other) else "dim"  # type: ignore[arg-type]
+        difference = change(value - other, places) if value is not None and other is not None else ""
+        cells += [Text(number(other, places)), Text(difference, style)]
+    return cells
+
+
+def _record(
+    task: Task, folder: Path, work: Work, history: History, evaluation: Evaluation, evidence: Evidence
+) -> dict[str, Any]:
+    judged = json.loads(json.dumps(asdict(evaluation)))
+    kept = ("status", "metrics", "cases", "stages", "reason", "split", "cost", "judged")
+    paths = {"changed": list(work.changed), "protected": list(work.protected), "left_out": list(work.left_out)}
+    others = {"seed": None, "best": None, **_others(task, history, evaluation.split)}
+    texts = {"feedback": dict(evidence.feedback), "stderr": evidence.stderr.decode(errors="backslashreplace")}
+    where: dict[str, Any] = {"schema": SCHEMA, "task": task.name, "folder": str(folder), "tree": work.tree}
+    where["task_changed"] = changed_judge(history, task)
+    return {**where, **paths, **{key: judged[key] for key in kept}, **texts, **others}

@@ -1,0 +1,168 @@
+"""`evogit init`: makes a Git repository ready to be improved: asks, writes evogit.toml, judges HEAD."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.sandbox import docker_answers
+from evogit.cli.first_judgement import judge, outcome, record
+from evogit.cli.options import sandbox_option, with_repo, with_terminal
+from evogit.cli.questions import Given, choose
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
+from evogit.config import REPOSITORY_FILE, load_repository_task
+from evogit.core import RefusedError
+from evogit.engine.seed_check import check_tree
+from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.scaffold.detect import Project, Source, detect
+from evogit.scaffold.repository_files import FOLDER, files, tried, write
+
+LARGEST = 1 << 20
+"""Bytes of a file beyond which it is not read to find out what project this is."""
+
+HELP = """\
+Command  for the shell, in a sandbox: committed files, and no network
+Metric   its name, and how its number is read from what the command does:
+         seconds=json           key of the last line that is a JSON object
+         seconds=json:run.time  another key
+         seconds=regex:PATTERN  group 1 of the last match in its output
+         passed=junit:FILE      share of passed tests in a JUnit file
+         passed=exit            1 if it exits with 0, else 0
+         seconds=cpu            measured by the sandbox; also: wall
+Agents   globs of paths, such as src/** lib/*.c
+"""
+"""What the questions are about."""
+
+
+@click.command()
+@click.argument(
+    "folder", metavar="[DIR]", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False
+)
+@click.option("--goal", metavar="TEXT", help="What agents are told.")
+@click.option("--editable", multiple=True, metavar="GLOB", help="What they may change; below DIR. Repeat.")
+@click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown; below DIR. Repeat.")
+@click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either; below DIR. Repeat.")
+@click.option("--command", metavar="CMD", help="The shell command that judges, in the sandbox, in DIR.")
+@click.option(
+    "--read",
+    "reads",
+    multiple=True,
+    metavar="METRIC=HOW",
+    help="HOW a number is read: exit, junit:FILE, regex:PATTERN, json[:KEY], cpu, wall. Repeat.",
+)
+@click.option("--maximize", multiple=True, metavar="METRIC", help="More of it is better.")
+@click.option("--minimize", multiple=True, metavar="METRIC", help="Less of it is better.")
+@click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are judged.")
+@click.option("--timeout", default="2m", show_default=True, metavar="TIME", help="Of one candidate's command.")
+@click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Of one candidate.")
+@click.option("--disk", metavar="SIZE", help="Of one candidate: its files, and what it writes. [default: 256m]")
+@click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
+@click.option("--python", is_flag=True, help="Begin a judge in Python that works from outside the sandbox.")
+@sandbox_option
+@click.option("-y", "--yes", is_flag=True, help="Take what was found, ask nothing; needed without a terminal.")
+@click.option("--force", is_flag=True, help="Replace an evogit.toml that is there.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@with_repo
+@with_terminal
+def init(
+    terminal: Terminal,
+    repo: str | None,
+    folder: Path | None,
+    sandbox: str,
+    yes: bool,
+    force: bool,
+    dry_run: bool,
+    **given: Any,
+) -> None:
+    """Make the Git repository that DIR lies in ready to be improved: evogit.toml, .evogit/, and a first judgement.
+
+    Looks at the files of HEAD for tests, a benchmark and sources, asks for what is not given, and writes evogit.toml
+    and .evogit/ at the repository's root, nothing else; then judges HEAD as candidates will be.
+    """
+    folder = (folder or Path(repo or ".")).resolve()
+    repository = Repository.discover(folder)
+    _check(repository, force or dry_run)
+    directory = "" if folder == repository.path else folder.relative_to(repository.path).as_posix()
+    source = _source(repository, f"{directory}/" if directory else "")
+    project = detect(source)
+    asks = Given(**given, ask=terminal.interactive and not yes and not terminal.json, take=yes)
+    with_docker = sandbox == "docker" or (sandbox == "auto" and docker_answers())
+    if asks.ask:
+        _introduce(terminal, repository, project, folder)
+    made = files(choose(asks, project, source.paths, folder, directory, with_docker))
+    notes = check_tree(tried(made, repository.path), repository, repository.tree_of(repository.head()))
+    if dry_run:
+        _show(terminal, made)
+        return
+    for note in notes:
+        terminal.note(escape(note), "yellow")
+    if repository.dirty():
+        terminal.note("uncommitted edits are not judged, and not in the seed of a run: both take HEAD", "yellow")
+    written = write(repository.path, made, force=force)
+    terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
+    terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
+    _try_out(terminal, repository, project, written, sandbox)
+
+
+def _check(repository: Repository, force: bool) -> None:
+    """Refuse what cannot be improved, before anything is asked."""
+    if repository.bare:
+        raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
+    if (repository.path / REPOSITORY_FILE).exists() and not force:
+        raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
+
+
+def _source(repository: Repository, prefix: str) -> Source:
+    """The files of HEAD below a folder."""
+    trees = repository.trees
+    entries = trees.entries(repository.tree_of(repository.head()))
+    blobs = {
+        each.path.removeprefix(prefix): each.blob
+        for each in entries
+        if each.path.startswith(prefix) and each.mode in (FILE, EXECUTABLE)
+    }
+
+    if not blobs:
+        raise RefusedError(f"the commit at HEAD of {repository.path} has no file below {prefix or './'}; commit some")
+
+    def read(path: str) -> str:
+        blob = blobs[path]
+        return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
+
+    return Source(list(blobs), read)
+
+
+def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:
+    terminal.note(Text.assemble((project.kind[0].upper() + project.kind[1:], "bold"), f" in {escape(str(folder))}"))
+    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C leaves all as it is.\n")
+    for line in HELP.splitlines():
+        terminal.note(f"  {line}", "dim")
+    terminal.note("")
+
+
+def _show(terminal: Terminal, made: dict[str, str]) -> None:
+    if terminal.json:
+        terminal.data({"schema": 1, "files": made})
+        return
+    for path, text in made.items():
+        terminal.show([Text(f"── {path}" if terminal.glyphs.pretty else f"-- {path}", "bold")])
+        terminal.show([Text(escape(line)) for line in text.splitlines()])
+
+
+def _try_out(terminal: Terminal, repository: Repository, project: Project, written: list[str], sandbox: str) -> None:
+    """Judge HEAD and say what to do next; exit code 1 where it fails."""
+    task = load_repository_task(repository.path)
+    judged = judge(task, sandbox, terminal)
+    if terminal.json:
+        about = {"schema": 1, "task": task.name, "kind": project.kind, "written": written}
+        terminal.data({**about, "metrics_declared": [asdict(metric) for metric in task.metrics], **record(judged)})
+    else:
+        terminal.show(outcome(repository, task, judged))
+    if not judged.evaluation.ok:
+        sys.exit(1)

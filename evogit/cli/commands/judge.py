@@ -1,0 +1,218 @@
+"""`evogit judge`: compare two candidates, and see how all stand by what models and people said."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.diff import code
+from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.place import Place, open_place, task_of
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count, escape, percent
+from evogit.cli.view import SHORT, View, first_line
+from evogit.config import Task
+from evogit.core import Compared, NotFoundError, UsageError
+from evogit.history.strengths import Record, judges
+from evogit.panel import LONGEST_REASON
+from evogit.panel.sides import NO_CHANGE, Sides, Views
+from evogit.review import SCHEMA, resolve
+from evogit.review.judging import Standing, next_pair, say, standings, strengths_of
+from evogit.stats.pairs import Pair
+
+KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
+MOST = 20
+"""Candidates that a ranking names where nobody asks for all."""
+
+
+@click.command()
+@click.option("--pairs", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
+@click.option("--pair", nargs=2, type=REVISION, metavar="A B", help="Say of these two, without a question, ...")
+@click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="... which is better.")
+@click.option("-m", "--reason", default="", metavar="WHY", help="... and why.")
+@click.option("--status", is_flag=True, help="Show how candidates and judges stand; nothing is asked.")
+@click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
+@name_option
+@with_repo
+@with_terminal
+def judge(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    pairs: int | None,
+    pair: tuple[str, str] | None,
+    winner: str | None,
+    reason: str,
+    status: bool,
+    task: str | None,
+) -> None:
+    """Compare pairs of candidates, where the task's kind is "judge"; each time the pair that tells most.
+
+    Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
+    `--pair A B --winner a` says it without being asked. With --json alone: the next pair as data.
+    """
+    if status and (pairs or pair or winner or reason):
+        raise UsageError("expected --status alone, which asks nothing and keeps nothing, or no --status")
+    place = open_place(repo, name)
+    strengths_of(place.history)
+    if pair or winner or reason:
+        _said(place, terminal, pair, winner, reason)
+    elif status:
+        _status(place, terminal)
+    else:
+        found = _task(place, repo, task)
+        asking = _Asking(place, terminal, found, random.Random())
+        if terminal.json:
+            asking.tell()
+        else:
+            asking.ask(pairs)
+
+
+def _task(place: Place, repo: str | None, named: str | None) -> Task:
+    try:
+        return task_of(place.history.run, repo, named)
+    except UsageError as error:
+        raise UsageError(f"{error}; here: evogit judge --task FOLDER") from error
+
+
+# --- one verdict ----------------------------------------------------------------------------------------------------
+
+
+def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner: str | None, reason: str) -> None:
+    if pair is None or winner is None:
+        raise UsageError("expected both: --pair A B --winner a|b|tie")
+    one, other = (resolve(place.history, each).commit for each in pair)
+    verdict = _verdict(place, one, other, winner, reason)
+    say(place.history, place.journal, verdict)
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, **asdict(verdict)})
+    terminal.note(f"kept as what {first_line(verdict.judge)} said; see `evogit judge --status`", "dim")
+
+
+def _verdict(place: Place, a: str, b: str, winner: Any, reason: str, *, swapped: bool = False) -> Compared:
+    who, why = place.repository.user, " ".join(reason.split())[:LONGEST_REASON]
+    return Compared(judge=who, by="person", a=a, b=b, winner=winner, reason=why, swapped=swapped)
+
+
+# --- pair after pair ------------------------------------------------------------------------------------------------
+
+
+class _Asking:
+    """Shows pairs and asks a person, until there are no more or the person has had enough."""
+
+    def __init__(self, place: Place, terminal: Terminal, task: Task, rng: random.Random) -> None:
+        self._place, self._terminal, self._task, self._rng = place, terminal, task, rng
+        self._views = Views(place.repository, task, place.history)
+        self._skipped: set[frozenset[str]] = set()
+
+    def tell(self) -> None:
+        """The next pair, as data."""
+        pair = next_pair(self._place.history, self._rng)
+        sides, pairwise = self._views.pair(*pair), self._task.pairwise
+        patches = {"a": {"commit": pair[0], "patch": sides.first}, "b": {"commit": pair[1], "patch": sides.second}}
+        about = {"goal": self._task.goal, "criteria": pairwise.criteria if pairwise else ""}
+        self._terminal.data({"schema": SCHEMA, "run": self._place.history.run, **about, **patches})
+
+    def ask(self, most: int | None) -> None:
+        """Ask for so many verdicts."""
+        if not self._terminal.interactive:
+            raise UsageError("expected a terminal to ask on, or --pair A B --winner a|b|tie, or --json, or --status")
+        said = 0
+        while most is None or said < most:
+            self._place.journal.refresh()
+            try:
+                pair = next_pair(self._place.history, self._rng, self._skipped)
+            except NotFoundError as error:
+                self._terminal.note(str(error))
+                break
+            heard = self._heard(pair)
+            if heard is None:
+                break
+            said += heard
+        self._terminal.note(f"{count(said, 'verdict')} kept; see `evogit judge --status`")
+
+    def _heard(self, pair: Pair) -> bool | None:
+        """Show one pair and keep the answer; False where it is skipped, None when the person quits."""
+        self._terminal.show(self._shown(self._views.pair(*pair)))
+        key, reason = self._answer()
+        if key == "q":
+            return None
+        if key == "s":
+            self._skipped.add(frozenset(pair))
+            return False
+        winner = {"1": "a", "2": "b", "=": "tie"}[key]
+        verdict = _verdict(self._place, pair[0], pair[1], winner, reason)
+        say(self._place.history, self._place.journal, verdict)
+        return True
+
+    def _shown(self, sides: Sides) -> Iterator[Text]:
+        pairwise = self._task.pairwise
+        yield Text("")
+        for head, text in (("goal", self._task.goal), ("criteria", pairwise.criteria if pairwise else "")):
+            yield Text.assemble((f"{head}  ", "dim"), " ".join(escape(text).split()))
+        for number, patch in ((1, sides.first), (2, sides.second)):
+            yield Text("")
+            yield Text(f"candidate {number}", "bold reverse")
+            yield from code(patch) if patch else [Text(NO_CHANGE, "dim")]
+
+    def _answer(self) -> tuple[str, str]:
+        while True:
+            try:
+                answer = click.prompt(f"Which is better? {KEYS}", prompt_suffix=" ", err=True).strip()
+            except click.Abort:
+                return "q", ""
+            key, reason = answer[:1].lower(), answer[1:]
+            word = answer.partition(" ")[0].lower()
+            if key in ("1", "2", "=") and (not reason or not reason[0].isalnum()):
+                return key, reason
+            if word in ("s", "skip", "q", "quit"):
+                return key, ""
+            self._terminal.note(f"expected {KEYS}, got {escape(answer)}")
+
+
+# --- how all stand --------------------------------------------------------------------------------------------------
+
+
+def _status(place: Place, terminal: Terminal) -> None:
+    ranked, known = standings(place.history), judges(strengths_of(place.history))
+    if terminal.json:
+        candidates = [asdict(each) for each in ranked]
+        terminal.data({"schema": SCHEMA, "candidates": candidates, "judges": [asdict(each) for each in known]})
+        return
+    view = View.of(place.history, terminal)
+    lines = table([_row(view, each) for each in ranked[:MOST]], "lrrl")
+    if len(ranked) > MOST:
+        lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
+    heads: list[Text | str] = [
+        Text(each, "dim") for each in ("judge", "verdicts", "agrees", "names the first", "knows", "trusted")
+    ]
+    told = [heads, *(_judge_row(each) for each in known)] if known else []
+    none = Text("no verdicts yet: `evogit judge` asks you, and [evaluator] panel names models that are asked", "dim")
+    terminal.show([*lines, Text(""), *(table(told, "lrrrrr") if told else [none])])
+
+
+def _row(view: View, each: Standing) -> list[Text | str]:
+    candidate = view.history.phylogeny[each.commit]
+    strength = Text(f"{each.strength:.2f} ± {each.margin:.2f}")
+    name = Text.assemble(view.glyph(each.commit), " ", (each.commit[:SHORT], "cyan"))
+    return [name, strength, count(each.verdicts, "verdict"), first_line(candidate.title)]
+
+
+def _judge_row(record: Record) -> list[Text | str]:
+    return [
+        first_line(record.judge) + ("" if record.by == "person" else " (model)"),
+        f"{record.verdicts:,}",
+        _share(record.agreed, record.decided),
+        _share(record.first, record.decided),
+        f"{record.right} of {record.calibrated}" if record.calibrated else "-",
+        percent(record.reliability),
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole if whole else None)

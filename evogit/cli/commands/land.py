@@ -1,0 +1,207 @@
+"""`evogit land`: brings a candidate onto a branch of a person's, measured there once more; they merge it themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.decide import asks, check_confirmable, confirm
+from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import Place, open_place, task_of
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.view import SHORT, View, first_line
+from evogit.config import Task
+from evogit.core import Entry, Evaluation, RefusedError
+from evogit.engine.start import changed_judge, judged_anew
+from evogit.review import SCHEMA, resolve
+from evogit.review.landing import Landing, Trial, body, measure, message, objections, prepare, title
+from evogit.review.landing import land as make
+from evogit.review.risks import risks
+
+
+@click.command()
+@click.argument("rev", type=REVISION)
+@click.option("--squash", is_flag=True, help="One commit of yours instead of a merge.")
+@click.option("--pr", is_flag=True, help="Print the text and commands of a pull request; nothing is sent.")
+@click.option("--onto", metavar="BRANCH", help="The branch to bring it onto; default: the one you are on.")
+@click.option("--force", is_flag=True, help="Even if it fails there or is no better.")
+@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision and in the commit.")
+@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@asks
+@sandbox_option
+@name_option
+@with_repo
+@with_terminal
+def land(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    rev: str,
+    task: str | None,
+    sandbox: str,
+    yes: bool,
+    dry_run: bool,
+    **how: Any,
+) -> None:
+    """Make a branch evogit/RUN/land/ID that brings REV onto your branch, and print the command that merges it.
+
+    What changed on your branch meanwhile is merged with it, and the result is judged again, beside your branch as it
+    is. Your branch, your checkout and your index stay as they are: merging is up to you.
+    """
+    place = open_place(repo, name)
+    found = task_of(place.history.run, repo, task)
+    _Landing(place=place, terminal=terminal, task=found, **how).go(rev, sandbox, yes, dry_run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Landing:
+    """One landing, from the plan to the command that merges it."""
+
+    place: Place
+    terminal: Terminal
+    task: Task
+    squash: bool
+    pr: bool
+    onto: str | None
+    force: bool
+    reason: str
+
+    def go(self, rev: str, sandbox: str, yes: bool, dry_run: bool) -> None:
+        """Show what would be merged and what it is worth, ask, make the branch, and say how to merge it."""
+        place, terminal = self.place, self.terminal
+        candidate = resolve(place.history, rev)
+        plan = asyncio.run(prepare(place.repository, place.history, candidate, self.onto, squash=self.squash))
+        dangers = risks(place.repository, plan.tip_tree, plan.tree)
+        self._tell(_planned(View.of(place.history, terminal), plan, self.squash))
+        self._tell(_listed("look at:", dangers))
+        if not dry_run:
+            self._check_person(yes)
+        terminal.note("judging the branch as it is and with the change", "dim")
+        trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
+        self._tell(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
+        changed = changed_judge(place.history, self.task)
+        if changed is not None:
+            terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
+        against = objections(self.task.primary, trials)
+        self._tell(_listed("but:", against))
+        if against and not self.force and not dry_run:
+            raise RefusedError(f"{against[0]}; nothing was made (--force lands it nevertheless)")
+        entry = None if dry_run else self._make(plan, trials, yes)
+        if terminal.json:
+            terminal.data({**self._record(plan, trials, entry), "risks": dangers, "objections": against})
+        if entry is None:
+            terminal.note("nothing was changed", "dim")
+        else:
+            self._say_how_to_go_on(plan, trials, entry)
+
+    def _check_person(self, yes: bool) -> None:
+        """Refuse before the judging, which may take long, what would be refused after it."""
+        self.place.repository.branches.person()
+        if not yes:
+            check_confirmable(self.terminal)
+
+    def _make(self, plan: Landing, trials: list[Trial], yes: bool) -> Entry:
+        if not yes:
+            confirm(self.terminal)
+        text = message(self.place.history, plan, trials, self.reason, squash=self.squash)
+        return make(self.place.repository, self.place.journal, plan, text, self.reason, squash=self.squash)
+
+    def _tell(self, lines: Iterator[Text]) -> None:
+        for line in lines:
+            self.terminal.note(line)
+
+    def _record(self, plan: Landing, trials: list[Trial], entry: Entry | None) -> dict[str, Any]:
+        """What was made; `decision` and `commit` are None after a dry run."""
+        return {
+            "schema": SCHEMA,
+            "decision": entry.id if entry else None,
+            "commit": self.place.repository.target(plan.branch) if entry else None,
+            "candidate": plan.candidate.commit,
+            "branch": plan.branch,
+            "onto": plan.target,
+            "squash": self.squash,
+            "changed": list(plan.paths),
+            "task_changed": changed_judge(self.place.history, self.task),
+            "evaluations": [asdict(trial) for trial in trials],
+            "title": title(plan.candidate, squash=self.squash),
+            "body": body(self.place.history, plan, trials, self.reason),
+            "commands": self._commands(plan),
+        }
+
+    def _say_how_to_go_on(self, plan: Landing, trials: list[Trial], entry: Entry) -> None:
+        terminal, place = self.terminal, self.place
+        if self.pr and not terminal.json:
+            text = message(place.history, plan, trials, self.reason, squash=self.squash)
+            terminal.print([Text(escape(line)) for line in text.splitlines()])
+        labels = ("push with ", "ask with  ") if self.pr else ("merge with",)
+        for label, command in zip(labels, self._commands(plan), strict=True):
+            terminal.note(Text.assemble((f"{label}  ", "dim"), command))
+        terminal.note(Text.assemble(("undo with   ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
+
+    def _commands(self, plan: Landing) -> list[str]:
+        """What the person types next."""
+        place, branches = self.place, self.place.repository.branches
+        source, target = (ref.removeprefix("refs/heads/") for ref in (plan.branch, plan.target))
+        if self.pr:
+            what = shlex.quote(title(plan.candidate, squash=self.squash))
+            push = place.git(f"push {shlex.quote(branches.remote(plan.target))} {source}")
+            return [push, f"gh pr create --base {shlex.quote(target)} --head {source} --title {what} --body-file FILE"]
+        worktree = None if place.repository.bare else branches.worktree(plan.target)
+        if worktree is None:
+            return [place.git(f"fetch . {source}:{shlex.quote(target)}")]
+        return [place.git(f"merge --ff-only {source}", worktree)]
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+def _planned(view: View, plan: Landing, squash: bool) -> Iterator[Text]:
+    onto = escape(plan.target.removeprefix("refs/heads/"))
+    yield Text("land  ", "bold").append_text(view.line(plan.candidate, score=True))
+    yield Text(f"  onto {onto} ({plan.tip[:SHORT]}), as {'one commit' if squash else 'a merge'}")
+    names = ", ".join(escape(path) for path in plan.paths[:5])
+    yield Text(f"  {count(len(plan.paths), 'file')}: {names}{' ...' * (len(plan.paths) > 5)}")
+    if plan.replaces:
+        yield Text(f"  replaces {plan.branch.removeprefix('refs/heads/')}, which was made before", "yellow")
+
+
+def _listed(title: str, sentences: list[str]) -> Iterator[Text]:
+    if sentences:
+        yield Text(f"  {title}", "yellow")
+    for sentence in sentences:
+        yield Text(f"    {escape(sentence)}")
+
+
+def _measured(view: View, task: Task, commit: str, trials: list[Trial]) -> Iterator[Text]:
+    """The target, the result and the change by split and metric; beside it what the candidate itself had."""
+    history = view.history
+    comparable = changed_judge(history, task) is None
+    if task.pairwise:
+        what = "; ".join(f"{trial.split}: {trial.before.status} -> {trial.after.status}" for trial in trials)
+        yield Text(f"  {what}; which one is better is told by `evogit judge --status`")
+        return
+    rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "change", "candidate")]]
+    for trial in trials:
+        for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
+            before, after = (_value(each, metric.name) for each in (trial.before, trial.after))
+            alone = _value(history.evaluation(commit, trial.split) if comparable else None, metric.name)
+            places = decimals(before, after)
+            gain = after - before if before is not None and after is not None else None
+            give = [view.margin(each, places) for each in trial.margins.get(metric.name, (0.0,) * 3)]
+            cells = [number(before, places) + give[0], number(after, places) + give[1]]
+            cells += [change(gain, places) + give[2], number(alone, places)]
+            rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
+    yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))
+    if any(trial.after.judged == "inside" for trial in trials):
+        yield Text("  judged: inside, where the candidate's code could have cheated; read the diff", "yellow")
+
+
+def _value(evaluation: Evaluation | None, metric: str) -> float | None:
+    return evaluation.metrics.get(metric) if evaluation and evaluation.ok else None

@@ -1,0 +1,177 @@
+"""`evogit merge` and `evogit graft`: a person crosses two candidates of a run; and tables of what such brought."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.breeding.crossings import Crossing
+from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, count, escape
+from evogit.cli.view import SHORT, View, one_line
+from evogit.repository import Settlement
+from evogit.review import SCHEMA, resolve
+from evogit.review.crossing import Crossed, cross, propose
+from evogit.selection.strategies import FITTER, FUNCTION, SETTLED_HERE
+
+KINDS = {
+    "lines": "lines",
+    "deleted": "changed by one side, gone in the other",
+    "binary": "no text to merge",
+    "mode": "executable or not",
+    "folder": "a file here, a folder there",
+    "rename": "names",
+}
+"""What a conflict is about, as it is told."""
+
+
+def crossing(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that both commands have."""
+    for option in (
+        click.option(
+            "--strategy",
+            type=click.Choice(SETTLED_HERE),
+            default="fitter",
+            show_default=True,
+            help="Who wins a conflict: the better parent, chance, or the better one by whole definitions of Python.",
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the coin of --strategy random."),
+        click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the candidate."),
+        click.option("--dry-run", is_flag=True, help="Tell what would come of it, and make no candidate."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("a", type=REVISION)
+@click.argument("b", type=REVISION)
+@crossing
+@with_run
+@with_terminal
+def merge(place: Place, terminal: Terminal, a: str, b: str, **options: Any) -> None:
+    """Merge the candidates A and B into a new one, and tell what was in conflict and how it was settled.
+
+    A running engine judges it within seconds; without one it waits for the next `evogit run`.
+    """
+    _cross(place, terminal, "merge", (a, b), **options)
+
+
+@click.command()
+@click.argument("edge", type=REVISION)
+@click.argument("onto", type=REVISION)
+@crossing
+@with_run
+@with_terminal
+def graft(place: Place, terminal: Terminal, edge: str, onto: str, **options: Any) -> None:
+    """Put the step to EDGE, what it changed of its first parent, on the candidate ONTO.
+
+    A running engine judges the new candidate within seconds; without one it waits for the next `evogit run`.
+    """
+    _cross(place, terminal, "graft", (onto, edge), **options)
+
+
+def _cross(
+    place: Place,
+    terminal: Terminal,
+    how: Crossing,
+    names: tuple[str, str],
+    *,
+    strategy: str,
+    seed: int,
+    reason: str,
+    dry_run: bool,
+) -> None:
+    parents = (resolve(place.history, names[0]), resolve(place.history, names[1]))
+    crossed = asyncio.run(cross(place.repository, place.history, how, parents, strategy, seed))
+    new = crossed.known is None and not dry_run
+    entry = propose(place.repository, place.journal, place.history, crossed, reason) if new else None
+    made = place.history.trees[crossed.merged.tree] if entry else None
+    known = None if made else place.history.trees.get(crossed.merged.tree)
+    if terminal.json:
+        terminal.data(_record(crossed, made, known))
+        return
+    for line in (*_told(View.of(place.history, terminal), crossed), *_outcome(place, terminal, made, known)):
+        terminal.note(line)
+
+
+def _told(view: View, crossed: Crossed) -> Iterator[Text]:
+    """What was crossed, and how each conflict was settled."""
+    first, second = crossed.parents
+    told = (("merge", first), ("with ", second)) if crossed.how == "merge" else (("graft", second), ("onto ", first))
+    for head, candidate in told:
+        yield Text.assemble((f"{head}  ", "bold"), view.line(candidate))
+    settled, decisions = crossed.merged.settled, crossed.merged.conflicts
+    yield Text(f"{count(decisions, 'conflict')} settled:" if settled else "no conflict")
+    yield from table([_row(each, crossed) for each in settled], "lrll")
+
+
+def _row(settlement: Settlement, crossed: Crossed) -> list[str]:
+    path = escape(settlement.path) or "(renamed files)"
+    fitter = f", {crossed.fitter.commit[:SHORT]}" if settlement.how in (FITTER, FUNCTION) else ""
+    return [f"  {path}", str(settlement.count or ""), KINDS[settlement.kind], settlement.how + fitter]
+
+
+def _outcome(place: Place, terminal: Terminal, made: str | None, known: str | None) -> Iterator[Text | str]:
+    view = View.of(place.history, terminal)
+    if made:
+        yield Text.assemble(("added  ", "bold"), view.line(place.history.phylogeny[made]))
+        if place.repository.engines(place.history.run).alive():
+            yield Text("the engine at work judges it within seconds", "dim")
+        else:
+            yield Text.assemble(("judge with  ", "dim"), place.hint("run"))
+    elif known:
+        yield f"that gives the files of {known[:SHORT]}, which is a candidate already"
+    else:
+        yield Text("no candidate was made", "dim")
+
+
+def _record(crossed: Crossed, made: str | None, known: str | None) -> dict[str, Any]:
+    merged = crossed.merged
+    settled = [{"path": e.path, "kind": e.kind, "how": e.how, "count": e.count} for e in merged.settled]
+    return {
+        "schema": SCHEMA,
+        "operator": crossed.how,
+        "parents": [parent.commit for parent in crossed.parents],
+        "strategy": crossed.strategy,
+        "title": crossed.title,
+        "tree": merged.tree,
+        "conflicts": merged.conflicts,
+        "settled": settled,
+        "added": made,
+        "known": known,
+    }
+
+
+# --- in reports ---------------------------------------------------------------------------------------------------
+
+
+def strategy_rows(view: View, strategies: list[dict[str, Any]]) -> list[list[str]]:
+    """A table of what each strategy brought, with its head; empty where nothing was merged."""
+    keys = ("made", "clean", "valid", "better")
+    rows = [
+        [f"{each['operator']} ({each['strategy']})", *(f"{each[key]:,}" for key in keys), _gain(view, each["gain"])]
+        for each in strategies
+    ]
+    return [["strategy", *keys, "mean gain"], *rows] if rows else []
+
+
+def step_rows(view: View, steps: list[dict[str, Any]]) -> list[list[str]]:
+    """A table of what each grafted step did on other candidates, with its head; empty where none was grafted."""
+    rows = []
+    for each in steps:
+        low, high = (_gain(view, value) for value in each["interval"] or (None, None))
+        between = f"{low} .. {high}" if each["interval"] else "-"
+        name = f"{each['commit'][:SHORT]} {one_line(each['title'])[:48]}"
+        rows.append([name, f"{each['helped']} of {each['backgrounds']}", _gain(view, each["gain"]), between])
+    return [["step", "helped", "mean gain", "interval"], *rows] if rows else []
+
+
+def _gain(view: View, gain: float | None) -> str:
+    return "-" if gain is None else change(gain, view.places)

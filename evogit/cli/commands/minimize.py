@@ -1,0 +1,192 @@
+"""`evogit minimize`: what of a candidate's change earns its score, as a change that a person can review."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.diff import code
+from evogit.cli.commands.status import next_steps
+from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import Place, open_place, task_of
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, count, escape, number
+from evogit.cli.view import SHORT, View
+from evogit.history import History
+from evogit.repository import Hunk
+from evogit.review import SCHEMA, candidate_record, resolve
+from evogit.review.minimizing import Minimized, Part, Trial
+from evogit.review.minimizing import minimize as search
+
+EXCERPT = 60
+"""Characters of a hunk's line that are shown beside its gain."""
+
+
+@click.command()
+@click.argument("rev", type=REVISION)
+@click.option(
+    "--evaluations",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="New evaluations at most.",
+)
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Judged at a time; default: one per core.")
+@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@sandbox_option
+@name_option
+@with_repo
+@with_terminal
+def minimize(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    rev: str,
+    evaluations: int,
+    jobs: int | None,
+    task: str | None,
+    sandbox: str,
+) -> None:
+    """Find the smallest part of what REV changes against the seed that is as good, and what each hunk of it brings.
+
+    Every trial is a candidate of the run, so that nothing is judged twice: the same command again goes on where it was
+    cut off. It may work beside a running engine. The smallest one can be landed like any other.
+    """
+    place = open_place(repo, name)
+    found = task_of(place.history.run, repo, task)
+    candidate = resolve(place.history, rev)
+    done = asyncio.run(
+        search(
+            *(place.repository, place.journal, place.history, found, candidate),
+            _Progress(place, terminal, evaluations).tell,
+            provider=sandbox,
+            jobs=jobs or os.cpu_count() or 1,
+            evaluations=evaluations,
+        )
+    )
+    patch = _patch(place, done)
+    if terminal.json:
+        terminal.data(_record(place, done, patch))
+        return
+    terminal.show([*_outcome(View.of(place.history, terminal), done), *code(patch), Text(""), *_ways_on(place, done)])
+
+
+@dataclass(slots=True)
+class _Progress:
+    """Tells a line for each trial that was judged."""
+
+    place: Place
+    terminal: Terminal
+    evaluations: int
+    judged: int = 0
+
+    def tell(self, trial: Trial) -> None:
+        if trial.known:
+            return
+        self.judged += 1
+        view = View.of(self.place.history, self.terminal)
+        score = Text("fail", "red") if trial.value is None else Text(number(trial.value, view.places))
+        done = (f"{self.judged:>4} of {self.evaluations}  ", "dim")
+        self.terminal.note(Text.assemble(done, f"{count(trial.hunks, 'hunk'):>10}  ", score), cut=True)
+
+
+def _patch(place: Place, done: Minimized) -> str:
+    return place.repository.diff(place.history.seed or "", done.smallest)
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+def _outcome(view: View, done: Minimized) -> Iterator[Text]:
+    history = view.history
+    for commit, hunks in ((done.candidate, done.hunks), (done.smallest, len(done.parts))):
+        line = Text.assemble(f"{count(hunks, 'hunk'):>10}  ", view.line(history.phylogeny[commit], score=True))
+        yield line
+        if done.smallest == done.candidate:
+            yield Text("nothing of it can be left out" if done.complete else "nothing was left out so far", "dim")
+            break
+    if not done.parts:
+        yield Text("the seed is as good: nothing of the change is needed", "yellow")
+    if not done.complete:
+        yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
+    yield Text("")
+    if done.parts:
+        rows = [_row(view, done, part) for part in done.parts]
+        yield from table([[Text("gain", "dim"), Text("hunk", "dim"), Text("")], *rows], "rll")
+        yield Text("")
+
+
+def _row(view: View, done: Minimized, part: Part) -> list[Text]:
+    earned = _gain(view.history, done, part)
+    if not part.measured:
+        gain = Text("?", "dim")
+    elif earned is None:
+        gain = Text("needed", "green")
+    else:
+        gain = Text(change(earned, view.places), "green" if earned > 0 else "dim")
+    return [gain, Text(_place(part.hunk)), Text(_excerpt(part.hunk), "dim")]
+
+
+def _gain(history: History, done: Minimized, part: Part) -> float | None:
+    """What a hunk brings, in the unit of the primary metric; None where the rest fails or is not known."""
+    full = history.fitness(done.smallest)
+    return None if full is None or part.without is None else history.metric.gain(full, part.without)
+
+
+def _place(hunk: Hunk) -> str:
+    where = "" if hunk.whole or hunk.mode else f":{hunk.start + 1}"
+    return escape(hunk.path) + where
+
+
+def _excerpt(hunk: Hunk) -> str:
+    """What the hunk does, in a few words."""
+    if hunk.whole or hunk.mode:
+        return "the file" if hunk.whole else "its mode"
+    sign, lines = ("+", hunk.added) if hunk.added else ("-", hunk.removed)
+    first = next((line for line in lines if line.strip()), lines[0]).decode(errors="replace")
+    more = f" and {count(len(lines) - 1, 'line')} more" if len(lines) > 1 else ""
+    return f"{sign} {escape(' '.join(first.split()))[:EXCERPT]}{more}"
+
+
+def _ways_on(place: Place, done: Minimized) -> list[Text]:
+    short = done.smallest[:SHORT]
+    again = [] if done.complete else [f"minimize {done.candidate[:SHORT]}"]
+    take = [] if not done.parts else [f"export {short} DIR" if place.repository.created else f"land {short} --squash"]
+    return next_steps(place, *again, *take, f"show {short}")
+
+
+def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
+    """`gain` is in the unit of the primary metric, positive is better; None where the rest fails or is not known."""
+    history = place.history
+    return {
+        "schema": SCHEMA,
+        "run": history.run,
+        "candidate": candidate_record(history, history.phylogeny[done.candidate]),
+        "smallest": candidate_record(history, history.phylogeny[done.smallest]),
+        "hunks": done.hunks,
+        "evaluations": done.judged,
+        "complete": done.complete,
+        "parts": [_part(place, done, part) for part in done.parts],
+        "patch": patch,
+    }
+
+
+def _part(place: Place, done: Minimized, part: Part) -> dict[str, Any]:
+    hunk = part.hunk
+    return {
+        "path": hunk.path,
+        "line": None if hunk.whole or hunk.mode else hunk.start + 1,
+        "kind": "file" if hunk.whole else "mode" if hunk.mode else "lines",
+        "removed": [line.decode(errors="replace") for line in hunk.removed],
+        "added": [line.decode(errors="replace") for line in hunk.added],
+        "measured": part.measured,
+        "without": part.without,
+        "gain": _gain(place.history, done, part),
+    }

@@ -1,0 +1,280 @@
+"""`evogit report`: one page about a run, for the morning after."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.merge import step_rows, strategy_rows
+from evogit.cli.commands.status import work
+from evogit.cli.compare import best_against_seed
+from evogit.cli.contributions import contribution_tables, legend
+from evogit.cli.options import with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.spending import spending_lines
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, clock, count, escape, number
+from evogit.cli.view import SHORT, View, first_line, one_line
+from evogit.config import gallery
+from evogit.config.run_settings import USUAL_SELECTOR
+from evogit.core import NotFoundError
+from evogit.review.reporting import report_record
+
+STEPS = 12
+"""Steps of the best one's lineage that are told, the largest gains."""
+
+ROWS = 12
+"""Lines of a table."""
+
+GRAFTED = 6
+"""Steps that were put on other candidates, of which a report tells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of the page: lines, something drawn, a table whose first row is its head, more lines, commands."""
+
+    title: str
+    lines: list[Text] = field(default_factory=list)
+    drawn: list[Text] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    align: str = ""
+    after: list[Text] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+
+
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "json"]),
+    default="text",
+    show_default=True,
+    help="How it is written.",
+)
+@with_run
+@with_terminal
+def report(place: Place, terminal: Terminal, form: str) -> None:
+    """Tell on one page what came of a run.
+
+    What was asked and spent, the best and how it came to be, who contributed, what failed, what to look at next.
+    """
+    if place.history.started is None:
+        raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")
+    record = report_record(place.repository, place.history)
+    if terminal.json or form == "json":
+        terminal.data(record)
+        return
+    view = View.of(place.history, terminal)
+    page = list(_sections(place, view, record))
+    if form == "text":
+        terminal.show(_text(page))
+        return
+    for line in _markdown(page):
+        terminal.out.print(Text(line), soft_wrap=True)
+
+
+def _text(page: list[Section]) -> list[Text]:
+    lines: list[Text] = []
+    for section in page:
+        rows = table(section.rows, section.align)
+        for head in rows[:1]:
+            head.stylize("dim")
+        body = [*section.lines, *section.drawn, *rows, *section.after, *map(Text, section.commands)]
+        lines += [Text(section.title, "bold"), *(Text("  ").append_text(line) for line in body), Text("")]
+    return lines[:-1]
+
+
+def _markdown(page: list[Section]) -> Iterator[str]:
+    for section in page:
+        yield f"{'#' if section is page[0] else '##'} {_plain(section.title)}\n"
+        yield from (f"{_plain(line.plain)}\n" for line in section.lines)
+        yield from _block(line.plain for line in section.drawn)
+        for row in section.rows:
+            yield f"| {' | '.join(map(_plain, row))} |"
+            if row is section.rows[0]:
+                yield f"|{'|'.join('---:' if side == 'r' else '---' for side in section.align)}|"
+        yield from [""][: len(section.rows)]
+        yield from (f"{_plain(line.plain)}\n" for line in section.after)
+        yield from _block(section.commands)
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they are, between two that say so."""
+    lines = [f"    {line}" for line in lines]
+    yield from [*lines, ""] if lines else ()
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    return re.sub(r"([\\`*_\[\]<>|#~&!])", r"\\\1", text.strip())
+
+
+# --- what is on the page ------------------------------------------------------------------------------------------
+
+
+def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Section]:
+    yield _head(view, record)
+    yield Section(title="asked", lines=list(_asked(view, record)))
+    yield Section(title="spent", lines=_spent(view, record), drawn=spending_lines(view))
+    yield _best(view, record)
+    if record["steps"][1:]:
+        yield _lineage(view, record["steps"])
+    if record["changes"]:
+        yield _changes(record["changes"])
+    yield from _contributions(view, record["contributions"])
+    yield from _crossings(view, record["crossings"])
+    yield from _failures(place, record)
+    yield from _next(place, record["evidence"])
+
+
+def _head(view: View, record: dict[str, Any]) -> Section:
+    dot = f" {view.glyphs.dot} "
+    state = f"stopped: {record['stopped_because']}" if record["stopped_because"] else "not finished"
+    state = "running" if record["engines"] else state
+    why = "" if record["engines"] else record["stopped_detail"]
+    began, took = record["spent"]["began"], record["spent"]["seconds"]
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
+    lines = [Text(f"begun {when}, latest news {clock(took)} later")]
+    lines += [Text(first_line(why), "red" if record["stopped_because"] == "error" else "")] if why else []
+    return Section(title=dot.join([f"report of {record['run']}", state]), lines=lines)
+
+
+def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
+    asked, metric = record["asked"], record["metric"]
+    better = "higher" if metric["direction"] == "maximize" else "lower"
+    words = [
+        f"task {first_line(record['task'])}",
+        f"{first_line(metric['name'])} on {record['split']}, {better} is better",
+    ]
+    words += [f"target {asked['target']:g}"] if asked["target"] is not None else []
+    words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
+    words += [f"patience {asked['patience']:,}"] if asked["patience"] is not None else []
+    words += [f"at most {count(asked['confirmations'], 'repeat')}"] if asked["confirmations"] is not None else []
+    words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, USUAL_SELECTOR) else []
+    yield Text(f" {view.glyphs.dot} ".join(words))
+    agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
+    yield Text(
+        f" {view.glyphs.dot} ".join(
+            [agents, f"may change {escape(', '.join(asked['editable']))}", f"sandbox {asked['provider']}"]
+        )
+    )
+    for told in asked["guidance"]:
+        yield Text(f"people told all agents: {one_line(told)}")
+
+
+def _spent(view: View, record: dict[str, Any]) -> list[Text]:
+    failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
+    words = [*work(view.history), f"judging took {clock(record['spent']['judging'])} in all"]
+    words += [f"of that repeats {clock(record['repeated_seconds'])}"] if record["repeated"] else []
+    lines = [Text(f" {view.glyphs.dot} ".join(words))]
+    return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
+
+
+def _best(view: View, record: dict[str, Any]) -> Section:
+    history = view.history
+    if history.best is None:
+        return Section(title="best", lines=[Text("no valid candidate yet")])
+    lines, drawn = [view.line(history.phylogeny[history.best])], best_against_seed(view)
+    return Section(
+        title="best", lines=lines, drawn=drawn, after=[Text(escape(remark), "yellow") for remark in record["remarks"]]
+    )
+
+
+def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
+    """The largest steps in the order in which they came, and how many others there were."""
+    better = [step for step in steps if step["gain"] is not None and step["gain"] > 0]
+    told = sorted(better, key=lambda step: -step["gain"])[:STEPS]
+    rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
+    for step in steps:
+        if step in told:
+            gained = change(step["gain"], view.places)
+            value = number(step["value"], view.places) + view.give(step["commit"], view.places)
+            cells = [value, first_line(step["agent"]), step["commit"][:SHORT]]
+            rows.append([gained, *cells, first_line(step["title"]) or step["operator"]])
+    rest = len(steps) - 1 - len(told)
+    after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
+    return Section(title="how it came to be", rows=rows, align="rrlll", after=after)
+
+
+def _changes(changes: list[dict[str, Any]]) -> Section:
+    rows = [["file", "added", "removed"]]
+    rows += [[escape(each["path"]), f"+{each['added']}", f"-{each['removed']}"] for each in changes[:ROWS]]
+    after = [Text(f"and {count(len(changes) - ROWS, 'more file')}", "dim")] if changes[ROWS:] else []
+    return Section(title="what it changes", rows=rows, align="lrr", after=after)
+
+
+def _contributions(view: View, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
+    for title, rows, rest in contribution_tables(view, groups, ROWS):
+        after = [Text(f"and {count(rest, f'more {title}')}", "dim")] if rest else []
+        after += [Text(legend(view), "dim")] if title == "agent" else []
+        align = "l" + "r" * (len(rows[0]) - 1)
+        yield Section(title=f"what each {title} contributed", rows=rows, align=align, after=after)
+
+
+def _kind(view: View, spec: str) -> str:
+    """`KIND@MODEL`, with the model as it is shown."""
+    kind, at, model = spec.partition("@")
+    return f"{kind}{at}{view.model(model)}"
+
+
+def _spec(view: View, spec: str) -> str:
+    """`KIND@MODEL:N`, likewise."""
+    kind, colon, amount = spec.rpartition(":")
+    return f"{_kind(view, kind)}{colon}{amount}"
+
+
+def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
+    for title, rows, after in (
+        (
+            "what merges brought",
+            strategy_rows(view, record["strategies"]),
+            "better: than both parents; gain: over the better one",
+        ),
+        (
+            "steps that were grafted",
+            step_rows(view, record["steps"][:GRAFTED]),
+            "gain: over who got it, mean and interval",
+        ),
+    ):
+        if rows:
+            yield Section(title=title, rows=rows, align="l" + "r" * (len(rows[0]) - 1), after=[Text(after, "dim")])
+
+
+def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
+    titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
+    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": record["failed_proposals"]}
+    for what, title in titles.items():
+        found = record["failures"][what]
+        rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in found)]
+        if what == "proposals":  # which have no id
+            moves = ["last move", *(f"{each['move']}" for each in found)]
+            rows = [[times, move, reason] for (times, reason), move in zip(rows, moves, strict=True)]
+        rest = totals[what] - sum(each["count"] for each in found)
+        after = [Text(f"and {rest:,} for other reasons", "dim")] if rest > 0 else []
+        if found:
+            yield Section(title=title, rows=rows, align="rrl"[-len(rows[0]) :], after=after)
+    if latest := record["failures"]["proposals"]:
+        yield Section(title="read such an attempt", commands=[place.hint(f"show --move {latest[0]['move']}")])
+
+
+def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
+    history = place.history
+    if history.started is None or evidence is None or history.best == history.seed:
+        yield Section(title="look at next", commands=[place.hint("log -n 20"), place.hint("show seed")])
+        return
+    take = "graph -n 20" if place.repository.created else "land best --squash"
+    yield Section(title="look at next", commands=[place.hint(each) for each in ("diff seed best", "show best", take)])
+    names = {"candidate": "commit", "tree": "tree", "evaluator": "evaluator", "image": "image"}
+    facts = [
+        f"{name} {escape(evidence[key].removeprefix('sha256:')[:10])}" for name, key in names.items() if evidence[key]
+    ]
+    task = "" if not place.repository.created or history.started.task in gallery() else " --task FOLDER"
+    commands = [place.hint(f"verify best{task}"), place.hint("export best DIR"), place.hint(f"eval DIR{task}")]
+    yield Section(title="verify it", lines=[Text(", ".join(facts), "dim")], commands=commands)

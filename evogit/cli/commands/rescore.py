@@ -1,0 +1,137 @@
+"""`evogit rescore`: go on with a run whose task or evaluator changed, without mixing scores."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.commands.decide import asks, confirm
+from evogit.cli.commands.status import next_steps
+from evogit.cli.events import event_line
+from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import Place, run_of
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import clock, count, decimals, number
+from evogit.cli.view import View, first_line
+from evogit.core import Entry, Evaluation, Metric
+from evogit.history import History
+from evogit.review import SCHEMA
+from evogit.review.rescoring import Plan, plan
+from evogit.review.rescoring import rescore as judge_again
+
+
+@click.command()
+@click.argument("task", type=TASK, required=False)
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Judged at a time; default: one per core.")
+@sandbox_option
+@asks
+@name_option
+@with_repo
+@with_terminal
+def rescore(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    task: str | None,
+    jobs: int | None,
+    sandbox: str,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Judge again, after the task or its evaluator changed: the seed, the agents' individuals, the record holders.
+
+    What was judged before stays to be seen, but ranks nobody any more. TASK as for `evogit run`; without TASK what the
+    repository here evolves. Cut off, it goes on when it is called again.
+    """
+    found, place = run_of(task, repo, name)
+    jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)
+    todo = plan(place.repository, place.history, found)
+    if todo is None:
+        terminal.note("nothing changed that candidates are judged by, so nobody is judged again")
+    else:
+        for line in _plan(todo, jobs):
+            terminal.note(line, cut=True)
+        if dry_run:
+            terminal.note("nothing was changed", "dim")
+        else:
+            if not yes:
+                confirm(terminal)
+            place = _watched(place, terminal)
+            asyncio.run(judge_again(place.repository, place.journal, place.history, found, provider=sandbox, jobs=jobs))
+    if terminal.json:
+        terminal.data(_record(place.history, todo, before))
+    elif todo and not dry_run:
+        terminal.show(_outcome(place, terminal, todo, before))
+
+
+Before = tuple[Metric, str | None]
+"""The primary metric and the best one until now."""
+
+
+def _watched(place: Place, terminal: Terminal) -> Place:
+    """The same run, read anew, of which every new entry is told in a line."""
+    history = History(place.history.run)
+    views: list[View] = []
+
+    def take(entry: Entry) -> None:
+        history.apply(entry)
+        for view in views:
+            terminal.note(event_line(view, entry.event), cut=True)
+
+    journal = place.repository.journal(history.run, take)
+    views.append(View(history, terminal.err_glyphs, time.time()))  # what happened before is no news
+    return Place(place.repository, history, journal)
+
+
+def _plan(todo: Plan, jobs: int) -> list[Text]:
+    changed = ", ".join(todo.changed) or "what, this old journal does not tell"
+    took = f", about {clock(todo.seconds / jobs)}" if todo.seconds >= jobs else ""
+    who = count(len(todo.candidates), "candidate")
+    if todo.begun:
+        return [Text.assemble(("go on    ", "bold"), f"{who} left to be judged again{took}")]
+    return [
+        Text.assemble(("changed  ", "bold"), first_line(changed)),
+        Text.assemble(("rescore  ", "bold"), f"{who}{took}: the seed, individuals, record holders, promoted"),
+    ]
+
+
+def _outcome(place: Place, terminal: Terminal, todo: Plan, before: Before) -> list[Text]:
+    """Old and new for each, then the best."""
+    history, view, (metric, best) = place.history, View.of(place.history, terminal), before
+    former = [_value(history.former(commit), metric) for commit in todo.candidates]
+    places = max(view.places, decimals(*former)) if metric.name == history.metric.name else decimals(*former)
+    head: list[list[Text | str]] = [["", Text("before", "dim"), Text("now", "dim"), Text("")]]
+    rows: list[list[Text | str]] = []
+    for commit, old in zip(todo.candidates, former, strict=True):
+        name = Text.assemble(view.glyph(commit), " ", view.name(commit))
+        rows.append([name, Text(number(old, places), "dim"), view.score(commit), view.title(history.phylogeny[commit])])
+    renamed = "" if metric.name == history.metric.name else f" (before: {metric.name})"
+    lines = [Text.assemble(f"{history.metric.name}{renamed}", style="bold"), *table([*head, *rows], "lrrl"), Text("")]
+    if history.best and history.best != best:
+        lines.append(Text("the best is now ").append_text(view.plain(history.best)))
+    return [*lines, *next_steps(place, "status", "run" if history.pending else "graph")]
+
+
+def _value(evaluation: Evaluation | None, metric: Metric) -> float | None:
+    return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
+
+
+def _record(history: History, todo: Plan | None, before: Before) -> dict[str, Any]:
+    """`metrics` and `status` are None where nothing was judged again, as in a dry run."""
+    candidates = []
+    for commit in todo.candidates if todo else ():
+        former, now = history.former(commit) or history.evaluation(commit), history.evaluation(commit)
+        now = now if history.former(commit) else None
+        candidates.append({"commit": commit, "former": _said(former), "now": _said(now)})
+    best = {"from": before[1], "to": history.best}
+    changed = list(todo.changed) if todo else []
+    return {"schema": SCHEMA, "run": history.run, "changed": changed, "candidates": candidates, "best": best}
+
+
+def _said(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    return {"status": evaluation.status, "metrics": dict(evaluation.metrics)} if evaluation else None

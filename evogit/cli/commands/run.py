@@ -1,0 +1,140 @@
+"""`evogit run`: evolve until a limit is reached or somebody says stop; again: go on."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import click
+
+from evogit.cli.agent_options import LIMITS, Asked, hire, with_agents
+from evogit.cli.consent import engage
+from evogit.cli.foreground import Done, evolve
+from evogit.cli.hooks import Hooks, with_hooks
+from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import Place, place_to_run
+from evogit.cli.program_consent import prepare
+from evogit.cli.run_target import Origin, find_ground, with_origin
+from evogit.cli.selector_option import list_selectors, selector_before
+from evogit.cli.summary import ending
+from evogit.cli.terminal import Terminal
+from evogit.config import Task
+from evogit.config.run_settings import Settings
+from evogit.core import UsageError
+from evogit.engine.start import check_comparable
+from evogit.repository import Repository
+from evogit.review import status_record
+
+
+@click.command()
+@click.argument("task", type=TASK, required=False)
+@with_agents
+@click.option("-j", "--jobs", type=int, metavar="N", help="Candidates judged at a time; default: one per core.")
+@click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
+@click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
+@click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
+@click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
+@click.option(
+    "--confirm",
+    "confirmations",
+    type=int,
+    metavar="N",
+    help="Noisy tasks: judge again N times at most, to believe what seems best; default: as needed.",
+)
+@click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
+@click.option(
+    "--selector",
+    metavar="NAME",
+    is_eager=True,
+    callback=list_selectors,
+    help="How parents and survivors are chosen: NAME:KEY=VALUE,... or FILE.py:Name; `--selector help` lists them.",
+)
+@click.option(
+    "--split", default="train", show_default=True, metavar="NAME", help="The split that candidates are ranked on."
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the random generators.")
+@click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
+@click.option("--join", is_flag=True, help="Work beside the engine that is at work already.")
+@with_origin
+@with_hooks
+@sandbox_option
+@name_option
+@with_repo
+@with_terminal
+def run(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    task: str | None,
+    asked: Asked,
+    origin: Origin,
+    jobs: int | None,
+    hooks: Hooks,
+    selector: str | None,
+    **chosen: object,
+) -> None:
+    """Evolve TASK (a name or a folder); without TASK what the repository here evolves.
+
+    The run lives in the repository named with -C, else in the one you are in if it has this run, else in
+    ./evogit-TASK. The same command again goes on with it. Ctrl-C stops cleanly, a second one at once; nothing is
+    lost. Without any limit it goes on until Ctrl-C, on a terminal only.
+
+    --at begins a run that another one was at some moment; all that it did until then counts as this one's.
+
+    Agents, the selector, and limits on what models may use, are those of the run's last start until others are given.
+    Models that cost money are asked after you agreed, and for $5 at most where you set no limit.
+    """
+    if jobs is not None:
+        chosen["jobs"] = jobs
+    settings = Settings(**chosen)  # type: ignore[arg-type]
+    hooks.check()
+    ground = find_ground(task, repo, name, origin)
+    found, history = ground.task, ground.history
+    _refuse_idle(settings, found)
+    check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
+    settings = replace(settings, selector=selector_before(selector, found, history))
+    crew = hire(asked, settings, history, found.pairwise.panel if found.pairwise else ())
+    if not terminal.live and not crew.will_end:
+        raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
+    settings = engage(terminal, crew, found, ground.repository, history, yes=asked.yes)
+    prepare(terminal, crew)
+    ground.lay()
+    repository = place_to_run(found, ground.repo, ground.name)
+    if crew.durable:
+        repository.survive_power_loss()
+    _warn(terminal, found, repository)
+    if found.environment.exclusive:
+        settings = replace(settings, jobs=1)
+    done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, crew=crew)
+    place = Place(repository, done.run.history, done.run.journal)
+    _report(terminal, place, done)
+    if done.stopped.reason == "interrupted":
+        sys.exit(130)
+    hooks.end(place.history)
+
+
+def _report(terminal: Terminal, place: Place, done: Done) -> None:
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+    else:
+        terminal.show(ending(place, terminal, done))
+
+
+def _refuse_idle(settings: Settings, task: Task) -> None:
+    """Refuse a limit on what never happens.
+
+    Raises:
+        UsageError: repeats are limited, but there are none.
+    """
+    if settings.confirmations and not task.repeats:
+        raise UsageError(f"--confirm limits repeats, but scores of {task.name} are exact: [evaluator] has no repeats")
+
+
+def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:
+    """Say what a person may not expect."""
+    if task.seed is None and repository.dirty():
+        terminal.note(
+            "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
+        )
+    if task.environment.exclusive:
+        terminal.note("exclusive = true: candidates are judged one at a time, on a core that the rest of EvoGit leaves")

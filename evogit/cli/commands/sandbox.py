@@ -1,0 +1,284 @@
+"""`evogit sandbox build`, `check`, `clean`: what candidates run in, made before it is needed, tried, and removed."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import TASK, sandbox_option, with_terminal
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import escape
+from evogit.config import find_task, gallery
+from evogit.core import EvoGitError, SandboxError
+from evogit.sandbox import Environment
+
+if TYPE_CHECKING:
+    from evogit.sandbox.mechanisms import Check
+
+Level = Literal["ok", "warn", "fail"]
+STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+GVISOR: Literal["runsc"] = "runsc"
+LONG_AGO = 30 * 86400.0
+"""Seconds after which a prepared seed that was not used is removed; which tasks it belongs to cannot be told."""
+WIDTHS = (4, 18)
+"""Columns of the level and of what was tried; the sentence gets the rest."""
+LEAST = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was tried of which sandbox, how it went, and a sentence about it."""
+
+    sandbox: str
+    level: Level
+    what: str
+    said: str
+
+
+@click.group()
+def sandbox() -> None:
+    """Make, try and remove what candidates run in."""
+
+
+@sandbox.command(short_help="Make what candidates run in.")
+@click.argument("task", type=TASK, required=False)
+@sandbox_option
+@with_terminal
+def build(terminal: Terminal, task: str | None, sandbox: str) -> None:
+    """Make what the [sandbox] of TASK asks for (default: nothing special), so that the first run need not wait.
+
+    For Docker that is an image; for bubblewrap, a folder with the Python packages.
+    """
+    began = time.monotonic()
+    made = _make(_environment(task), sandbox, lambda said: terminal.note(escape(said), "dim"))
+    if terminal.json:
+        terminal.data({"schema": 1, **made})
+        return
+    told = {**made, "took": f"{time.monotonic() - began:.1f} s"}
+    terminal.show(table(((Text(key, "dim"), Text(value)) for key, value in told.items()), "ll"))
+
+
+@sandbox.command(short_help="Try what sandboxes promise.")
+@click.argument("task", type=TASK, required=False)
+@sandbox_option
+@with_terminal
+def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
+    """Try what every sandbox here promises, with programs that break the rules; exit code 1 when something fails.
+
+    With TASK, as its [sandbox] asks for. `auto` tries Docker and bubblewrap, of which one has to be there.
+    """
+    environment = _environment(task)
+    found = list(_findings(sandbox, environment, lambda said: terminal.note(f"trying {said} ...", "dim")))
+    if terminal.json:
+        terminal.data({"schema": 1, "checks": [asdict(finding) for finding in found]})
+    else:
+        terminal.show(_shown(found, terminal.width))
+    if any(finding.level == "fail" for finding in found):
+        sys.exit(1)
+
+
+@sandbox.command(short_help="Remove what is not needed any more.")
+@click.option("--all", "everything", is_flag=True, help="Also what the tasks here use.")
+@with_terminal
+def clean(terminal: Terminal, everything: bool) -> None:
+    """Remove containers of dead engines, images and packages that no task here uses, and what was prepared long ago.
+
+    Tasks here are those of the gallery, and those in this folder and the folders in it. Nothing is lost: what a task
+    needs is made again.
+    """
+    keep = [] if everything else list(_environments_here())
+    removed = [*_clean_docker(keep, terminal), *_clean_folders(keep), *_clean_layers(0 if everything else LONG_AGO)]
+    size = sum(freed for _, _, freed in removed)
+    if terminal.json:
+        records = [{"kind": kind, "name": name, "bytes": freed} for kind, name, freed in removed]
+        terminal.data({"schema": 1, "removed": records, "bytes": size})
+        return
+    rows = ((Text(kind, "dim"), escape(name), megabytes(freed) if freed else "") for kind, name, freed in removed)
+    total = f"{megabytes(size)} freed" if removed else "nothing to remove"
+    terminal.show([*table(rows, "llr"), Text(total, "green")])
+
+
+def megabytes(size: int) -> str:
+    """A size as a person reads it."""
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _environment(task: str | None) -> Environment:
+    return find_task(task).environment if task else Environment()
+
+
+# --- build --------------------------------------------------------------------------------------------------------
+
+
+def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:
+    if name == "docker" or (name == "auto" and docker_answers()):
+        return {"sandbox": "docker", **_image(environment, say)}
+    from evogit.sandbox.packages import packages_folder
+    from evogit.sandbox.providers import provider
+
+    folder = packages_folder(environment, sys.version_info[:2], say=say)
+    made = provider(name, environment)
+    made.close()
+    return {"sandbox": made.name, "packages": str(folder or "none"), "digest": made.image()}
+
+
+def _image(environment: Environment, say: Callable[[str], None]) -> dict[str, str]:
+    from evogit.sandbox.docker.images import build_image
+
+    with _docker() as client:
+        image = build_image(client, environment, say)
+        size = client.images.get(image.id).attrs["Size"]
+    return {"image": image.name, "digest": image.digest, "size": megabytes(size)}
+
+
+def docker_answers() -> bool:
+    """Whether a Docker daemon is there, which `auto` prefers."""
+    try:
+        with _docker():
+            return True
+    except SandboxError:
+        return False
+
+
+@contextmanager
+def _docker() -> Iterator[Any]:
+    from evogit.sandbox.docker.daemon import connect
+
+    client = connect()
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+# --- check --------------------------------------------------------------------------------------------------------
+
+
+def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
+    """Of the named sandbox, or of Docker and bubblewrap, of which only one has to work; then of this machine."""
+    found: dict[str, list[Check]] = {}
+    for each in ("docker", "bubblewrap") if name == "auto" else (name,):
+        say(each)
+        found[each] = list(_tried(each, environment))
+    works = [each for each in found if all(well for _, well, _ in found[each])]
+    for each, checks in found.items():
+        for what, well, said in checks:
+            bad: Level = "warn" if works and what == "sandbox" else "fail"  # one that does not open harms nobody
+            yield Finding(each, "ok" if well else bad, what, said)
+    if "docker" in works:
+        yield from _docker_findings(environment, say)
+    yield _core(environment)
+
+
+def _tried(name: str, environment: Environment) -> Iterator[Check]:
+    from evogit.sandbox.mechanisms import mechanisms
+    from evogit.sandbox.providers import provider, self_check
+
+    checks = self_check(name, environment)
+    yield from checks
+    if not checks[0][1]:
+        return
+    sandbox = provider(name, environment)
+    try:
+        yield from mechanisms(sandbox)
+    except SandboxError as error:
+        yield "mechanisms", False, str(error)
+    finally:
+        sandbox.close()
+
+
+def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
+    from evogit.sandbox.docker.images import find_image
+
+    with _docker() as client:
+        image, runtimes = find_image(client, environment), client.api.info()["Runtimes"]
+    if image:
+        yield Finding("docker", "ok", "image", f"{image.name}, content {image.digest[:16]}")
+    gpus = "nvidia" in runtimes
+    told = "Docker gives programs those of NVIDIA" if gpus else "Docker has no runtime for them (nvidia)"
+    yield Finding("docker", "fail" if environment.gpus and not gpus else "ok", "GPUs", told)
+    if GVISOR in runtimes and not environment.runtime:
+        say("gVisor")
+        for what, well, said in _tried("docker", replace(environment, runtime=GVISOR)):
+            yield Finding("gVisor", "ok" if well else "warn", what, said)
+
+
+def _core(environment: Environment) -> Finding:
+    from evogit.sandbox.cores import exclusive_core
+
+    try:
+        core = exclusive_core()
+    except SandboxError as error:
+        return Finding("this machine", "fail" if environment.exclusive else "warn", "exclusive core", str(error))
+    return Finding("this machine", "ok", "exclusive core", f"core {core} is for tasks with exclusive = true")
+
+
+def _shown(found: list[Finding], width: int | None) -> Iterator[Text]:
+    """A heading for each sandbox, and below it the findings, their sentences folded to the width of the terminal."""
+    for name in dict.fromkeys(finding.sandbox for finding in found):
+        yield Text(name, "bold")
+        for finding in (each for each in found if each.sandbox == name):
+            head = Text.assemble(
+                (finding.level.ljust(WIDTHS[0] + 1), STYLES[finding.level]), finding.what.ljust(WIDTHS[1])
+            )
+            room = max(width - head.cell_len - 2, LEAST) if width else sys.maxsize
+            first, *more = textwrap.wrap(escape(finding.said), room) or [""]
+            yield Text.assemble("  ", head, first)
+            yield from (Text(" " * (head.cell_len + 2) + line) for line in more)
+
+
+# --- clean --------------------------------------------------------------------------------------------------------
+
+
+def _environments_here() -> Iterator[Environment]:
+    """Of all tasks that can be read; what the others need is made again."""
+    from evogit.sandbox.packages import requirements
+
+    yield Environment()
+    for name in (*gallery(), ".", *(str(folder) for folder in sorted(Path().iterdir()) if folder.is_dir())):
+        try:
+            environment = find_task(name).environment
+            requirements(environment)
+        except EvoGitError:
+            continue
+        yield environment
+
+
+def _clean_docker(keep: list[Environment], terminal: Terminal) -> list[tuple[str, str, int]]:
+    """Kind, name and bytes of what was removed; the bytes of all images, which share some, stand at the last one."""
+    from evogit.sandbox.docker.daemon import patiently
+    from evogit.sandbox.docker.images import remove_images
+    from evogit.sandbox.docker.owners import clean
+
+    try:
+        with _docker() as client:
+            containers = patiently(lambda: clean(client), patience=0.0)
+            before = client.df()["LayersSize"]
+            names = list(remove_images(client, keep))
+            freed = max(before - client.df()["LayersSize"], 0)
+    except SandboxError as error:
+        terminal.note(f"containers and images stay: {escape(str(error))}", "yellow")
+        return []
+    images = [("image", name, freed if name == names[-1] else 0) for name in names]
+    return [*(("container", name[:12], 0) for name in containers), *images]
+
+
+def _clean_folders(keep: list[Environment]) -> Iterator[tuple[str, str, int]]:
+    from evogit.sandbox.packages import remove_folders
+
+    yield from (("packages", name[:16], size) for name, size in remove_folders(keep))
+
+
+def _clean_layers(unused: float) -> Iterator[tuple[str, str, int]]:
+    from evogit.evaluation.prepare import remove_layers
+
+    yield from (("prepared", name[:16], size) for name, size in remove_layers(unused))

@@ -1,0 +1,205 @@
+"""`evogit show`: one candidate in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+import click
+from rich.text import Text
+
+from evogit.breeding.readded_lines import Readded
+from evogit.cli import evidence
+from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import bar, count, decimals, escape, number, percent
+from evogit.cli.view import SHORT, View, first_line
+from evogit.core import Candidate, Decision, Evaluation, FailedProposal, Metric, NotFoundError, UsageError
+from evogit.history import History
+from evogit.review import SCHEMA, candidate_record, resolve
+
+CASES = 12
+"""Cases whose values are shown."""
+
+
+@click.command()
+@click.argument("rev", type=REVISION, required=False)
+@click.option("--move", type=click.IntRange(min=1), metavar="N", help="Not a candidate: the failed proposal of move N.")
+@click.option("--file", "file", metavar="NAME", help="Print one piece of evidence, such as transcript.txt, whole.")
+@with_run
+@with_terminal
+def show(place: Place, terminal: Terminal, rev: str | None, move: int | None, file: str | None) -> None:
+    """Show one candidate: where it comes from, its metrics and cost, what it changed, what evaluator and agent said.
+
+    REV is `best`, `seed`, an agent's name or the beginning of an id. With --move: an attempt that made no candidate,
+    as `evogit report` numbers them.
+    """
+    if (rev is None) == (move is None):
+        raise UsageError("expected one of REV and --move N, got " + ("neither" if rev is None else "both"))
+    if move is not None:
+        _show_failed(place, terminal, move, file)
+    elif rev is not None:
+        _show_candidate(place, terminal, resolve(place.history, rev), file)
+
+
+def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file: str | None) -> None:
+    history, commit = place.history, candidate.commit
+    judged = evidence.read(place, history.evidence.get(commit))
+    session = evidence.read(place, history.sessions.get(commit))
+    if file is not None:
+        evidence.whole(terminal, {**judged, **session}, file)
+        return
+    files, readded = _files(place, candidate), Readded(place.repository, history).by(candidate)
+    if terminal.json:
+        more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
+        told = {"evidence": evidence.texts(judged), "session": evidence.texts(session)}
+        terminal.data({**candidate_record(history, candidate), **more, **told})
+        return
+    view = View.of(history, terminal)
+    name = Text.assemble(view.glyph(commit), " ", (commit, "cyan"), view.marks(commit))
+    title = Text(f"  {first_line(candidate.title)}")
+    lines = [name, title, Text(""), *_facts(view, candidate, files, readded), *_judged(view, candidate)]
+
+    def command(name: str) -> str:
+        return place.hint(f"show {commit[:SHORT]} --file {name}")
+
+    lines += [*evidence.said(judged, command), *evidence.session(candidate.agent, session, command)]
+    terminal.show(lines)
+
+
+def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) -> None:
+    failed = next((each for each in reversed(place.history.failures) if each.move == move), None)
+    if failed is None:
+        known = ", ".join(str(each.move) for each in list(place.history.failures)[-10:]) or "there is none"
+        raise NotFoundError(f"expected the move of a failed proposal (the latest: {known}), got {move}")
+    session = evidence.read(place, failed.evidence)
+    if file is not None:
+        evidence.whole(terminal, session, file)
+    elif terminal.json:
+        terminal.data({"schema": SCHEMA, **asdict(failed), "session": evidence.texts(session)})
+    else:
+        told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
+        terminal.show([*_failed(View.of(place.history, terminal), failed), *told])
+
+
+def _failed(view: View, failed: FailedProposal) -> list[Text]:
+    strategy = f" ({first_line(failed.strategy)})" if failed.strategy else ""
+    facts = [("by", Text(f"{first_line(failed.agent)}, {failed.operator}{strategy}"))]
+    known = [view.history.phylogeny[each] for each in failed.parents if each in view.history.phylogeny]
+    facts += [("parent", view.line(parent, score=True)) for parent in known]
+    facts += [("failed", Text(escape(line), "red")) for line in failed.reason.splitlines()]
+    return [
+        Text(f"move {failed.move}, which made no candidate"),
+        *table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll"),
+    ]
+
+
+def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[str, int]) -> list[Text]:
+    history = view.history
+    strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
+    by = f"{first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate).plain} ago"
+    facts = [("by", Text(by))]
+    for parent in candidate.parents:
+        facts.append(("parent", view.line(history.phylogeny[parent], score=True)))
+    if files:
+        more = f" and {count(len(files) - 6, 'more file')}" if files[6:] else ""
+        facts.append(("changed", Text(", ".join(escape(path) for path in files[:6]) + more)))
+    for ancestor, lines in readded.items():
+        facts.append(("re-adds", Text(f"{count(lines, 'line')} that {ancestor[:SHORT]} removed", "yellow")))
+    facts.append(("children", Text(f"{len(history.phylogeny.children(candidate.commit)):,}")))
+    facts += [("decided", line) for line in _decided(history, candidate.commit)]
+    evaluation, former = history.evaluation(candidate.commit), history.former(candidate.commit)
+    facts.append(
+        (
+            "status",
+            Text("not judged since the task changed", "dim")
+            if former and not evaluation
+            else _status(evaluation, 1 + history.scores.repeated(candidate.commit)),
+        )
+    )
+    if former:
+        facts.append(("before", _former(former)))
+    return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
+
+
+def _decided(history: History, commit: str) -> Iterator[Text]:
+    for entry in history.in_force():
+        decision = entry.event
+        if isinstance(decision, Decision) and commit in decision.candidates:
+            yield Text(f"{decision.kind} by {first_line(decision.by)}: {first_line(decision.reason)}")
+
+
+def _status(evaluation: Evaluation | None, times: int) -> Text:
+    if evaluation is None:
+        return Text("not evaluated yet", "dim")
+    cost = evaluation.cost
+    words = [f"{evaluation.status} on {evaluation.split}", f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s CPU"]
+    words[:1] += [f"judged {times} times"] if times > 1 else []
+    words += [f"{cost.memory / 1e6:.0f} MB"] if cost.memory else []
+    words += ["judged: inside"] if evaluation.judged == "inside" else []
+    words += ["known from an equal candidate"] if evaluation.cached else []
+    return Text(", ".join(words), "" if evaluation.ok else "red")
+
+
+def _former(evaluation: Evaluation) -> Text:
+    """What it was judged to be before the task changed."""
+    values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in evaluation.metrics.items())
+    return Text(f"{evaluation.status}, as the task was then{f': {values}' if values else ''}", "dim")
+
+
+# --- what the evaluator said --------------------------------------------------------------------------------------
+
+
+def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
+    evaluation = view.history.evaluation(candidate.commit)
+    if evaluation is None:
+        return
+    yield Text("")
+    yield from (Text(f"  {escape(line)}", "red") for line in evaluation.reason.splitlines())
+    if evaluation.ok and view.history.started:
+        metrics = sorted(view.history.started.metrics, key=lambda metric: not metric.primary)
+        known = [metric for metric in metrics if metric.name in evaluation.metrics]
+        yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in known), "lrlll")
+    cases = list(evaluation.cases.items())
+    for name, values in cases[:CASES]:
+        shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
+        yield Text(f"  {escape(name)}: {shown}", "dim")
+    if cases[CASES:]:
+        yield Text(f"  and {count(len(cases) - CASES, 'more case')}", "dim")
+
+
+def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> list[str]:
+    """The value, and how far it is on the way from the seed's to the best known one (else the best's)."""
+    history, value = view.history, evaluation.metrics[metric.name]
+    goal, what = _value(history, history.best, metric), "the best"
+    if metric.best_known is not None and history.split == "train":
+        goal, what = metric.best_known, f"the best known {metric.best_known:.10g}"
+    start = _value(history, history.seed, metric)
+    holdout = _value(history, commit, metric, "holdout")
+    beside = "" if holdout is None else f"holdout {_told(view, commit, holdout, metric, 'holdout')}"
+    shown = _told(view, commit, value, metric)
+    cells = [f"  {metric.name}", shown, beside, "", ""]
+    if start is not None and goal is not None and start != goal:
+        share = (value - start) / (goal - start)
+        drawn = bar(share, 20, view.glyphs.full, view.glyphs.empty)
+        cells[3:] = [drawn, f"{percent(share)} of the way from the seed to {what}"]
+    return cells
+
+
+def _told(view: View, commit: str, value: float, metric: Metric, split: str | None = None) -> str:
+    margin = view.history.scores.margin(commit, split, metric.name)
+    places = decimals(value, margins=[margin])
+    return number(value, places) + view.margin(margin, places)
+
+
+def _value(history: History, commit: str | None, metric: Metric, split: str | None = None) -> float | None:
+    evaluation = history.evaluation(commit, split) if commit else None
+    return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
+
+
+def _files(place: Place, candidate: Candidate) -> list[str]:
+    """Paths that differ from the first parent."""
+    if not candidate.parents:
+        return []
+    return place.repository.changed_paths(place.history.phylogeny[candidate.parents[0]].tree, candidate.tree)

@@ -1,0 +1,176 @@
+"""`evogit status` and `evogit best`: how a run stands."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from evogit.cli.compare import best_against_seed
+from evogit.cli.contributions import choice_lines, contribution_tables, legend
+from evogit.cli.options import with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.spending import spending_lines
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count
+from evogit.cli.view import SHORT, View, first_line
+from evogit.config.run_settings import USUAL_SELECTOR
+from evogit.core import NotFoundError
+from evogit.history import History
+from evogit.review import (
+    SCHEMA,
+    agents,
+    candidate_record,
+    contributions,
+    last_start,
+    own_names,
+    resolve,
+    status_record,
+)
+
+MOST_AGENTS = 24
+"""Agents that are listed, so that the lines around them stay in sight."""
+
+CONTRIBUTORS = 6
+"""Agents, models and operators whose contributions are listed, of each those that brought most."""
+
+
+@click.command()
+@with_run
+@with_terminal
+def status(place: Place, terminal: Terminal) -> None:
+    """Show how a run stands: what was done, the best against the seed, where each agent is, who contributed what."""
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+        return
+    view = View.of(place.history, terminal)
+    lines = [_headline(view), *_manner(view), _state(place), _work(view), Text(""), *best_against_seed(view), Text("")]
+    lines += [*_agents(view), Text("")]
+    if spending := spending_lines(view):
+        lines += [*spending, Text("")]
+    lines += [*_contributions(view), *choice_lines(view)]
+    terminal.show([*lines, *next_steps(place, *_worth_trying(place))])
+
+
+@click.command()
+@with_run
+@with_terminal
+def best(place: Place, terminal: Terminal) -> None:
+    """Show the best candidate against the seed, on the run's split and on the holdout."""
+    history = place.history
+    found = resolve(history, "best")
+    if terminal.json:
+        known = status_record(place.repository, history)
+        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed", "tied")}
+        terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
+        return
+    view = View.of(history, terminal)
+    terminal.show([view.line(found), Text(""), *best_against_seed(view)])
+
+
+def next_steps(place: Place, *commands: str) -> list[Text]:
+    """Commands to try, as they are typed from here."""
+    return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
+
+
+def taking(place: Place) -> str:
+    """The command that takes the best one: onto the branch of a person whose repository it is, else as files."""
+    return "export best DIR" if place.repository.created else "land best --squash"
+
+
+def judging(place: Place) -> tuple[str, ...]:
+    """The command with which people compare candidates, where these are not measured."""
+    return ("judge",) if place.history.strengths is not None else ()
+
+
+def _worth_trying(place: Place) -> tuple[str, ...]:
+    history = place.history
+    if history.best not in (None, history.seed):
+        return ("graph", "diff", taking(place), *judging(place))
+    return ("log", "show seed", *judging(place)) if history.seed else ("doctor",)
+
+
+def _headline(view: View) -> Text:
+    history, dot = view.history, f" {view.glyphs.dot} "
+    started = history.started
+    if started is None:
+        raise NotFoundError(f"the run {history.run} has not started; begin it with `evogit run`")
+    better = "higher" if history.metric.direction == "maximize" else "lower"
+    parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
+    parts += ["judged: inside"] if started.judged == "inside" else []
+    return Text.assemble((history.run, "bold"), dot, dot.join(parts))
+
+
+def _manner(view: View) -> list[Text]:
+    """What is not as usual: where the run came from, and how it searches."""
+    history, forked = view.history, view.history.forked
+    parts = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
+    selector = last_start(history).get("selector", USUAL_SELECTOR)
+    parts += [f"selector {first_line(selector)}"] if selector != USUAL_SELECTOR else []
+    return [Text(f" {view.glyphs.dot} ".join(parts))] if parts else []
+
+
+def _state(place: Place) -> Text:
+    engines = place.repository.engines(place.history.run).alive()
+    if engines:
+        return Text(f"running: {count(len(engines), 'engine')}", "green")
+    stopped = place.history.stopped
+    if stopped is None:
+        return Text("not running, and not stopped in good order: `evogit run` goes on", "yellow")
+    detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
+    return Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
+
+
+def _work(view: View) -> Text:
+    return Text(f" {view.glyphs.dot} ".join(work(view.history)), "dim")
+
+
+def work(history: History) -> list[str]:
+    """What was done so far, in a few words each."""
+    counts = history.counts
+    rest = [
+        (counts.repeated, "repeat"),
+        (counts.cached, "cached"),
+        (counts.duplicates, "duplicate"),
+        (counts.alike, "of them nearly the same"),
+        (counts.failed_proposals, "failed proposal"),
+        (len(history.pending), "pending"),
+    ]
+    words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
+    words += [count(amount, noun) if noun[0] in "dfr" else f"{amount:,} {noun}" for amount, noun in rest if amount]
+    return words
+
+
+def _agents(view: View) -> list[Text]:
+    history = view.history
+    if history.seed is None:
+        return []
+    rows, names, own = [], agents(history), own_names(history)
+    for agent in _fittest(history, names):
+        candidate = history.phylogeny[history.head(agent)]
+        cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
+        who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
+        rows.append([Text(who, "dim"), *cells, Text(first_line(candidate.title))])
+    rest = len(names) - len(rows)
+    return [*table(rows, "lllrl"), *([Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else [])]
+
+
+def _contributions(view: View) -> list[Text]:
+    """Who brought what; nothing while nobody tried anything."""
+    if not view.history.counts.proposals:
+        return []
+    lines: list[Text] = []
+    for title, rows, rest in contribution_tables(view, contributions(view.history), CONTRIBUTORS):
+        head, *told = table(rows, "l" + "r" * (len(rows[0]) - 1))
+        head.stylize("dim")
+        lines += [head, *told]
+        lines += [Text(f"and {count(rest, f'more {title}')}; `evogit report` has more", "dim")] if rest else []
+    return [*lines, Text(legend(view), "dim"), Text("")]
+
+
+def _fittest(history: History, names: list[str]) -> list[str]:
+    """Of many agents those with the fittest individuals, in the order of their names."""
+    sign = -1 if history.metric.direction == "maximize" else 1
+    known = {name: history.fitness(history.head(name)) for name in names}
+    ranked = sorted(names, key=lambda name: (known[name] is None, sign * (known[name] or 0.0)))
+    shown = set(ranked[:MOST_AGENTS])
+    return [name for name in names if name in shown]

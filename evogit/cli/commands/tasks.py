@@ -1,0 +1,174 @@
+"""`evogit tasks`, `new`, `check`: what can be evolved."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count, decimals, escape, number
+from evogit.cli.view import first_line
+from evogit.config import Task, find_task, gallery
+from evogit.core import ConfigError, RefusedError, UsageError
+from evogit.scaffold.task_files import files
+
+if TYPE_CHECKING:
+    from evogit.review.checking import Judged
+
+
+@click.command()
+@with_terminal
+def tasks(terminal: Terminal) -> None:
+    """List the tasks that come along, with the seed's value and the best known one."""
+    rows: list[list[Text | str]] = []
+    records = []
+    for name in gallery():
+        try:
+            task = find_task(name)
+        except ConfigError as error:
+            terminal.note(str(error), "yellow")
+            continue
+        records.append(_record(task))
+        rows.append([Text(name, "bold"), *_values(task), first_sentence(task.goal)])
+    if terminal.json:
+        terminal.data({"schema": 1, "tasks": records})
+        return
+    heads = [Text(word, "dim") for word in ("task", "metric", "", "seed", "best known", "goal")]
+    terminal.show(table([heads, *rows], "lllrrl"))
+
+
+@click.command()
+@click.argument("name")
+@click.option("--at", metavar="DIR", type=click.Path(path_type=Path), help="Where; default: ./NAME.")
+@with_terminal
+def new(terminal: Terminal, name: str, at: Path | None) -> None:
+    """Write a small task called NAME that works at once, to be changed into your own."""
+    folder = at or Path(name)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
+        raise UsageError(f"expected a name of small letters, digits, `-` and `_`, got {name!r}")
+    if name in gallery():
+        raise RefusedError(f"{name} is a task that comes along, and its name would mean that one; choose another name")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one with --at DIR")
+    for path, content in files(name, str(folder)).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content, encoding="utf-8")
+    if terminal.json:
+        terminal.data({"schema": 1, "task": name, "folder": str(folder)})
+    else:
+        terminal.note(f"{folder}/ is a task: change task.toml, goal.md, seed/ and evaluator/, then\n")
+        terminal.note(f"    evogit check {folder}\n    evogit run {folder} --minutes 1")
+        terminal.note("\nTo improve a Git repository of yours instead: evogit init", "dim")
+
+
+@click.command()
+@click.argument("task", type=TASK, required=False)
+@click.option("--split", metavar="NAME", help="Judge only this one; default: all that task.toml lists.")
+@sandbox_option
+@with_repo
+@with_terminal
+def check(terminal: Terminal, repo: str | None, task: str | None, split: str | None, sandbox: str) -> None:
+    """Judge the seed of TASK (a name or a folder) on every split, and say what is wrong.
+
+    Without TASK: what the repository here evolves.
+    """
+    from evogit.cli.place import task_here
+    from evogit.review.checking import problems
+
+    found = find_task(task) if task is not None else task_here(repo, None)[0]
+    splits = [split] if split else list(found.splits)
+    found.check_split(splits[0])
+    judged = asyncio.run(_judge(found, splits, sandbox, terminal))
+    wrong = problems(found, [each.evaluation for each in judged])
+    if terminal.json:
+        terminal.data(_report(found, judged, wrong))
+    else:
+        terminal.show([*_table(found, judged), *_said(judged), *_verdict(found, wrong)])
+    if wrong:
+        sys.exit(1)
+
+
+# --- tasks --------------------------------------------------------------------------------------------------------
+
+
+def first_sentence(goal: str) -> str:
+    """The first sentence of a goal, without its heading."""
+    text = " ".join(line for line in goal.splitlines() if not line.startswith("#"))
+    return first_line(re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0])
+
+
+def _values(task: Task) -> list[Text | str]:
+    metric = task.primary
+    places = decimals(metric.baseline, metric.best_known)
+    known = [number(value, places) for value in (metric.baseline, metric.best_known)]
+    return [metric.name, Text("higher" if metric.direction == "maximize" else "lower", "dim"), *known]
+
+
+def _record(task: Task) -> dict[str, Any]:
+    where = {"task": task.name, "folder": str(task.folder), "goal": first_sentence(task.goal)}
+    return {**where, "splits": list(task.splits), "metrics": [asdict(metric) for metric in task.metrics]}
+
+
+# --- check --------------------------------------------------------------------------------------------------------
+
+
+async def _judge(task: Task, splits: list[str], sandbox: str, terminal: Terminal) -> list[Judged]:
+    from evogit.review.checking import judge_seed
+
+    judged = []
+    async for each in judge_seed(task, splits, sandbox):
+        judged.append(each)
+        if terminal.live:
+            terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")
+    return judged
+
+
+def _table(task: Task, judged: list[Judged]) -> list[Text]:
+    heads = ["split", "status", *(metric.name for metric in task.metrics), "cases", "time", "CPU"]
+    rows: list[list[Text | str]] = [[Text(head, "dim") for head in heads]]
+    for each in judged:
+        evaluation, cost = each.evaluation, each.evaluation.cost
+        status = Text(evaluation.status, "green" if evaluation.ok else "red")
+        values = [evaluation.metrics.get(metric.name) for metric in task.metrics]
+        shown = [number(value, decimals(value)) for value in values]
+        rows.append(
+            [evaluation.split, status, *shown, str(len(evaluation.cases)), f"{cost.wall:.3f} s", f"{cost.cpu:.3f} s"]
+        )
+    title = Text.assemble((task.name, "bold"), f", judged with the sandbox {judged[0].provider}")
+    title.append(f"; judged: {task.judged}" if task.command else "")
+    return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
+
+
+def _said(judged: list[Judged]) -> list[Text]:
+    """What came from the program and the evaluator where the seed failed."""
+    texts = [
+        each.evidence.stderr.decode(errors="replace") + each.evidence.log for each in judged if not each.evaluation.ok
+    ]
+    lines = [line for text in texts[:1] for line in text.splitlines()[-20:]]
+    return [Text(""), *(Text(f"  {escape(line)}", "dim") for line in lines)] if lines else []
+
+
+def _verdict(task: Task, wrong: list[str]) -> list[Text]:
+    if not wrong:
+        files = count(len(task.seed_files()), "seed file") if task.seed else "the seed is HEAD"
+        return [Text(""), Text(f"all is well: {files}, evaluator {task.evaluator_digest[:7]}", "green")]
+    return [Text(""), *(Text(escape(line), "red") for line in wrong)]
+
+
+def _report(task: Task, judged: list[Judged], wrong: list[str]) -> dict[str, Any]:
+    splits = []
+    for each in judged:
+        found = asdict(each.evaluation)
+        splits.append(
+            {key: found[key] for key in ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")}
+        )
+    about = {"schema": 1, "task": task.name, "provider": judged[0].provider, "evaluator": task.evaluator_digest}
+    return {**about, "splits": splits, "problems": wrong}

@@ -1,0 +1,108 @@
+"""`evogit verify`: judges candidates again as they were judged, and says whether what is on record holds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.place import open_place, task_of
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.view import View, first_line
+from evogit.engine.start import changed_judge, judged_anew
+from evogit.review import SCHEMA, resolve
+from evogit.review.facts import finite
+from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable
+from evogit.review.verifying import verify as judge_again
+
+
+@click.command()
+@click.argument("revs", type=REVISION, nargs=-1, metavar="[REV]...")
+@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@sandbox_option
+@name_option
+@with_repo
+@with_terminal
+def verify(
+    terminal: Terminal, repo: str | None, name: str | None, revs: tuple[str, ...], task: str | None, sandbox: str
+) -> None:
+    """Judge REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
+
+    The claim holds when the same values come out; of a noisy task, such as the noise explains. Nothing is recorded.
+    Ends with 1 when a claim does not hold.
+    """
+    place = open_place(repo, name)
+    found = task_of(place.history.run, repo, task)
+    history = place.history
+    candidates = list({(each := resolve(history, rev)).commit: each for rev in revs or ("best",)}.values())
+    check_verifiable(history, candidates)
+    changed = changed_judge(history, found)
+    if changed is not None:
+        terminal.note(first_line(judged_anew(changed)), "yellow")
+    view, done = View.of(history, terminal), list[Verification]()
+
+    async def judge() -> None:
+        async for each in judge_again(place.repository, history, found, candidates, sandbox):
+            done.append(each)
+            if not terminal.json:
+                terminal.show(_shown(view, each))
+
+    asyncio.run(judge())
+    holds = all(each.holds for each in done)
+    if terminal.json:
+        records = [_record(each) for each in done]
+        terminal.data({"schema": SCHEMA, "run": history.run, "holds": holds, "verified": records})
+    if not holds:
+        sys.exit(1)
+
+
+def _shown(view: View, found: Verification) -> Iterator[Text]:
+    """Whether it holds, then a line per metric, then what is otherwise than it was."""
+    verdict = Text("holds", "green") if found.holds else Text("does not hold", "bold red")
+    yield Text.assemble(view.name(found.candidate.commit), f"  on {found.split}: ", verdict)
+    times = [count(found.times(which), "time") for which in (RECORDED, AGAIN)]
+    rows = [[Text(head, "dim") for head in ("", f"recorded, {times[0]}", f"now, {times[1]}", "change")]]
+    for name in found.recorded.metrics if found.again.ok else ():
+        then, now = found.recorded.metrics[name], found.again.metrics.get(name)
+        margins = [found.scores.margin(which, None, name) for which in (RECORDED, AGAIN)]
+        places = decimals(then, now, margins=margins)
+        cells = [_value(view, found, RECORDED, name, places), _value(view, found, AGAIN, name, places)]
+        difference = change(now - then, places) if now is not None else ""
+        rows.append([Text(first_line(name)), *map(Text, cells), Text(difference, "dim")])
+    if rows[1:]:
+        yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"))
+    elif found.holds:
+        yield Text(f"  {found.recorded.status}, and {found.again.status} now")
+    for said, style in ((found.against, "red"), (found.differs, "yellow")):
+        for line in said:
+            parts = wrap(escape(line), max(view.width - 2, 20)) if view.width else [escape(line)]
+            yield from (Text(f"  {part}", style) for part in parts)
+
+
+def _value(view: View, found: Verification, which: str, metric: str, places: int) -> str:
+    told = found.scores.evaluation(which)
+    value = told.metrics.get(metric) if told else None
+    return number(value, places) + view.margin(found.scores.margin(which, None, metric), places)
+
+
+def _record(found: Verification) -> dict[str, Any]:
+    sides = {}
+    for which, told in ((RECORDED, found.recorded), (AGAIN, found.again)):
+        margins = {name: finite(found.scores.margin(which, None, name)) for name in told.metrics}
+        about = {"status": told.status, "reason": told.reason, "metrics": dict(told.metrics), "margins": margins}
+        sides[which] = {**about, "times": found.times(which), "evaluator": told.evaluator, "image": told.image}
+    return {
+        "commit": found.candidate.commit,
+        "split": found.split,
+        "holds": found.holds,
+        **sides,
+        "differs": list(found.differs),
+        "against": list(found.against),
+    }

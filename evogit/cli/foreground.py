@@ -1,0 +1,103 @@
+"""Runs an engine in the foreground: somebody watches, and signals stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from evogit.cli.agent_options import Crew
+from evogit.cli.hooks import NO_HOOKS, Hooks
+from evogit.cli.terminal import Terminal, silence
+from evogit.cli.watch import Dashboard, Lines, Several, Watch
+from evogit.config import Task
+from evogit.config.run_settings import Settings
+from evogit.core import Stopped
+from evogit.llm.registry import OpenModels
+from evogit.repository import Repository
+from evogit.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a run went: `evaluated` candidates in `seconds` by this engine."""
+
+    run: Run
+    stopped: Stopped
+    seconds: float
+    evaluated: int
+
+
+def evolve(
+    repository: Repository,
+    task: Task,
+    name: str,
+    settings: Settings,
+    terminal: Terminal,
+    *,
+    quiet: bool = False,
+    hooks: Hooks = NO_HOOKS,
+    crew: Crew | None = None,
+) -> Done:
+    """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
+
+    `quiet`: without a terminal only new best candidates are told. The models of the `crew` are closed in
+    the end.
+    """
+    shown: Watch = Dashboard(terminal, settings) if terminal.live else Lines(terminal, quiet)
+    secrets = crew.models.secrets if crew else ()
+    watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
+    staff: dict[str, Any] = {"models": crew.models.get, "employ": crew.programs.employ} if crew else {}
+    engine = Run(repository, task, name, settings, watch, secrets=secrets, **staff)
+    watch.follow(engine.history)
+    began, before = time.monotonic(), engine.history.counts.evaluated
+    stopped = asyncio.run(_evolve(engine, watch, crew.models if crew else None))
+    return Done(engine, stopped, time.monotonic() - began, engine.history.counts.evaluated - before)
+
+
+async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopped:
+    evolving = asyncio.create_task(_to_the_end(engine, watch))
+    drawing = asyncio.create_task(watch.draw())
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        if asked:
+            evolving.cancel()  # everything that was journalled is safe, whatever is cut off
+        asked = True
+        engine.stop("interrupted")
+        watch.stopping()
+
+    def hang_up() -> None:  # comes twice from a closed terminal, from the kernel and from the shell: no second request
+        _forget_terminal()
+        if not asked:
+            stop()
+
+    loop = asyncio.get_running_loop()
+    for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, hang_up)):
+        loop.add_signal_handler(number, act)
+    try:
+        return await evolving
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        drawing.cancel()
+        watch.close()
+        if models:
+            await models.close()
+
+
+async def _to_the_end(engine: Run, watch: Watch) -> Stopped:
+    stopped = await engine.evolve()
+    await watch.finish()
+    return stopped
+
+
+def _forget_terminal() -> None:
+    """The terminal is gone, and that must not disturb the clean stop."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream.isatty():
+            silence(stream)

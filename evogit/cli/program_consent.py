@@ -1,0 +1,50 @@
+"""Coding programs before a run begins: those that nobody counts are agreed to, and what all need is installed."""
+
+from __future__ import annotations
+
+import click
+
+from evogit.cli.agent_options import Crew
+from evogit.cli.terminal import Terminal
+from evogit.core import RefusedError
+from evogit.history import History
+from evogit.review import last_start
+
+
+def entrust(terminal: Terminal, crew: Crew, history: History, *, yes: bool) -> tuple[str, ...]:
+    """Tell which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
+
+    Raises:
+        RefusedError: the answer is no, or nobody is there to give one.
+    """
+    found = {spec.kind: crew.programs.find(spec.kind) for spec in crew.settings.population}
+    mounted = {kind: program for kind, program in found.items() if program and not program.metered}
+    agreed = tuple(f"{kind} with your login and a network" for kind in sorted(mounted))
+    for kind, program in mounted.items():
+        terminal.note(
+            f'{kind} works with copies of {", ".join(program.preset.login)} and a network (auth = "mount"): nobody '
+            "counts or limits what it costs, and what it runs can use that login and send the code anywhere",
+            "yellow",
+        )
+    if yes or set(agreed) <= set(last_start(history).get("agreed", ())):
+        return agreed
+    if not terminal.interactive:
+        raise RefusedError("there is no terminal to ask on whether that is meant; add --yes to agree to it")
+    if not click.confirm("Let it?", err=True):
+        raise RefusedError("nothing was sent and nothing was changed")
+    return agreed
+
+
+def prepare(terminal: Terminal, crew: Crew) -> None:
+    """Have what programs need installed; the first time that takes a while.
+
+    Raises:
+        SandboxError: it cannot be had, or is not there.
+        UsageError: there is no login.
+    """
+    kinds = dict.fromkeys(spec.kind for spec in crew.settings.population)
+    found = {kind: program for kind in kinds if (program := crew.programs.find(kind))}
+    for kind, program in found.items():
+        if wanted := (*program.environment.packages, *program.environment.setup):
+            terminal.note(f"preparing {kind}; the first time {', '.join(wanted)} is installed, which may take minutes")
+        crew.programs.prepare(kind)

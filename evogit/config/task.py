@@ -1,0 +1,342 @@
+"""Reads task.toml and evogit.toml into a `Task`: what is evolved and how it is judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evogit.config.values import Command, Gate, Pairwise, Read, is_safe_path, matches, nearest
+from evogit.content import content
+from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
+from evogit.sandbox import Environment, Limits
+
+if TYPE_CHECKING:
+    from evogit.config.task_file import EvaluatorTable, TaskTable
+
+TASK_FILE = "task.toml"
+REPOSITORY_FILE = "evogit.toml"
+TEMPLATES = "evogit-brief"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is evolved and how it is judged.
+
+    `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
+    seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
+    command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
+    candidate; where a `command` judges, it is the file that names it. With `pairwise` the command
+    says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
+    above 0. With `fingerprints` a candidate that does the same as an earlier one is not judged again.
+    """
+
+    name: str
+    folder: Path
+    goal: str
+    editable: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...]
+    splits: tuple[str, ...] = ("train",)
+    gates: Mapping[str, Gate] = field(default_factory=dict)
+    evaluator: Path
+    command: Command | None = None
+    pairwise: Pairwise | None = None
+    repeats: int = 0
+    fingerprints: bool = False
+    limits: Limits = field(default_factory=Limits)
+    preload: tuple[str, ...] = ()
+    environment: Environment = field(default_factory=Environment)
+    seed: Path | None = None
+
+    @property
+    def primary(self) -> Metric:
+        """The metric that candidates are ranked by."""
+        return next(metric for metric in self.metrics if metric.primary)
+
+    @property
+    def judged(self) -> Judged:
+        """Where scores come from."""
+        if self.pairwise:
+            return "pairs"
+        return "inside" if self.command else "outside"
+
+    @property
+    def purpose(self) -> str:
+        """What agents are told to do: the goal, and by what criteria pairs are compared."""
+        return f"{self.goal}\n\nWhat is better: {self.pairwise.criteria}" if self.pairwise else self.goal
+
+    @property
+    def evaluator_folder(self) -> Path:
+        """The folder of the evaluator's own files; that of a command may be absent."""
+        return self.folder / self.command.folder if self.command else self.evaluator.parent
+
+    def evaluator_files(self) -> dict[str, tuple[bytes, int]]:
+        """The evaluator's own files: path below its folder -> content and Git mode.
+
+        Raises:
+            ConfigError: when a symbolic link leads out of the folder.
+        """
+        return dict(_files(self.evaluator_folder))
+
+    @property
+    def templates(self) -> Path:
+        """The folder of the task's own templates of briefs, which may be absent."""
+        return self.folder / TEMPLATES
+
+    def stages(self, split: str) -> tuple[str, ...]:
+        """The splits that run before `split` is judged: those before "train", none before the holdout."""
+        if split == "holdout":
+            return ()
+        before = self.splits[: self.splits.index("train")]
+        return before[: before.index(split)] if split in before else before
+
+    def check_split(self, split: str) -> None:
+        """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
+
+        Raises:
+            UsageError: naming those that there are.
+        """
+        if self.command is not None and split not in self.splits:
+            raise UsageError(f"expected a split of {self.name} ({', '.join(self.splits)}), got {split!r}")
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Globs of the paths that no agent is shown and no candidate may change, whoever made it."""
+        return (*self.withheld, *self.excluded)
+
+    def is_visible(self, path: str) -> bool:
+        """Whether agents may be shown `path`."""
+        return not matches(path, self.unseen)
+
+    def is_judged(self, path: str) -> bool:
+        """Whether the sandbox that judges is given `path`; a command sees what is withheld, but cannot change it."""
+        return not matches(path, self.excluded if self.command else (*self.withheld, *self.excluded))
+
+    def is_editable(self, path: str) -> bool:
+        """Whether candidates may add, change or delete `path`, relative to the root of the tree.
+
+        What agents are told to heed, AGENTS.md in any folder, they may change only where `editable` names that file.
+        """
+        instructions = path.rpartition("/")[2].casefold() == "agents.md" and path not in self.editable
+        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path) and not instructions
+
+    def check_seed(self, paths: Collection[str]) -> None:
+        """Refuse a seed commit with these paths if agents could change none of them.
+
+        Raises:
+            ConfigError: naming the patterns that match nothing.
+        """
+        if not any(map(self.is_editable, paths)):
+            names = ", ".join(self.editable)
+            hidden = (
+                " but such as are withheld or excluded" if any(matches(path, self.editable) for path in paths) else ""
+            )
+            raise ConfigError(
+                f"{self.folder / REPOSITORY_FILE}: editable: no file of the commit at HEAD matches {names}{hidden}"
+            )
+
+    def seed_files(self) -> dict[str, tuple[bytes, int]]:
+        """The seed as path -> content and Git mode.
+
+        Raises:
+            ConfigError: when a symbolic link leads out of the seed.
+            UsageError: when the seed is a commit of the repository.
+        """
+        if self.seed is None:
+            raise UsageError(f"the seed of {self.name} is a commit of {self.folder}, not a folder; read it from there")
+        return dict(_files(self.seed))
+
+    @cached_property
+    def evaluator_digest(self) -> str:
+        """Identifies the way of judging: equal digests mean comparable scores (sha256, hex)."""
+        metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
+        gates = {split: str(gate) for split, gate in self.gates.items()}
+        entry: Any = asdict(self.command) if self.command else self.evaluator.name
+        if self.pairwise:  # other judges are weighed by what they say, other criteria make other strengths
+            entry = [entry, self.pairwise.criteria]
+        return _digest([metrics, gates, self.splits, entry], _files(self.evaluator_folder))
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
+        values = [
+            self.name,
+            self.goal,
+            self.editable,
+            self.withheld,
+            self.excluded,
+            self.preload,
+            self.evaluator_digest,
+        ]
+        metrics = [asdict(metric) for metric in self.metrics]
+        return _digest(
+            [values, metrics, asdict(self.limits), asdict(self.environment)], _files(self.seed) if self.seed else ()
+        )
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """What `digest` covers, each with a short digest of its own, to tell a person what changed.
+
+        Fields by name, the seed as one, the evaluator by the files and folders at its top.
+        """
+        values: dict[str, list[Any]] = {each.name: [getattr(self, each.name)] for each in fields(self)}
+        for place in ("folder", "evaluator", "seed", "repeats", "fingerprints"):  # how often is no part of how
+            del values[place]
+        if self.seed:
+            values["seed"] = list(_files(self.seed))
+        for name, file in _files(self.evaluator_folder):
+            values.setdefault(f"{self.evaluator_folder.name}/{name.split('/')[0]}", []).append((name, file))
+        return {name: hashlib.sha256(repr(value).encode()).hexdigest()[:12] for name, value in values.items()}
+
+
+def _files(root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if "__pycache__" in name.split("/") or (path.is_dir() and not path.is_symlink()):
+            continue
+        if not path.resolve().is_relative_to(root.resolve()) or not path.is_file() or not is_safe_path(name):
+            raise ConfigError(f"{path}: expected a regular file of {root.name}/ or a link to one; remove it")
+        yield name, (path.read_bytes(), 0o100755 if path.stat().st_mode & 0o100 else 0o100644)
+
+
+def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:
+    listing = [[name, mode, hashlib.sha256(data).hexdigest()] for name, (data, mode) in files]
+    return hashlib.sha256(json.dumps([values, listing], sort_keys=True).encode()).hexdigest()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+def load_task(folder: Path) -> Task:
+    """Read a task folder.
+
+    Raises:
+        ConfigError: naming every problem and where it is.
+        NotFoundError: when the folder has no task.toml.
+    """
+    task = _load(folder / TASK_FILE)
+    task = replace(task, seed=task.folder / "seed")
+    if task.command:
+        task = replace(task, withheld=(*task.withheld, f"{task.command.folder}/**"))
+    seed = task.seed_files()
+    if not any(task.is_editable(path) for path in seed):
+        raise ConfigError(f"{folder / TASK_FILE}: editable: no file of seed/ matches {', '.join(task.editable)}")
+    return task
+
+
+def load_repository_task(root: Path) -> Task:
+    """Read the evogit.toml of a person's own repository; itself, its evaluator and its templates are always withheld.
+
+    Raises:
+        ConfigError: naming every problem and where it is.
+        NotFoundError: when the repository has no evogit.toml.
+    """
+    task = _load(root / REPOSITORY_FILE)
+    own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"
+    ours = (REPOSITORY_FILE, f"{TEMPLATES}/**")
+    if task.command:
+        return replace(task, withheld=(*task.withheld, own), excluded=(*task.excluded, *ours))
+    return replace(task, withheld=(*task.withheld, own, *ours))
+
+
+def find_task(name_or_path: str) -> Task:
+    """The task of the gallery with this name, or the one in this folder.
+
+    Raises:
+        ConfigError: when its file is wrong.
+        NotFoundError: when there is neither, with the nearest names.
+    """
+    path = Path(name_or_path)
+    if name_or_path in (names := gallery()):
+        return load_task(content("tasks") / name_or_path)
+    if (path / TASK_FILE).is_file():
+        return load_task(path)
+    if (path / REPOSITORY_FILE).is_file():
+        return load_repository_task(path)
+    here = f"{path} has no {TASK_FILE} or {REPOSITORY_FILE}" if path.is_dir() else f"no task {name_or_path}"
+    raise NotFoundError(
+        f"{here}; expected a folder with one or a name from `evogit tasks`; {nearest(path.name, names)}"
+    )
+
+
+def gallery() -> list[str]:
+    """The names of the tasks that come with EvoGit."""
+    return sorted(file.parent.name for file in content("tasks").glob(f"*/{TASK_FILE}"))
+
+
+def _load(file: Path) -> Task:
+    from evogit.config.task_file import read  # its pydantic takes 0.1 s, and judges are given their task
+
+    if not file.is_file():
+        how = "`evogit new NAME` makes a task folder" if file.name == TASK_FILE else "`evogit init` makes one"
+        raise NotFoundError(f"expected {file.name} in {file.parent}, found none; {how}")
+    folder = file.parent.resolve()
+    return _task(read(file, folder), file.name, folder)
+
+
+def _command(table: EvaluatorTable) -> Command | None:
+    if table.kind == "python":
+        return None
+    reads = {metric: Read.parse(text) for metric, text in table.read.items()}
+    where = {"directory": table.directory, "folder": table.folder}
+    return Command(text=table.command, reads=reads, prepare=table.prepare, **where)
+
+
+def _pairwise(table: EvaluatorTable) -> Pairwise | None:
+    if table.kind != "judge":
+        return None
+    return Pairwise(table.criteria.strip(), tuple(table.panel), table.comparisons, table.calibrate)
+
+
+_NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}
+"""What is told apart by default: a command may read the files themselves, and so do those who compare them."""
+
+
+def _task(table: TaskTable, name: str, folder: Path) -> Task:
+    only = len(table.metrics) == 1
+    metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
+    box = table.sandbox
+    limits = Limits(
+        wall=box.timeout,
+        cpu=box.cpu or box.timeout,
+        total=box.total or max(Limits().total, 10 * box.timeout),
+        memory=box.memory,
+        processes=box.pids,
+        disk=box.disk,
+        output=box.output,
+    )
+    return Task(
+        name=table.name,
+        folder=folder,
+        goal=table.goal,
+        editable=tuple(table.editable),
+        withheld=tuple(table.withheld),
+        excluded=tuple(table.excluded),
+        metrics=tuple(metrics),
+        splits=tuple(table.evaluator.splits),
+        gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
+        evaluator=folder / (table.evaluator.file or name),
+        command=_command(table.evaluator),
+        pairwise=_pairwise(table.evaluator),
+        repeats=table.evaluator.repeats,
+        fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
+        limits=limits,
+        preload=tuple(box.preload),
+        environment=Environment(
+            image=box.image,
+            packages=tuple(box.packages),
+            setup=tuple(box.setup),
+            isolation=box.isolation,
+            runtime=box.runtime,
+            cpus=box.cpus,
+            gpus=box.gpus,
+            exclusive=box.exclusive,
+            network=box.network,
+        ),
+    )

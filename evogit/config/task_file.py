@@ -1,0 +1,308 @@
+"""The shape of task.toml and evogit.toml: every key, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from evogit.config.fields import Duration, Glob, Module, Package, Size, Word
+from evogit.config.values import STRENGTH, Gate, Read, is_safe_path, nearest, problem
+from evogit.core import ConfigError, Direction
+
+COMMANDS = ("command", "directory", "folder", "prepare")
+PYTHON_ONLY = ("file", "requirements")
+JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _beside(info: ValidationInfo, name: str) -> Path:
+    context: Mapping[str, Path] = info.context or {}
+    return context["folder"] / name
+
+
+class MetricTable(_Table):
+    """`[metrics.NAME]`: one number that the evaluator yields for every case."""
+
+    direction: Direction
+    """Which way is better."""
+    primary: bool = False
+    """Whether this is the metric that candidates are ranked by; a single metric is primary by itself."""
+    aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
+    """How the values of the cases become one."""
+    baseline: FiniteFloat | None = None
+    """The seed's value, as published with the task."""
+    best_known: FiniteFloat | None = None
+    """The best value known from elsewhere, shown beside the results."""
+
+
+class EvaluatorTable(_Table):
+    """`[evaluator]`: who judges; for kind = "python" trusted code, for kind = "command" the candidate's own folder."""
+
+    kind: Literal["python", "command", "judge"]
+    """A Python file that drives the candidate from outside, a shell command inside its sandbox, or models and people
+    who compare candidates."""
+    file: str = Field(default="", validate_default=True)
+    """The Python file that defines `evaluate`, in a folder of its own, relative to the task's folder."""
+    requirements: list[str] = []
+    """Names of the packages that the evaluator itself imports."""
+    command: str = Field(default="", validate_default=True)
+    """The shell command that judges; for kind = "judge" the one that fails where a candidate is not valid."""
+    directory: str = ""
+    """Where it runs, below the root of the candidate's files."""
+    folder: str = ".evogit"
+    """The evaluator's own files, which lie over the candidate's at the same path, read-only; it may be absent."""
+    prepare: str = ""
+    """A shell command that is run once, on the seed; every candidate starts from what it leaves."""
+    read: dict[str, str] = Field(default={}, validate_default=True)
+    """Metric -> how it is read from what the command did."""
+    criteria: str = Field(default="", validate_default=True)
+    """What makes one candidate better than another, for the models and people who compare them."""
+    panel: list[str] = []
+    """Names of the models that compare candidates, in turn; without any, people do: `evogit judge`."""
+    comparisons: int = Field(default=4, ge=1, le=100)
+    """How often the panel compares a new candidate with another one."""
+    calibrate: bool = True
+    """Whether each model is asked now and then what is better, the seed or half of it, to know how far to trust it."""
+    splits: list[Word] = Field(default=["train"], min_length=1)
+    """The sets of cases in order; those before "train" are stages that run first."""
+    gate: dict[str, str] = {}
+    """Stage -> "METRIC OP NUMBER" that must hold before the next split is judged."""
+    novelty: Literal["", "fingerprint", "tree"] = ""
+    """What is not judged again: files that do the same ("fingerprint": but for comments, layout and names of locals in
+    Python; the default for kind = "python"), or only files that are the same ("tree"; the default for others)."""
+    repeats: int = Field(default=0, ge=0, le=1000)
+    """Noisy scores: how often a would-be best is judged again before it is believed; 0: scores are exact."""
+
+    @field_validator(*COMMANDS, "read", "repeats", *PYTHON_ONLY, *JUDGE_ONLY)
+    @classmethod
+    def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        kind, name = str(info.data.get("kind")), str(info.field_name)
+        if value != cls.model_fields[name].default and (kind, name) in _FOREIGN:
+            raise ValueError(f'kind = "{kind}" has no such key; take it out')
+        if not value and (kind, name) in _NEEDED:
+            raise ValueError(f'missing; kind = "{kind}" needs {_NEEDED[kind, name]}')
+        return value
+
+    @field_validator("directory", "folder")
+    @classmethod
+    def _below_the_root(cls, value: str, info: ValidationInfo) -> str:
+        plain = value.removesuffix("/")
+        if not is_safe_path(plain) and (plain or info.field_name == "folder"):
+            raise ValueError(f'expected a relative path without "..", such as "services/api", got {value!r}')
+        return plain
+
+    @field_validator("file")
+    @classmethod
+    def _in_own_folder(cls, value: str, info: ValidationInfo) -> str:
+        if not value:
+            return value
+        if not is_safe_path(value) or "/" not in value:
+            raise ValueError(f'expected a file in a folder of its own, such as "evaluator/evaluate.py", got "{value}"')
+        if not _beside(info, value).is_file():
+            raise ValueError(f'there is no file "{value}" in the folder of this file; create it')
+        return value
+
+    @field_validator("read")
+    @classmethod
+    def _readable(cls, value: dict[str, str]) -> dict[str, str]:
+        for metric, text in value.items():
+            try:
+                Read.parse(text)
+            except ValueError as error:
+                raise ValueError(f"{metric}: {error}") from None
+        return value
+
+    @field_validator("requirements")
+    @classmethod
+    def _installed(cls, value: list[str]) -> list[str]:
+        odd = [name for name in value if not re.fullmatch(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?", name)]
+        if odd:
+            raise ValueError(f"expected names of packages without versions, got {', '.join(odd)}")
+        if not value:
+            return value
+        import importlib.metadata  # 15 ms that few tasks need
+
+        missing = [name for name in value if not any(importlib.metadata.distributions(name=name))]
+        if missing:
+            raise ValueError(f"the evaluator needs packages that are not here; run: pip install {' '.join(missing)}")
+        return value
+
+    @field_validator("splits")
+    @classmethod
+    def _has_train(cls, value: list[str]) -> list[str]:
+        if "train" not in value or len(set(value)) < len(value):
+            raise ValueError(f'expected different names, "train" among them, got {value}')
+        return value
+
+    @field_validator("gate")
+    @classmethod
+    def _gates_of_stages(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        splits = info.data.get("splits", [*value, "train"])
+        stages = splits[: splits.index("train")]
+        for split, text in value.items():
+            Gate.parse(text)
+            if split not in stages:
+                raise ValueError(f'"{split}" is no split before "train" in splits; {nearest(split, stages)}')
+        return value
+
+
+_STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
+_FOREIGN = {
+    *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
+    *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
+    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats")),
+}
+_NEEDED = {
+    ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',
+    ("command", "command"): 'a shell command, such as "make test"',
+    ("command", "read"): 'a table [evaluator.read] such as score = "json"',
+    ("judge", "criteria"): 'a text that says what is better, such as "The clearer and shorter one is better."',
+}
+"""What each kind has no use for, and what it cannot do without: (kind, key) -> what is expected."""
+
+
+class SandboxTable(_Table):
+    """`[sandbox]`: what a candidate may use."""
+
+    memory: Size = 512 * 1024**2
+    """All processes together."""
+    timeout: Duration = 10.0
+    """Wall clock of one request: a call, a streamed item, a command."""
+    cpu: Duration | None = None
+    """CPU time of one request; default: as much as `timeout`."""
+    total: Duration | None = None
+    """Wall clock of all requests together; default: ten minutes, or ten times `timeout` when that is more."""
+    pids: int = Field(default=64, gt=0)
+    """Processes and threads at a time."""
+    disk: Size = 256 * 1024**2
+    """Everything that is written."""
+    output: Size = 1024**2
+    """Stdout and stderr, each."""
+    preload: list[Module] = []
+    """Modules that are imported before the candidate's code."""
+    image: str = ""
+    """The image that Docker starts from; default: EvoGit's own."""
+    packages: list[Package] = []
+    """Python requirements and, as "apt:NAME", Debian packages that programs find."""
+    setup: list[str] = []
+    """Shell commands that finish the image, run once, with a network."""
+    isolation: Literal["warm", "fresh"] = "warm"
+    """Whether candidates share a worker, one after the other, or get a new one each."""
+    runtime: Literal["", "runsc"] = ""
+    """The container runtime; "runsc" is gVisor, which has a kernel of its own."""
+    cpus: float = Field(default=1.0, gt=0, le=1024)
+    """Cores for all processes together."""
+    gpus: int = Field(default=0, ge=0)
+    """Graphics processors."""
+    exclusive: bool = False
+    """Whether candidates run one at a time on a core of their own, for tasks that measure time."""
+    network: bool = False
+    """Whether `prepare` may use the network; candidates never can."""
+
+
+class TaskTable(_Table):
+    """A whole task.toml or evogit.toml."""
+
+    name: Word
+    """Names the run and its branches."""
+    goal: str = Field(default="", validate_default=True)
+    """What agents are told; default: the text of goal.md beside the file."""
+    editable: list[Glob] = Field(min_length=1)
+    """Globs of the paths that candidates may change."""
+    withheld: list[Glob] = []
+    """Globs of the paths that stay in every commit but are shown to no agent, and to no program but a command."""
+    excluded: list[Glob] = []
+    """Globs of the paths that stay in every commit but go nowhere else, such as large files that nobody needs."""
+    metrics: dict[str, MetricTable] = Field(min_length=1)
+    """The numbers that candidates are judged by."""
+    evaluator: EvaluatorTable
+    """Who judges."""
+    sandbox: SandboxTable = SandboxTable()
+    """What a candidate may use."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ranked_by_strength(cls, table: Any) -> Any:
+        """Who compares pairs yields the same metric always, so that nobody has to write it down."""
+        evaluator = table.get("evaluator") if isinstance(table, dict) else None
+        if isinstance(evaluator, dict) and evaluator.get("kind") == "judge" and "metrics" not in table:
+            return {**table, "metrics": _STRENGTHS}
+        return table
+
+    @field_validator("goal")
+    @classmethod
+    def _from_file(cls, value: str, info: ValidationInfo) -> str:
+        file = _beside(info, "goal.md")
+        if not value and not file.is_file():
+            raise ValueError("expected a text, or a file goal.md beside this one, that tells agents what to improve")
+        return (value or file.read_text(encoding="utf-8")).strip()
+
+    @field_validator("metrics")
+    @classmethod
+    def _one_primary(cls, value: dict[str, MetricTable]) -> dict[str, MetricTable]:
+        odd = [name for name in value if not name.isidentifier() or name in ("name", "feedback")]
+        if odd:
+            raise ValueError(f'expected Python identifiers other than "name" and "feedback", got {", ".join(odd)}')
+        primary = [name for name, metric in value.items() if metric.primary]
+        if len(primary) != 1 and len(value) > 1:
+            raise ValueError(f"expected primary = true at exactly one metric, got {len(primary)}: {', '.join(primary)}")
+        return value
+
+    @field_validator("evaluator")
+    @classmethod
+    def _names_metrics(cls, value: EvaluatorTable, info: ValidationInfo) -> EvaluatorTable:
+        for split, text in value.gate.items():
+            known = info.data.get("metrics", [Gate.parse(text).metric])
+            if Gate.parse(text).metric not in known:
+                raise ValueError(f'gate.{split} names no metric: "{text}"; {nearest(Gate.parse(text).metric, known)}')
+        metrics = info.data.get("metrics", value.read)
+        if value.kind == "judge" and (value.splits != ["train"] or value.repeats or metrics != _STRENGTHS):
+            raise ValueError('kind = "judge" ranks by strength alone; take metrics, splits, gate and repeats out')
+        for name in value.read.keys() - metrics:
+            raise ValueError(f"read.{name} names no metric; {nearest(name, metrics)}")
+        for name in metrics.keys() - value.read if value.kind == "command" else ():
+            raise ValueError(f'read.{name}: missing; say how the metric is read, such as {name} = "json"')
+        return value
+
+
+def read(file: Path, folder: Path) -> TaskTable:
+    """The table in a file; its paths are those of `folder`.
+
+    Raises:
+        ConfigError: naming every problem and where it is.
+    """
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        return TaskTable.model_validate(raw, context={"folder": folder})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not TOML: {error}") from error
+    except ValidationError as error:
+        problems = [f"{file}: {problem(each['loc'], each, _known_keys(each['loc'][:-1]))}" for each in error.errors()]
+        raise ConfigError("\n".join(problems)) from None
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
+    """The keys of the table at this place of a file, for errors."""
+    tables: dict[int | str, type[BaseModel]] = {
+        "metrics": MetricTable,
+        "evaluator": EvaluatorTable,
+        "sandbox": SandboxTable,
+    }
+    return tables.get(loc[0], TaskTable).model_fields if loc else TaskTable.model_fields

@@ -1,0 +1,226 @@
+"""What belongs to a person and not to a repository: models, what they cost, and where their keys are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
+
+from evogit.config.fields import Duration, Package, Place, Size, Word
+from evogit.config.values import nearest, problem
+from evogit.core import ConfigError
+
+Dollars = Annotated[FiniteFloat, Field(ge=0)]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
+
+_KEY_ITSELF = re.compile(r"api_?key|key|token|secret|password", re.IGNORECASE)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def endpoint_url(text: str) -> str:
+    """The URL of an endpoint, if it is one that can be shown: nobody's name or password is in it.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    try:
+        parts = urlsplit(text)
+        plain = parts.scheme in ("http", "https") and parts.port != 0 and "@" not in parts.netloc
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        plain = False
+    if not plain or not parts.hostname or not re.fullmatch(r"[^\s?#]+", text):
+        shown = text.rpartition("@")[2]
+        raise ValueError(f'expected a URL such as "https://host/v1", without a name or password, got {shown!r}')
+    return text
+
+
+class PriceTable(_Table):
+    """`price`: dollars for a million tokens; all 0 for a model of your own."""
+
+    input: Dollars
+    """Of the prompt."""
+    cached: Dollars | None = None
+    """Of that part of the prompt which the endpoint has in its cache; default: as much as `input`."""
+    output: Dollars
+    """Of the reply, reasoning included."""
+    written: Dollars | None = None
+    """Of that part of the prompt which goes into the endpoint's cache (Anthropic); default: 1.25 times `input`."""
+
+
+class ModelTable(_Table):
+    """`[models.NAME]`: one model, how it is reached and what it costs."""
+
+    id: str = ""
+    """What the endpoint calls it; default: NAME."""
+    base_url: str = ""
+    """The endpoint, up to "/v1"; default: OPENAI_BASE_URL, else OpenAI's own."""
+    key_env: Variable | None = None
+    """The environment variable that holds the key; default: OPENAI_API_KEY, where `base_url` is not given either."""
+    key_command: str = ""
+    """The shell command that prints the key, such as "pass show openai"."""
+    price: PriceTable | None = None
+    """What it costs; default: EvoGit's own table, which knows some models at OpenAI's own endpoint."""
+    temperature: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    """How much replies vary; default: the endpoint's own."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Tokens of a reply at most, reasoning included; default: the endpoint's own."""
+    reasoning_effort: str = ""
+    """How long it thinks, such as "low"; default: the endpoint's own."""
+    context: int = Field(default=100_000, ge=1000)
+    """Tokens of a question at most; a brief is fitted to it."""
+    at_once: int | None = Field(default=None, gt=0)
+    """Questions that its endpoint has at a time, at most, those of other models there included; default: no limit."""
+    connect: Duration = 10.0
+    """How long to wait for a connection."""
+    first_byte: Duration = 120.0
+    """How long to wait for the reply to begin, and in it for more to come."""
+    total: Duration = 600.0
+    """How long one attempt may take."""
+    retries: int = Field(default=5, ge=0, le=100)
+    """Attempts after the first one, where another one may help."""
+    pause: Duration = 1.0
+    """Before the second attempt; it doubles from attempt to attempt, up to a minute."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        return endpoint_url(value) if value else ""
+
+    @field_validator("key_command")
+    @classmethod
+    def _one_place(cls, value: str, info: Any) -> str:
+        if value and info.data.get("key_env"):
+            raise ValueError("expected key_env or key_command, got both")
+        return value
+
+
+class CommandTable(_Table):
+    """`[commands.NAME]`: a coding program that runs as an agent; what is not said is the preset's of that name."""
+
+    preset: str = ""
+    """The preset whose place this takes; default: NAME, where there is one."""
+    argv: tuple[str, ...] = Field(default=(), strict=False)
+    """The command, run in the workspace; `{model}`, `{url}`, `{brief}`, `{home}` and `{workspace}` stand for values."""
+    env: dict[str, str] = {}
+    """Environment variables, beside the preset's; with the same placeholders."""
+    files: dict[Place, str] = {}
+    """Files below its home, path -> text, beside the preset's; with the same placeholders."""
+    packages: tuple[Package, ...] = Field(default=(), strict=False)
+    """Python requirements, and with "apt:" Debian packages (Docker), that its sandbox has; default: the preset's."""
+    image: str = ""
+    """The image that its sandbox is made from (Docker); default: EvoGit's own."""
+    setup: tuple[str, ...] = Field(default=(), strict=False)
+    """Shell commands run once on top of the image, with a network (Docker), such as "npm install -g NAME"."""
+    junk: tuple[str, ...] = Field(default=(), strict=False)
+    """Globs of files that it leaves in the workspace, beside the preset's."""
+    auth: Literal["gateway", "mount"] = "gateway"
+    """"gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it has
+    your login and a network, and nobody counts what it costs."""
+    login: tuple[Place, ...] = Field(default=(), strict=False)
+    """Files and folders below your home that are its login, for `auth = "mount"`; default: the preset's."""
+    evaluations: int = Field(default=3, ge=0, le=100)
+    """How often it may have its files judged in a session, beside the end."""
+    minutes: Annotated[FiniteFloat, Field(gt=0, le=1440)] = 30.0
+    """How long a session may take."""
+    tokens: int = Field(default=2_000_000, gt=0)
+    """What a session may read and write of models, in all."""
+    memory: Size | None = None
+    """Of all its processes; default: the preset's."""
+    processes: int | None = Field(default=None, gt=0)
+    """And threads, at a time; default: the preset's."""
+    disk: Size = 1 << 30
+    """What it may write."""
+
+
+class AgentTable(_Table):
+    """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
+
+    kind: str
+    """Such as "editor" or "aider", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
+    model: str = ""
+    """A name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above."""
+    count: int = Field(default=1, gt=0)
+    """How many."""
+
+
+class UserSettings(_Table):
+    """A whole settings.toml."""
+
+    durability: Literal["process", "fsync"] = "process"
+    """What the journal survives: the death of the process, or with "fsync" (slower) a power loss, too."""
+    model: str = ""
+    """The model of agents that name none."""
+    models: dict[str, ModelTable] = {}
+    """Models by the name that people call them by."""
+    commands: dict[Word, CommandTable] = {}
+    """Coding programs by the name that `--agent` calls them by."""
+    agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
+    """Who works on runs that are started without naming any agents."""
+
+    @field_validator("models")
+    @classmethod
+    def _names(cls, value: dict[str, ModelTable]) -> dict[str, ModelTable]:
+        plain = [name for name in value if name and name.isprintable() and "," not in name]
+        if odd := [name for name in value if name not in plain or name.startswith("script:")]:
+            raise ValueError(
+                f'expected names of models without commas that do not begin with "script:", got {odd[0]!r}'
+            )
+        return value
+
+    def table_name(self, model: str) -> str:
+        """Where the settings of a model stand or would stand, and which one was probably meant, for messages."""
+        missing = f"; it is not there: {nearest(model, self.models)}" if model not in self.models else ""
+        return f"[models.{model}] of your settings{missing}"
+
+
+def settings_file(environ: Mapping[str, str]) -> Path:
+    """Where a person's settings are: $EVOGIT_SETTINGS, else evogit/settings.toml in the XDG folder."""
+    if named := environ.get("EVOGIT_SETTINGS"):
+        return Path(named)
+    folder = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
+    return Path(folder) / "evogit" / "settings.toml"
+
+
+def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
+    """Read a person's settings; without a file they are the defaults.
+
+    Raises:
+        ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
+    """
+    file = settings_file(environ)
+    try:
+        return UserSettings.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        if environ.get("EVOGIT_SETTINGS"):
+            raise ConfigError(f"expected settings at {file}, which EVOGIT_SETTINGS names; there is no file") from None
+        return UserSettings()
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not TOML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{file}: {_problem(each['loc'], each)}" for each in error.errors())) from None
+
+
+def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
+    if error["type"] == "extra_forbidden" and _KEY_ITSELF.fullmatch(str(loc[-1])):
+        say = 'key_env = "VARIABLE" or key_command = "COMMAND"'
+        return f"{'.'.join(map(str, loc))}: a credential itself never stands in a file; say where it is: {say}"
+    return problem(loc, error, _known_keys(loc[:-1]))
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
+    if not loc:
+        return UserSettings.model_fields
+    if loc[0] in ("agents", "commands"):
+        return (AgentTable if loc[0] == "agents" else CommandTable).model_fields
+    return (PriceTable if loc[-1] == "price" and len(loc) == 3 else ModelTable).model_fields

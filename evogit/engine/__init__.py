@@ -1,0 +1,1 @@
+"""What the loop of a run is made of: budget, account, evaluations, confirmation, steering, projections."""

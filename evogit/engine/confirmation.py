@@ -1,0 +1,108 @@
+"""Has noisy candidates judged again: a would-be best before it is believed, and the leaders when a run ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from evogit.core import StopReason
+from evogit.engine.evaluations import Judge
+from evogit.history import History
+from evogit.history.leaders import field, to_repeat
+from evogit.repository import Journal
+from evogit.stats.estimates import duel
+
+AT_THE_END = 16
+"""Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given.
+
+A short run takes no more for that than it took to find them.
+"""
+
+UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
+"""Reasons to stop after which the leaders may not have been told apart."""
+
+
+class Believing:
+    """Repeats of one run, as far as there is `room` for one more; a function of the history, so that a kill costs none.
+
+    Whom to judge again follows from what is journalled alone. `limit` is on all repeats of the run, None for no limit;
+    once `hurry` is set nothing more is judged, and the next engine does what is left. `show` is told what goes on.
+    Made before its engine starts.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        history: History,
+        judge: Judge,
+        *,
+        hurry: asyncio.Event,
+        limit: int | None = None,
+        room: Callable[[], bool] = lambda: True,
+        show: Callable[[str, str], None] = lambda who, doing: None,
+    ) -> None:
+        self._journal, self._history, self._judge = journal, history, judge
+        self._limit, self._room, self._hurry, self._show = limit, room, hurry, show
+        self._one = asyncio.Lock()
+        self._seen, self._basis = 0, object()
+        ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
+        self._confirmed = history.counts.evaluated if ended else None
+
+    async def settle(self) -> bool:
+        """Judge again until the best is one that can be believed; False when hurry left that to the next engine.
+
+        Half of the limit is kept for the end.
+        """
+        if self._history.repeats and self._news():
+            await self._settle(None if self._limit is None else self._limit // 2)
+        return not self._hurry.is_set()
+
+    async def _settle(self, limit: int | None) -> None:
+        async with self._one:
+            while self._may(limit) and (commit := to_repeat(self._history)):
+                await self._again(commit)
+
+    def _news(self) -> bool:
+        """Whether there may be another contender: one that came since the last look, or what people decided."""
+        history, scores = self._history, self._history.scores
+        new, self._seen = scores.log[self._seen :], len(scores.log)
+        basis, self._basis = self._basis, (id(scores), history.best, len(history.decisions))
+        best = history.best
+        return basis != self._basis or best is None or any(history.fitter(commit, best) for commit in new)
+
+    def _may(self, limit: int | None) -> bool:
+        self._journal.refresh()
+        spent = self._history.counts.repeated
+        return not self._hurry.is_set() and (limit is None or spent < limit) and self._room()
+
+    async def _again(self, commit: str) -> None:
+        await self._judge.finish(commit, repeat=1 + self._history.scores.latest(commit))
+
+    async def confirm(self, reason: StopReason) -> bool:
+        """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.
+
+        What is left undecided when the allowance is used up is a tie, and told as one. Without a limit of its own
+        nothing is done when the time is over, or when an engine that ended well did it before. False when somebody
+        was in a hurry meanwhile.
+        """
+        if not self._history.repeats or self._hurry.is_set():
+            return True
+        await self._settle(self._limit)
+        if self._limit is not None or not (reason == "minutes" or self._confirmed == self._history.counts.evaluated):
+            await self._tell_apart()
+            await self._settle(self._limit)
+        return not self._hurry.is_set()
+
+    async def _tell_apart(self) -> None:
+        history, limit = self._history, self._limit
+        allowance = min(AT_THE_END * history.repeats, history.counts.evaluated)
+        end = history.counts.repeated + allowance if limit is None else limit
+        while self._may(end):
+            known = field(history)
+            found = duel(known)
+            if found is None or found.decided(known, history.scores.noise()):
+                break
+            commit = found.next(known)
+            self._show("leaders", f"judging {commit[:7]} again")
+            await self._again(commit)
+        self._show("leaders", "")

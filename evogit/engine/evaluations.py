@@ -1,0 +1,317 @@
+"""Has candidates judged and journals the verdicts; equal candidates of other runs need no second judging."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, cast, runtime_checkable
+
+from evogit.breeding.background import read_feedback
+from evogit.config import Task
+from evogit.core import (
+    MINIMIZE,
+    Entry,
+    Evaluated,
+    Evaluation,
+    EvaluatorError,
+    Evidence,
+    Judged,
+    RefusedError,
+    RepositoryError,
+)
+from evogit.engine.turns import together
+from evogit.history import History
+from evogit.history.decisions import restored
+from evogit.panel import Panel
+from evogit.repository import Journal, Repository
+from evogit.sandbox import Base, Completed, Files
+
+FAULTS = 3
+"""Errors of the evaluator in a row after which a run stops."""
+
+
+class Executor(Protocol):
+    """Who judges trees: an `Evaluator` on this machine, or whatever a library user gives to `Run`."""
+
+    digest: str
+    provider: str
+    image: str
+
+    @property
+    def judged(self) -> Judged:
+        """Where scores come from."""
+        ...
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on; `base` is the id of the seed's files."""
+        ...
+
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        """Judge the tree with these `files`, as far as they are judged: changes to the seed, which is their base."""
+        ...
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """An executor that runs commands, too."""
+
+    async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
+        """Run a command on these files where candidates run, for `wall` seconds at most."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An evaluation and its evidence: files, or the id of an evidence tree that exists already."""
+
+    evaluation: Evaluation
+    evidence: dict[str, bytes] | str
+
+
+class Judge:
+    """Judges candidates of one run on its evaluator; what people added only within `evaluations` of the run in all.
+
+    A `panel` compares those that are valid with others before they are ranked.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        journal: Journal,
+        history: History,
+        task: Task,
+        evaluator: Executor,
+        engine: str,
+        evaluations: int | None = None,
+        panel: Panel | None = None,
+    ) -> None:
+        self._evaluations, self._panel = evaluations, panel
+        self._repository, self._journal, self._history = repository, journal, history
+        self._task, self._evaluator, self._engine = task, evaluator, engine
+        self._faults = 0
+        self._taken: set[str] = set()
+        self._judging: dict[str, asyncio.Task[Verdict]] = {}
+        self._seeds: dict[bool, asyncio.Task[Base]] = {}
+        self._known = self._verdicts_of_other_runs()
+
+    def _verdicts_of_other_runs(self) -> dict[str, Verdict]:
+        known: dict[str, Verdict] = {}
+
+        def learn(entry: Entry) -> None:
+            event = entry.event
+            if isinstance(event, Evaluated) and event.evaluation.counts and event.evaluation.status != "flaky":
+                known[event.evaluation.key] = Verdict(replace(event.evaluation, cached=True), event.evidence)
+
+        for run in self._repository.runs():
+            if run != self._history.run:
+                try:
+                    self._repository.journal(run, learn)
+                except (RefusedError, RepositoryError):  # of a newer version, or damaged: another run's trouble
+                    continue
+        return known
+
+    async def judge(self, commit: str, split: str | None = None, repeat: int = 0) -> Verdict | None:
+        """Judge a candidate on `split` (default: the run's); None when a person prunes it before there is a verdict.
+
+        An error of the evaluator is journalled and tried again.
+
+        Raises:
+            EvaluatorError: the evaluator failed three times in a row.
+        """
+        judging = asyncio.create_task(self._judge(commit, split or self._history.split, repeat))
+        self._judging[commit] = judging
+        try:
+            return await judging
+        except asyncio.CancelledError:
+            if cast(asyncio.Task[None], asyncio.current_task()).cancelling():
+                raise
+            return None
+        finally:
+            if self._judging.get(commit) is judging:  # else it is judged again already
+                del self._judging[commit]
+
+    def give_up_pruned(self) -> None:
+        """Let what people pruned meanwhile free its slot, or the place in the queue; it comes back by an undo."""
+        for commit in self._judging.keys() & self._history.pruned:
+            if self._judging[commit].cancelling():  # it is being cleaned up, which a second time would break off
+                continue
+            self._judging[commit].cancel()
+
+    async def _judge(self, commit: str, split: str, repeat: int) -> Verdict:
+        tree = self._history.phylogeny[commit].tree
+        files = await self._files(tree)
+        if known := self._known.get(self._evaluator.key(tree, split, repeat, base=files.base.id if files.base else "")):
+            return known
+        while True:
+            evaluation, evidence = await self._evaluator.evaluate(tree, files, split=split, repeat=repeat)
+            verdict = Verdict(evaluation, files_of(evidence))
+            if evaluation.counts:
+                self._faults = 0
+                return verdict
+            self.record(commit, verdict)
+            self._faults += 1
+            if self._faults >= FAULTS:
+                listed = self._task.splits
+                odd = "" if split in listed else f"{self._task.name} lists {', '.join(listed)}, is {split!r} misspelt? "
+                raise EvaluatorError(
+                    f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; {odd}"
+                    f"mend it, try it with `evogit check {self._task.name}`, then run again"
+                )
+
+    async def try_out(self, tree: str) -> tuple[Evaluation, Evidence]:
+        """Judge a tree on the run's split; nothing is journalled. What a candidate was told already is told again."""
+        commit = self._history.trees.get(tree, "")
+        if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
+            return known, self._evidence(commit)
+        return await self._evaluator.evaluate(tree, await self._files(tree), split=self._history.split)
+
+    def _evidence(self, commit: str) -> Evidence:
+        """What was kept of a candidate's evaluation; nothing where it is gone."""
+        tree = self._history.evidence.get(commit)
+        try:
+            kept = self._repository.trees.files(tree, lambda path: True) if tree else {}
+        except RepositoryError:
+            kept = {}
+        log = kept.get("log", b"").decode(errors="replace")
+        return Evidence(
+            stdout=kept.get("stdout", b""),
+            stderr=kept.get("stderr", b""),
+            feedback=read_feedback(kept.get("feedback.json", b"")),
+            log=log,
+        )
+
+    @property
+    def runs(self) -> bool:
+        """Whether commands can be run."""
+        return isinstance(self._evaluator, Runner)
+
+    async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
+        """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
+        assert isinstance(self._evaluator, Runner)  # whoever asks looks at `runs`
+        return await self._evaluator.run(await self._files(tree, shown=True), command, wall=wall)
+
+    async def settle(self, commit: str, verdict: Verdict) -> None:
+        """Have a valid candidate compared, where a panel does that, and journal the evaluation.
+
+        One of what is pruned, or was meanwhile, is dropped where its place in the budget is taken by now.
+        """
+        told = verdict.evaluation
+        if self._panel and told.ok and not self._history.judged(commit, told.split, told.repeat):
+            await self._panel.compare(commit)
+        self.record(commit, verdict, unless=lambda: commit in self._history.pruned or commit in self._beyond())
+
+    def record(self, commit: str, verdict: Verdict, unless: Callable[[], bool] = lambda: False) -> None:
+        """Keep the evidence and journal the evaluation, unless another engine did so meanwhile."""
+        evaluation = verdict.evaluation
+        evidence = self._journal.keep(verdict.evidence, commit) if verdict.evidence else ""
+        self._journal.append(
+            Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence),
+            unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat) or unless(),
+        )
+
+    async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
+        """Judge and journal a candidate that nobody else is busy with."""
+        if verdict := await self.judge(commit, split, repeat):
+            await self.settle(commit, verdict)
+
+    async def take_over(self) -> None:
+        """Judge what engines that are gone left, what people added or no longer prune, and the seed if it is ours."""
+        left = self._left()
+        self._taken.update(left)
+        await together(self._take(commit) for commit in left)
+
+    async def _take(self, commit: str) -> None:
+        try:
+            await self.finish(commit)
+        finally:
+            self._taken.discard(commit)
+
+    def _left(self) -> list[str]:
+        """What is ours to judge; of what people began or brought back no more than the limit has room for."""
+        history, me = self._history, self._engine
+        busy = self._taken | self._judging.keys()
+        free = {commit: event for commit, event in history.pending.items() if commit not in busy}
+        if not free:
+            return []
+        beyond, back = self._beyond(busy), restored(history.decisions, history.phylogeny)
+        others = self._repository.engines(history.run).alive() if any(e.engine != me for e in free.values()) else []
+
+        def is_ours(commit: str) -> bool:
+            event = free[commit]
+            return (event.operator == "seed" or commit in back) if event.engine == me else event.engine not in others
+
+        return [commit for commit in free if commit not in beyond and is_ours(commit)]
+
+    def _beyond(self, busy: Collection[str] = ()) -> list[str]:
+        """What waits for a place in the limit, as nobody is `busy` with it, and has none.
+
+        All that people began or brought back waits, in the order in which it came; anything else got its place when it
+        was proposed.
+        """
+        if self._evaluations is None:
+            return []
+        history, pending = self._history, self._history.pending
+        back = restored(history.decisions, history.phylogeny)
+        new = [each for each in pending if each not in busy and history.former(each) is None]
+        waiting = [each for each in new if each in back or not pending[each].engine or pending[each].agent == MINIMIZE]
+        room = self._evaluations - history.counts.evaluated - (len(pending) - len(waiting))
+        return waiting[max(room, 0) :]
+
+    async def judge_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
+        """Judge the seed and the best on the holdout, if the task has one and they were not yet.
+
+        Valid ones so many times more, unless `hurry` is set.
+        """
+        if "holdout" not in self._task.splits:
+            return
+        for commit in filter(None, dict.fromkeys([self._history.seed, self._history.best])):
+            for repeat in range(repeats + 1):
+                known = self._history.evaluation(commit, "holdout")
+                if repeat and (hurry.is_set() or not (known and known.ok)):
+                    break
+                if not self._history.judged(commit, "holdout", repeat):
+                    await self.finish(commit, "holdout", repeat)
+
+    async def _files(self, tree: str, *, shown: bool = False) -> Files:
+        """The changes from the seed to a tree; the first one who asks has the seed packed.
+
+        `shown` leaves out what a command that judges is given, but no agent.
+        """
+        seed = self._history.phylogeny[self._history.seed or ""].tree
+        apart = shown and self._task.command is not None
+        if apart not in self._seeds:
+            wanted = self._task.is_visible if apart else None
+            self._seeds[apart] = asyncio.create_task(seed_files(self._repository, seed, self._task, wanted))
+        changed, removed = self._repository.trees.changes(seed, tree, self._task.is_visible)
+        return Files(changed, removed, await asyncio.shield(self._seeds[apart]))  # others need it, whoever is given up
+
+
+async def seed_files(
+    repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
+) -> Base:
+    """The files of the seed that are judged, or `wanted`, as the base of candidates; beside the loop, as it takes long.
+
+    What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
+    """
+
+    def pack() -> Base:
+        trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
+        archive = trees.tar(tree, wanted or task.is_judged)
+        return Base(hashlib.sha256(archive).hexdigest(), archive)
+
+    return await asyncio.to_thread(pack)
+
+
+def files_of(evidence: Evidence) -> dict[str, bytes]:
+    """Evidence as the files of its tree; what is empty is left out."""
+    feedback = json.dumps(dict(evidence.feedback), indent=1, sort_keys=True).encode() if evidence.feedback else b""
+    files = {
+        "stdout": evidence.stdout,
+        "stderr": evidence.stderr,
+        "log": evidence.log.encode(errors="replace"),
+        "feedback.json": feedback,
+    }
+    return {name: content for name, content in files.items() if content}

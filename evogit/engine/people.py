@@ -1,0 +1,176 @@
+"""People's own commits as candidates, unchanged: a colleague's branch, a patch, several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evogit.config.values import matches
+from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
+from evogit.engine.seed_check import LFS_POINTER
+from evogit.history import History
+from evogit.repository import EXECUTABLE, FILE, Journal, Repository, UnfitChangeError, check_path, clean, clean_title
+
+MOST_PARENTS = 2
+"""Parents that a candidate has at most, as every display of the graph expects."""
+
+FARTHEST = 10_000
+"""Commits that are looked at for candidates among ancestors, nearest first: 0.1 s of a running engine's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """Makes commits of people candidates of one run."""
+
+    repository: Repository
+    journal: Journal
+    history: History
+
+    def known(self, commit: str) -> str | None:
+        """The candidate that has the tree of this commit already, None if there is none."""
+        return self.history.trees.get(self.repository.tree_of(commit))
+
+    def check(self, commit: str) -> None:
+        """Refuse what no agent could have proposed.
+
+        Raises:
+            RefusedError: naming the paths, and what is wrong with them.
+        """
+        seed, started = self.history.seed, self.history.started
+        if seed is None or started is None:
+            raise RefusedError(f"the run {self.history.run} has no seed yet; begin it with `evogit run`")
+        before, after = self.history.phylogeny[seed].tree, self.repository.tree_of(commit)
+        changed = self.repository.changed_paths(before, after)
+        wrong = [path for path in changed if not matches(path, started.editable) or matches(path, started.withheld)]
+        if wrong:
+            raise RefusedError(
+                f"expected changes to {', '.join(started.editable)} only, but {commit[:7]} differs from the seed in "
+                f"{', '.join(wrong[:5])}{' and more' * (len(wrong) > 5)}; put your change on the seed: "
+                f"git switch -c evogit/{self.history.run}/human/NAME {seed[:10]}"
+            )
+        self._check_files(commit, after, set(changed))
+        try:
+            self.repository.trees.refuse_twins(before, after)
+        except UnfitChangeError as error:
+            raise RefusedError(f"{commit[:7]}: {error}") from error
+
+    def _check_files(self, commit: str, tree: str, changed: set[str]) -> None:
+        for entry in self.repository.trees.entries(tree):
+            if entry.path not in changed:
+                continue
+            try:
+                check_path(entry.path)
+            except UnfitChangeError as error:
+                raise RefusedError(f"{commit[:7]}: {error}") from error
+            if entry.mode not in (FILE, EXECUTABLE):
+                raise RefusedError(f"{commit[:7]}: {entry.path} is a link or a submodule; candidates bring plain files")
+            if self.repository.trees.blob(entry.blob).startswith(LFS_POINTER):
+                raise RefusedError(f"{commit[:7]}: {entry.path} is a pointer of Git LFS; candidates bring whole files")
+
+    def add(self, commit: str, reason: str = "") -> Entry | None:
+        """Journal the commit as a candidate that awaits its evaluation; None if its tree came from elsewhere first.
+
+        Raises:
+            RefusedError: as `check` does.
+        """
+        self.check(commit)
+        why = clean(reason)
+        tree = self.repository.tree_of(commit)
+        evidence = self.journal.keep({"why": why.encode()} if why else {}, commit)
+        proposed = Proposed(
+            engine="",
+            move=self.history.moves,
+            candidate=commit,
+            tree=tree,
+            parents=self.parents(commit),
+            agent=HUMAN,
+            operator="human",
+            title=clean_title(self.repository.message(commit)),
+            evidence=evidence,
+        )
+        return self.journal.append(proposed, unless=lambda: tree in self.history.trees)
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """The nearest candidates among the commit's ancestors, the seed where there is none.
+
+        A commit that landed a candidate stands for it, so that work on top of one descends from it.
+        """
+        phylogeny, branches = self.history.phylogeny, self.repository.branches
+        landed = {
+            event.commit: event.candidates[0]
+            for entry in self.history.decisions
+            if isinstance(event := entry.event, Decision) and event.kind == "land" and event.candidates[0] in phylogeny
+        }
+        found, seen, frontier = list[str](), {commit}, list(branches.parents(commit))
+        for each in frontier:  # grows as it is walked: breadth first, first parents before others
+            if each in seen or len(seen) > FARTHEST:
+                continue
+            seen.add(each)
+            if each in phylogeny or each in landed:
+                found.append(landed.get(each, each))
+            else:
+                frontier.extend(branches.parents(each))
+        nearest = [
+            each for each in dict.fromkeys(found) if not any(phylogeny.is_ancestor(each, o) for o in found if o != each)
+        ]
+        return tuple(nearest[:MOST_PARENTS]) or (self.history.seed or "",)
+
+
+@dataclass(slots=True)
+class People:
+    """The engine's side: picks up commits on `evogit/<run>/human/*` branches, and lets the best be a parent.
+
+    `adopt` makes a judged candidate the individual of an agent if selection says so.
+    """
+
+    adding: Adding
+    adopt: Callable[[str, str], None]
+    _stamp: object = None
+    _seen: set[str] = field(default_factory=set)
+    _considered: set[str] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Make new tips of people's branches candidates; what is refused is journalled once."""
+        branches, folder = self.adding.repository.branches, f"refs/heads/evogit/{self.adding.history.run}/human/"
+        if self.adding.history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
+            return
+        self._stamp = stamp  # from before the look: what comes after it changes it again
+        for commit in set(filter(None, map(self._tip, branches.below(folder)))) - self._seen:
+            self._seen.add(commit)
+            if not self._refused_before(commit):
+                self._add(commit)
+
+    def _tip(self, branch: str) -> str | None:
+        """The commit that a branch leads to, maybe over another one; None for one that is broken."""
+        try:
+            return self.adding.repository.branches.commit(branch)
+        except NotFoundError:
+            return None
+
+    def _add(self, commit: str) -> None:
+        history = self.adding.history
+        try:
+            if self.adding.known(commit) is None:
+                self.adding.add(commit)
+        except (RefusedError, RepositoryError) as error:
+            reason, parents = f"{commit}: {error}", self.adding.parents(commit)
+            self.adding.journal.append(
+                FailedProposal(engine="", move=history.moves, agent=HUMAN, parents=parents, reason=reason),
+                unless=lambda: self._refused_before(commit),
+            )
+
+    def _refused_before(self, commit: str) -> bool:
+        failures = self.adding.history.failures
+        return any(event.agent == HUMAN and event.reason.startswith(commit) for event in failures)
+
+    def consider(self) -> None:
+        """Let what people added and was judged meanwhile be the individual of `human`, if selection says so."""
+        history = self.adding.history
+        for commit in [commit for commit in history.human if commit not in self._considered]:
+            if not history.judged(commit):
+                continue
+            self._considered.add(commit)
+            head = history.heads.get(HUMAN)
+            newer = head is None or history.phylogeny[head].number < history.phylogeny[commit].number
+            if newer or history.fitter(commit, head or ""):
+                self.adopt(HUMAN, commit)

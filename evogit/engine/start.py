@@ -1,0 +1,231 @@
+"""How a run begins, and how it goes on: the same task, the seed, the agents' names."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evogit.breeding.fingerprints import UNCHANGED
+from evogit.config import Task
+from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
+from evogit.engine.evaluations import Executor
+from evogit.engine.seed_check import check_tree
+from evogit.history import History
+from evogit.repository import Journal, Repository
+
+EPOCH = 946_684_800
+"""2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
+
+
+TOLD = {"goal"}
+"""Parts of a task that agents are told and nobody is judged by; a run goes on when they change."""
+
+logger = logging.getLogger(__name__)
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Names of the parts of a task that differ; none where an old journal does not tell its parts."""
+    if not before:
+        return []
+    return [name for name in dict.fromkeys([*now, *before]) if before.get(name) != now.get(name)]
+
+
+def changed_judge(history: History, task: Task, evaluator: str = "") -> tuple[str, ...] | None:
+    """The parts of a task that changed since a run's candidates were judged; None when they would be judged as before.
+
+    Scores of two judges must not stand side by side. No part is named where an old journal does not tell its parts.
+    `evaluator` is the digest of who judges, where that is not the task's own.
+    """
+    began, evaluator = history.started, evaluator or task.evaluator_digest
+    if began is None or (began.evaluator, began.task_digest) == (evaluator, task.digest):
+        return None
+    changed = changes(began.parts, task.parts)
+    judges_nobody = changed and set(changed) <= TOLD and began.evaluator == evaluator
+    return None if judges_nobody else tuple(changed)
+
+
+def check_comparable(history: History, task: Task, split: str, evaluator: str = "") -> None:
+    """Refuse to mix scores of different tasks, evaluators or splits in one run.
+
+    Raises:
+        RefusedError: naming what changed, and the way on.
+    """
+    began = history.started
+    if began is None:
+        return
+    if (changed := changed_judge(history, task, evaluator)) is not None:
+        what = "task" if began.evaluator == (evaluator or task.evaluator_digest) else "evaluator"
+        named = f" ({', '.join(changed)})" if changed else ""
+        raise RefusedError(
+            f"the {what} changed since the run {history.run!r} began{named}, and scores must not mix; "
+            f"{ways_on(task, changed)}, or put it back as it was"
+        )
+    if began.split != split:
+        raise RefusedError(
+            f"this run judges on the split {began.split!r}, not {split!r}; "
+            "go on with a new run (--name NAME), or name that split"
+        )
+
+
+def judged_anew(changed: Sequence[str]) -> str:
+    """What a person who judges something by a changed task should know, in a sentence."""
+    named = f" ({', '.join(changed)})" if changed else ""
+    return f"the task changed since candidates of this run were judged{named}: this is judged as it is now"
+
+
+def ways_on(task: Task, changed: Sequence[str]) -> str:
+    """What a person can do about a changed task: candidates of another seed cannot be judged again as of this one."""
+    anew = "begin a new run (--name NAME)"
+    rescore = "`evogit rescore TASK`" if task.seed else "`evogit rescore`"
+    return anew if "seed" in changed else f"judge the living again under it ({rescore}), {anew}"
+
+
+def generator(seed: int, move: int, agent: str) -> random.Random:
+    """The random generator of one move, from the run's seed, the move's number and its agent's name alone.
+
+    The name keeps engines that join apart, which number their moves alike.
+    """
+    digest = hashlib.sha256(f"evogit move {seed} {move} {agent}".encode()).digest()
+    return random.Random(int.from_bytes(digest[:8]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Begins a run or goes on with it, as the engine named `engine`."""
+
+    repository: Repository
+    journal: Journal
+    history: History
+    task: Task
+    engine: str
+    settings: Mapping[str, Any]
+    split: str
+    deterministic: bool
+
+    def check(self, evaluator_digest: str) -> None:
+        """Refuse to mix scores of different tasks, evaluators or splits in one run, and a run that Git has no room for.
+
+        Raises:
+            RefusedError: naming what changed, or what is in the way, and the way on.
+            UsageError: for a deterministic run of a task with exclusive = true, whose scores are times, or for a split
+                that there is not.
+        """
+        self.task.check_split(self.split)
+        if self.deterministic and self.task.environment.exclusive:
+            raise UsageError("--deterministic cannot go with exclusive = true, as measured times never come twice")
+        self.repository.check_room(self.history.run)
+        check_comparable(self.history, self.task, self.split, evaluator_digest)
+        began = self.history.started
+        if began is not None and began.task_digest != self.task.digest:
+            latest = list(self.history.engines.values())[-1]
+            if changes(latest.parts, self.task.parts):
+                changed = changes(began.parts, self.task.parts)
+                logger.warning("the %s changed; the run goes on, as candidates are judged as before", *changed)
+
+    def begin(self, evaluator: Executor, agents: int, *, joined: bool) -> list[str]:
+        """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.
+
+        Raises:
+            NotFoundError: there is no seed, and then nothing is journalled.
+        """
+        seed = self.history.seed or self._make_seed()
+        while True:
+            names = self._names(agents, joined=joined)
+            started = self._started(evaluator, names)
+            # another engine that joins at the same moment may take these names first
+            if self.journal.append(started, unless=lambda: names != self._names(agents, joined=joined)):  # noqa: B023
+                break
+        if self.history.seed is None:
+            self._propose_seed(seed)
+        return names
+
+    def _started(self, evaluator: Executor, names: list[str]) -> RunStarted:
+        began = self.history.started
+        return RunStarted(
+            engine=self.engine,
+            task=self.task.name,
+            task_digest=self.task.digest,
+            metrics=self.task.metrics,
+            split=self.split,
+            evaluator=evaluator.digest,
+            provider=evaluator.provider,
+            image=evaluator.image,
+            judged=evaluator.judged,
+            agents=tuple(names),
+            population=began.population if began else self.repository.population(self.history.run),
+            editable=self.task.editable,
+            withheld=self.task.unseen,
+            parts=self.task.parts,
+            repeats=self.task.repeats,
+            settings=self.settings,
+        )
+
+    def _names(self, agents: int, *, joined: bool) -> list[str]:
+        """`a1` and so on; an engine that joins others takes names that nobody has."""
+        taken = [name for started in self.history.engines.values() for name in started.agents] if joined else []
+        first = 1 + max((int(name[1:]) for name in taken if re.fullmatch("a[0-9]+", name)), default=0)
+        return [f"a{number}" for number in range(first, first + agents)]
+
+    def _propose_seed(self, commit: str) -> None:
+        self.journal.keep({}, commit)
+        self.journal.append(
+            Proposed(
+                engine=self.engine,
+                move=0,
+                candidate=commit,
+                tree=self.repository.tree_of(commit),
+                parents=(),
+                agent="seed",
+                operator="seed",
+                title=f"seed of {self.task.name}",
+                fingerprint=UNCHANGED,
+            ),
+            unless=lambda: self.history.seed is not None,
+        )
+        self.repository.plant(commit)
+
+    def _make_seed(self) -> str:
+        if self.task.seed is None:
+            head = self.repository.head()
+            self._check(self.repository.tree_of(head))
+            return head
+        files = self.task.seed_files()
+        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
+        modes = {path: mode for path, (_, mode) in files.items()}
+        tree = self.repository.trees.write(None, contents, modes)
+        self._check(tree)
+        return self.repository.commit(
+            tree,
+            (),
+            author="seed",
+            time=EPOCH if self.deterministic else int(time.time()),
+            title=f"seed of {self.task.name}",
+            trailers={"Agent": "seed", "Operator": "seed"},
+        )
+
+    def _check(self, tree: str) -> None:
+        for note in check_tree(self.task, self.repository, tree):
+            logger.warning("%s", note)
+
+    def settle(self, names: list[str]) -> None:
+        """Give every agent without an individual the seed, once that is judged.
+
+        Raises:
+            EvoGitError: when the seed itself fails.
+        """
+        seed = self.history.seed or ""
+        evaluation = self.history.evaluation(seed)
+        if evaluation is not None and evaluation.counts and not evaluation.ok:
+            raise EvoGitError(
+                f"the seed of {self.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
+                "mend it or its evaluator and look at it with `evogit check`"
+            )
+        for name in names:
+            if name not in self.history.heads:
+                self.journal.append(Adopted(agent=name, candidate=seed))

@@ -1,0 +1,38 @@
+"""What a running engine notices of people: their decisions, commits and wishes, within a second."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from evogit.engine.evaluations import Judge
+from evogit.engine.people import People
+from evogit.engine.projections import Projections
+from evogit.repository import Journal
+
+LOOK_EVERY = 0.3
+"""Seconds between two looks."""
+
+
+class Attention:
+    """Looks at the repository again and again, also while all agents think or wait; `over` ends it."""
+
+    def __init__(
+        self, journal: Journal, projections: Projections, judge: Judge, people: People, over: asyncio.Event
+    ) -> None:
+        self._journal, self._projections, self._judge, self._over = journal, projections, judge, over
+        self._people = people
+
+    async def attend(self) -> None:
+        """Until the run is over: take in what people journalled, show it, and judge what waits for anybody."""
+        async with asyncio.TaskGroup() as judging:
+            while not self._over.is_set():
+                self._journal.refresh()
+                self._people.look()
+                self._people.consider()
+                self._projections.follow()
+                self._judge.give_up_pruned()
+                judging.create_task(self._judge.take_over())  # which may take long, and people must not wait for it
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_EVERY):
+                        await self._over.wait()

@@ -1,0 +1,241 @@
+"""Judges by a shell command that runs in the candidate's own sandbox, and reads numbers from what it did.
+
+Such scores can be forged by the code that they judge: an evaluation says so (`judged: inside`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from evogit.config import Task
+from evogit.config.values import Command, Read, matches
+from evogit.core import ConfigError
+from evogit.evaluation.junit import Report
+from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, Ran
+from evogit.sandbox import Base, Files
+from evogit.sandbox.archive import covered, entries_of, laid_over
+from evogit.sandbox.values import parse
+
+SCRIPT = (
+    'cd -- "$1" || exit 126; EVOGIT_SPLIT="$2"; export EVOGIT_SPLIT; command=$3; shift 3; '
+    'rm -f -- "$@"; exec sh -c "$command"'
+)
+"""For the shell: directory, split, command, and the reports, of which none may be left from an earlier run."""
+LAST_LINES, LONGEST_SHOWN, LONGEST_TAIL = 60, 500, 6000
+"""How much of a command's output agents are shown: lines, characters of a line, and of all."""
+LONGEST_LINE = 4096
+"""Characters of a line in which a pattern is searched."""
+LONGEST_READING = 5.0
+"""Seconds of CPU for reading the numbers: patterns must not take hours on what a candidate prints."""
+MOST_OBJECTS = 1000
+"""Last lines of the output that may be a JSON object."""
+LINES_BESIDE = 20
+"""Last lines of each stream that are told beside failures, which they mostly repeat."""
+
+
+class CommandJudge:
+    """The evaluator of a task that a command judges: its `evaluate` and `prepare`, as a Python file has them."""
+
+    def __init__(self, task: Task, command: Command) -> None:
+        """Read the evaluator's folder, once for all candidates.
+
+        Raises:
+            ConfigError: when a link in it leads elsewhere.
+        """
+        self._task, self._command = task, command
+        own = task.evaluator_files().items()
+        self._own = {f"{command.folder}/{path}": (data, mode == 0o100755) for path, (data, mode) in own}
+        self._reports = [read.what for read in command.reads.values() if read.how == "junit"]
+        self._laid: dict[str, Base] = {}
+
+    def evaluate(self, program: Program, split: str) -> Iterator[Case]:
+        """Run the command, and read every metric from what it did.
+
+        Raises:
+            CandidateFailedError: when it fails, breaks a limit, or says no number.
+        """
+        ran = self._run(program, self._command.text, split, self._reports)
+        with in_time(LONGEST_READING):
+            case = case_of(self._command, ran)
+        yield case
+
+    def prepare(self, program: Program) -> None:
+        """Run the command that prepares the seed.
+
+        Raises:
+            CandidateFailedError: when it fails.
+        """
+        ran = self._run(program, self._command.prepare, "", ())
+        if ran.code != 0:
+            raise Invalid(f"evaluator.prepare {_ending(ran)}", _tail(ran))
+
+    def _run(self, program: Program, text: str, split: str, reports: Iterable[str]) -> Ran:
+        paths = list(reports)
+        argv = ["sh", "-c", SCRIPT, "sh", self._command.directory or ".", split, text, *paths]
+        ran = program.run(argv, out=[_place(self._command, path) for path in paths])
+        if ran.breach:
+            raise CandidateFailedError(ran.breach, ran.detail or f"the command broke a limit: {ran.breach}", _tail(ran))
+        return ran
+
+    # --- the files that it sees -----------------------------------------------------------------------------------
+
+    def lay(self, files: Files) -> Files:
+        """The candidate's files on a base that has the evaluator's own folder too, with all that is withheld read-only.
+
+        Raises:
+            CandidateFailedError: when the candidate has something in the place of what is read-only.
+            ConfigError: when the seed has.
+        """
+        assert files.base  # the engine has seen to that
+        if files.base.id not in self._laid:
+            self._laid = {files.base.id: self._lay(files.base)}
+        base = self._laid[files.base.id]
+        roots = set(base.readonly)
+        for path in (*(entry[0] for entry in entries_of(files.changed)[0]), *files.removed):
+            if covered(path, roots) or any(root.startswith(f"{path}/") for root in roots):
+                raise Invalid(f"{path} is in the way of what the evaluator needs there ({', '.join(sorted(roots))})")
+        return Files(files.changed, files.removed, base)
+
+    def _lay(self, base: Base) -> Base:
+        archive = laid_over(base.archive, self._command.folder, self._own)
+        entries, _ = entries_of(archive)
+        wholes = [glob.removesuffix("/**") for glob in self._task.withheld if re.fullmatch(r"[^*?]+/\*\*", glob)]
+        readonly = {whole for whole in wholes if any(path.startswith(f"{whole}/") for path, *_ in entries)}
+        readonly -= {whole for whole in readonly if covered(whole.rpartition("/")[0], readonly)}
+        for path, kind, *_ in entries:
+            if matches(path, self._task.withheld) and not covered(path, readonly):
+                if kind == "link":
+                    raise ConfigError(
+                        f"{self._task.evaluator}: withheld: {path} is a symbolic link, which cannot be made read-only; "
+                        "withhold the whole folder that it is in (FOLDER/**), or exclude it"
+                    )
+                readonly.add(path)
+        return Base(f"{base.id}+{self._task.evaluator_digest}", archive, tuple(sorted(readonly)))
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def in_time(seconds: float) -> Iterator[None]:
+    """Break off what takes more CPU time, also in the middle of a regular expression; for the main thread.
+
+    Raises:
+        CandidateFailedError: it takes more.
+    """
+
+    def late(*_: object) -> None:
+        raise Invalid(f"its output cannot be read within {seconds:g} s of CPU time")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def case_of(command: Command, ran: Ran) -> Case:
+    """The one case of an evaluation: every metric, and what agents are told.
+
+    Raises:
+        CandidateFailedError: when the command failed though no metric allows for it, or a metric cannot be read.
+    """
+    if ran.code != 0 and {read.how for read in command.reads.values()}.isdisjoint({"exit", "junit"}):
+        raise Invalid(f"the command {_ending(ran)}", _tail(ran))
+    names = {read.what for read in command.reads.values() if read.how == "junit"}
+    reports = {name: Report(name, ran.files.get(_place(command, name))) for name in names}
+    try:
+        metrics = {name: _value(name, read, ran, reports) for name, read in command.reads.items()}
+    except ValueError as error:
+        ended = "" if ran.code == 0 else f"; the command {_ending(ran)}"
+        raise Invalid(f"{error}{ended}", _said(ran, reports)) from None
+    return Case("command", _said(ran, reports), **metrics)
+
+
+def _said(ran: Ran, reports: Mapping[str, Report]) -> str:
+    """What agents are told: failures, and the last lines of the output."""
+    failures = [failed for name in sorted(reports) if (failed := reports[name].failures())]
+    return "\n\n".join(filter(None, [*failures, _tail(ran, LINES_BESIDE if failures else LAST_LINES)]))
+
+
+def _place(command: Command, path: str) -> str:
+    return f"{command.directory}/{path}" if command.directory else path
+
+
+def _value(name: str, read: Read, ran: Ran, reports: dict[str, Report]) -> float:
+    """One metric.
+
+    Raises:
+        ValueError: when there is no finite number.
+    """
+    ways: dict[str, Callable[[], float]] = {
+        "exit": lambda: float(ran.code == 0),
+        "junit": lambda: reports[read.what].share(),
+        "regex": lambda: _matched(name, re.compile(read.what), ran),
+        "json": lambda: _named(name, read.what or name, ran.stdout),
+        "cpu": lambda: ran.cpu,
+        "wall": lambda: ran.wall,
+    }
+    value = ways[read.how]()
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number for {name}, the command said {value}")
+    return value
+
+
+def _matched(name: str, pattern: re.Pattern[str], ran: Ran) -> float:
+    for text in (ran.stdout, ran.stderr):
+        for line in reversed(text.splitlines()):
+            if found := [match for match in pattern.finditer(line[:LONGEST_LINE]) if match[0]]:
+                said = (found[-1][1] if pattern.groups else found[-1][0]) or ""
+                try:
+                    return float(said)
+                except ValueError:
+                    raise ValueError(f"expected a number for {name}, the command said {said[:80]!r}") from None
+    raise ValueError(f"the command said nothing for {name}: no line of its output matches {pattern.pattern}")
+
+
+def _named(name: str, key: str, stdout: str) -> float:
+    found = next(filter(None, map(_object, reversed(stdout.splitlines()[-MOST_OBJECTS:]))), None)
+    if found is None:
+        raise ValueError(f"the command said nothing for {name}: no line of its stdout is a JSON object")
+    value: object = found
+    for part in [key] if key in found else key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        said = json.dumps(value)[:80]
+        raise ValueError(f"expected a number at {key} of the last JSON object for {name}, got {said}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"expected a finite number for {name}, got one of {len(str(value))} digits") from None
+
+
+def _object(line: str) -> dict[str, object] | None:
+    if not line.lstrip().startswith("{"):
+        return None
+    try:
+        value = parse(line.encode(errors="replace"))
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _ending(ran: Ran) -> str:
+    return f"was killed by signal {ran.signal}" if ran.signal else f"ended with exit code {ran.code}"
+
+
+def _tail(ran: Ran, most: int = LAST_LINES) -> str:
+    """The last lines of each stream, `most` of them, for agents."""
+    parts = []
+    for stream, text in (("stdout", ran.stdout), ("stderr", ran.stderr)):
+        if lines := text.rstrip().splitlines()[-most:]:
+            tail = "\n".join(line[:LONGEST_SHOWN] for line in lines)[-LONGEST_TAIL:]
+            parts.append(f"last lines of {stream}:\n{tail}")
+    return "\n".join(parts)

@@ -1,0 +1,223 @@
+"""The engine's side of judging: a pool of warm judge processes, one per slot."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from evogit.config import Task
+from evogit.core import (
+    Cost,
+    Evaluation,
+    Evidence,
+    Judged,
+    UsageError,
+)
+from evogit.evaluation.worker import JudgeDiedError, JudgeProcess
+from evogit.sandbox import Completed, Files, Usage
+from evogit.sandbox.answers import NOTHING
+from evogit.sandbox.cores import exclusive_core, kept_free
+
+OnCase = Callable[[str, Mapping[str, float]], None]
+"""Told the name and the metrics of each case of the judged split as soon as it is known; from the first one again when
+the evaluation starts over because the sandbox was lost."""
+
+logger = logging.getLogger(__name__)
+
+
+class Evaluator:
+    """Judges candidates of one task, up to `jobs` at a time; an async context manager.
+
+    `digest` identifies the way of judging; `provider`, `image` and `needs_seed` (whether `evaluate` must be given
+    the seed, as the base of the candidate's files) are known once it is entered. A task with `exclusive` has one job;
+    from entering to leaving, this process and all that it starts keep off the core that the candidates have.
+    """
+
+    def __init__(self, task: Task, *, provider: str, jobs: int) -> None:
+        self.task = task
+        self.digest = task.evaluator_digest
+        self.provider = provider
+        self.image = ""
+        self.needs_seed = self._builds_on_seed = False
+        self._idle: asyncio.LifoQueue[JudgeProcess | None] = asyncio.LifoQueue()
+        self._jobs = 1 if task.environment.exclusive else jobs
+        self._cores: list[int] = []
+        self._told: set[str] = set()
+        self._apart = contextlib.ExitStack()
+
+    @property
+    def judged(self) -> Judged:
+        """Where scores come from."""
+        return self.task.judged
+
+    async def __aenter__(self) -> Self:
+        """Start the first judge, which finds what is wrong before any candidate is made.
+
+        Raises:
+            ConfigError: when the evaluator's file is not what this version expects.
+            EvaluatorError: when it cannot be imported.
+            SandboxError: when the provider does not work here.
+            UsageError: when there is no such provider.
+        """
+        with contextlib.ExitStack() as apart:
+            if self.task.environment.exclusive:
+                core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))
+                apart.enter_context(kept_free(core))
+            judge, hello = await self._judge()
+            self._apart = apart.pop_all()
+        self.provider, self.image = hello["provider"], hello["image"]
+        self.needs_seed, self._builds_on_seed = hello["needs_seed"], hello["builds_on_seed"]
+        for idle in [None] * (self._jobs - 1) + [judge]:
+            self._idle.put_nowait(idle)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """End the judges; evaluations must be finished or cancelled by then."""
+        with self._apart:
+            judges = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
+            await asyncio.gather(*(judge.stop() for judge in judges if judge))
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on (sha256, hex).
+
+        `base` is the id of the seed's files; it counts where these are compared with, prepared, or judge by a command.
+        """
+        task, environment = self.task, asdict(self.task.environment)
+        del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
+        way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, task.excluded, environment]
+        parts = [tree, base if self._builds_on_seed else "", *way, self.image, self.provider, split, repeat]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    async def evaluate(
+        self, tree: str, files: bytes | Files, *, split: str, repeat: int = 0, on_case: OnCase | None = None
+    ) -> tuple[Evaluation, Evidence]:
+        """Judge the candidate with this tree id and these files, those that `is_judged` (bytes: a whole tar archive).
+
+        Waits for a free slot. A judge that dies makes an `evaluator-error` and is replaced.
+
+        Raises:
+            EvaluatorError: when a judge cannot be replaced, because the evaluator changed or is broken.
+            SandboxError: when the sandbox itself fails.
+            UsageError: when the evaluator needs the seed and the files have no base.
+        """
+        files = files if isinstance(files, Files) else Files(files)
+        if (self.needs_seed or self.task.command) and not files.base:
+            raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
+        record = _Record(on_case)
+        async with self._slot() as judge:
+            await record.fill(judge, files, split, repeat)
+        base = files.base.id if files.base else ""
+        return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
+
+    async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
+        """Run a command on these files as candidates are run, for `wall` seconds at most; waits for a free slot.
+
+        Raises:
+            SandboxError: when the sandbox itself fails.
+        """
+        request = {"run": list(command), "wall": wall, "removed": files.removed, "based": files.base is not None}
+        try:
+            async with self._slot() as judge:
+                *_, (header, output) = [each async for each in judge.ask(request, files.changed, files.base)]
+        except JudgeDiedError as death:
+            return Completed(
+                code=None, signal=None, stdout=b"", stderr=b"", breach=None, usage=NOTHING, detail=str(death)
+            )
+        told, cut = header["ran"], header["stdout"]
+        return Completed(**{**told, "usage": Usage(**told["usage"])}, stdout=output[:cut], stderr=output[cut:])
+
+    @contextlib.asynccontextmanager
+    async def _slot(self) -> AsyncIterator[JudgeProcess]:
+        """A judge, once one is free; one that is left in the middle of its work is killed."""
+        judge = await self._idle.get()
+        try:
+            if judge is None:
+                judge, _ = await self._judge()
+            yield judge
+        finally:
+            if judge and judge.busy:
+                await judge.kill()
+            self._idle.put_nowait(judge if judge and not judge.busy else None)
+
+    async def _judge(self) -> tuple[JudgeProcess, Mapping[str, Any]]:
+        return await JudgeProcess.start(self.task, self.provider, self._cores, self._tell)
+
+    def _tell(self, warning: str) -> None:
+        """Warn once of what every judge warns of."""
+        if warning not in self._told:
+            self._told.add(warning)
+            logger.warning("%s", warning)
+
+    def _evaluation(self, record: _Record, key: str, split: str, repeat: int) -> Evaluation:
+        verdict, measured = record.verdict, self.judged != "pairs"  # else all that is known is that it is valid
+        return Evaluation(
+            status=verdict["status"],
+            metrics=verdict["metrics"] if measured else {},
+            cases=record.cases if measured else {},
+            stages=verdict["stages"],
+            reason=verdict["reason"],
+            split=split,
+            repeat=repeat,
+            cost=Cost(**verdict["cost"]),
+            evaluator=self.digest,
+            image=self.image,
+            key=key,
+            judged=self.judged,
+        )
+
+
+@dataclass
+class _Record:
+    """What comes in during one evaluation."""
+
+    on_case: OnCase | None
+    cases: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    feedback: dict[str, str] = field(default_factory=dict)
+    verdict: Mapping[str, Any] = field(default_factory=dict)
+    stdout: bytes = b""
+    stderr: bytes = b""
+    log: str = ""
+    losses: list[str] = field(default_factory=list)
+
+    async def fill(self, judge: JudgeProcess, files: Files, split: str, repeat: int) -> None:
+        request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
+        try:
+            async for header, output in judge.ask(request, files.changed, files.base):
+                if "case" in header:
+                    self._case(header)
+                elif "again" in header:
+                    self._forget(judge, header["again"])
+                else:
+                    self.verdict = header["verdict"]
+                    self.stdout, self.stderr = output[: header["stdout"]], output[header["stdout"] :]
+            self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], judge.printed()]))
+        except JudgeDiedError as death:
+            reason = str(death)
+            self.verdict = {"status": "evaluator-error", "reason": reason, "metrics": {}, "stages": {}, "cost": {}}
+            self.log = death.log
+
+    def evidence(self) -> Evidence:
+        return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
+
+    def _forget(self, judge: JudgeProcess, loss: str) -> None:
+        """The evaluation starts over: what was said of it so far must not count twice."""
+        self.losses.append(f"the sandbox was lost, and the evaluation began again: {loss}")
+        self.cases.clear()
+        self.feedback.clear()
+        judge.printed()
+
+    def _case(self, header: Mapping[str, Any]) -> None:
+        name, metrics = header["case"], header["metrics"]
+        if header["feedback"]:
+            self.feedback[name] = header["feedback"]
+        if metrics is not None:
+            self.cases[name] = metrics
+            if self.on_case:
+                self.on_case(name, metrics)

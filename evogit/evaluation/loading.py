@@ -1,0 +1,91 @@
+"""What judges a task: its Python file, imported and checked for what it must define, or its command."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+
+from evogit.config import Task
+from evogit.config.values import STRENGTH, Command
+from evogit.core import ConfigError
+from evogit.evaluation.command import CommandJudge
+from evogit.evaluation.program import Case, Program
+from evogit.sandbox import Files
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
+
+    `lay` gives a candidate's files as the sandbox gets them, None where they stay as they are.
+    """
+
+    evaluate: Callable[..., object]
+    prepare: Callable[..., object] | None = None
+    lay: Callable[[Files], Files] | None = None
+
+
+def judging(task: Task) -> Judging:
+    """The task's evaluator.
+
+    Raises:
+        ConfigError: when its file does not define what this version expects.
+    """
+    if task.command:
+        judge = CommandJudge(task, task.command)
+        evaluate = _valid(judge, task.command) if task.pairwise else judge.evaluate
+        return Judging(evaluate, judge.prepare if task.command.prepare else None, judge.lay)
+    module = load(task)
+    return Judging(module.evaluate, getattr(module, "prepare", None))
+
+
+def _valid(judge: CommandJudge, command: Command) -> Callable[..., object]:
+    """Every candidate that the command does not fail on is worth the same, until it is compared with others."""
+
+    def evaluate(program: Program, split: str) -> Iterator[Case]:
+        for case in judge.evaluate(program, split) if command.text else [Case("valid")]:
+            yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
+
+    return evaluate
+
+
+def load(task: Task) -> ModuleType:
+    """The module that defines `evaluate`; those beside it can be imported by it.
+
+    Raises:
+        ConfigError: when it does not.
+    """
+    sys.dont_write_bytecode = True  # the folder is the user's
+    sys.path.insert(0, str(task.evaluator.parent))
+    module = _import(task.evaluator)
+    if not callable(getattr(module, "evaluate", None)):
+        raise ConfigError(f"{task.evaluator}: expected a function evaluate(program, split), found none; define it")
+    return module
+
+
+def _import(file: Path) -> ModuleType:
+    name = "evaluator_of_the_task"
+    loader = SourceFileLoader(name, str(file))
+    spec = spec_from_loader(name, loader)
+    assert spec  # a loader gives a spec
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
+    loader.exec_module(module)
+    return module
+
+
+def wanted(evaluate: Callable[..., object]) -> set[str]:
+    """Which of the parameters `seed` and `rng` the function takes, after `program` and `split`.
+
+    Raises:
+        ConfigError: when it takes something else.
+    """
+    first, extra = (names := list(inspect.signature(evaluate).parameters))[:2], set(names[2:])
+    if first != ["program", "split"] or extra - {"seed", "rng"}:
+        raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
+    return extra

@@ -1,0 +1,88 @@
+"""Layers: what a task's `prepare` makes of the seed, once, for all candidates to start from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from evogit.config import Task
+from evogit.core import EvaluatorError, SandboxError
+from evogit.evaluation.program import CandidateFailedError, Program
+from evogit.sandbox import Base, Files, Limits, Sandbox
+from evogit.sandbox.archive import pack
+from evogit.sandbox.cache import cache_folder, locked
+
+logger = logging.getLogger(__name__)
+
+LONGEST = 3600.0
+"""Seconds of wall clock and of CPU for `prepare`, and for each of its commands."""
+MOST = 2 << 30
+"""Bytes of a layer."""
+
+Prepare = Callable[[Program], object]
+
+
+def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
+    """The seed's files after `prepare`, from the user's cache if the same was prepared before.
+
+    Args:
+        task: whose evaluator it is.
+        prepare: its function, which is given the seed as a program.
+        base: the seed's files.
+        sandbox: where it runs; with a network if the task wants one for this.
+
+    Raises:
+        EvaluatorError: when `prepare` fails on the seed.
+        SandboxError: when the sandbox does.
+    """
+    about = [base.id, task.evaluator_digest, sandbox.image(), asdict(task.limits), asdict(task.environment)]
+    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    file = cache_folder() / "layers" / f"{key}.tar"
+    with locked(f"layer-{key}", logger.warning):
+        if not file.is_file():
+            logger.warning("preparing the seed, once for all candidates (up to an hour)")
+            _keep(_prepared(prepare, base, sandbox, _limits(task.limits)), file)
+        os.utime(file)  # it was used
+        return Base(key, file.read_bytes(), base.readonly)
+
+
+def remove_layers(unused: float) -> Iterator[tuple[str, int]]:
+    """Remove what was prepared and not used for so many seconds: the name and bytes of each."""
+    for file in sorted((cache_folder() / "layers").glob("*.tar")):
+        about = file.stat()
+        if time.time() - about.st_mtime >= unused:
+            file.unlink()
+            yield file.stem, about.st_size
+
+
+def _limits(limits: Limits) -> Limits:
+    """Those of candidates, but as long as it takes."""
+    return replace(limits, wall=LONGEST, cpu=LONGEST, total=LONGEST)
+
+
+def _prepared(prepare: Prepare, base: Base, sandbox: Sandbox, limits: Limits) -> bytes:
+    with sandbox.open(Files(pack({}), (), base), limits) as session:
+        try:
+            prepare(Program(session))
+        except CandidateFailedError as failure:
+            log = f"\n{failure.log}" if failure.log else ""
+            raise EvaluatorError(f"prepare() failed on the seed: {failure.reason}{log}") from failure
+        reply, archive = session.pack(MOST)
+    if reply.failure:
+        raise SandboxError(f"cannot keep what prepare() made: {reply.detail}")
+    return archive
+
+
+def _keep(archive: bytes, file: Path) -> None:
+    """Whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as temporary:
+        temporary.write(archive)
+    os.replace(temporary.name, file)  # noqa: PTH105 - the name of a temporary file is a text

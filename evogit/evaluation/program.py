@@ -1,0 +1,268 @@
+"""What the author of a task writes against: the candidate as a `Program`, and the verdicts `Case` and `Invalid`.
+
+All of it runs inside the trusted evaluator process; the candidate itself runs in the sandbox session behind it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evogit.config.values import seconds
+from evogit.core import Cost, EvoGitError, Status
+from evogit.sandbox import Breach, Reply, Session
+from evogit.sandbox.values import MisfitError, dump, parse
+
+ENDING = 1.0
+"""Seconds that a server has to end after it has ended a stream, so that why it did is known."""
+Check = Callable[[bytes], Any]
+"""The value that a JSON text stands for, if it fits a type; raises `MisfitError` otherwise."""
+
+
+PROFILE = """
+import cProfile, contextlib, functools, importlib, json, pstats, sys
+target, lines = sys.argv[1:]
+asked = json.load(sys.stdin)
+module, _, path = target.partition(":")
+profile = cProfile.Profile()
+with contextlib.redirect_stdout(sys.stderr):
+    function = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+    profile.runcall(function, *asked["args"], **asked["kwargs"])
+pstats.Stats(profile).strip_dirs().sort_stats("tottime").print_stats(int(lines))
+"""
+"""For the candidate's Python: target and number of lines; the arguments are on stdin."""
+
+
+class Case:
+    """One judged case: its name, its metrics by their names in task.toml, and a text for the next brief."""
+
+    def __init__(self, name: str, feedback: str = "", **metrics: float) -> None:
+        self.name = name
+        self.feedback = feedback
+        self.metrics = metrics
+
+    def __repr__(self) -> str:
+        return f"Case({self.name!r}, {', '.join(f'{name}={value!r}' for name, value in self.metrics.items())})"
+
+
+class CandidateFailedError(EvoGitError):
+    """The candidate, not the evaluator, failed; the evaluator need not catch it.
+
+    `reason` is one sentence for the next brief, `log` whatever is longer.
+    """
+
+    def __init__(self, status: Status, reason: str, log: str = "") -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.log = log
+
+
+class Invalid(CandidateFailedError):
+    """Raised by an evaluator: the candidate breaks the rules of the task."""
+
+    def __init__(self, reason: str, log: str = "") -> None:
+        super().__init__("invalid", reason, log)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a call returned, and the seconds of CPU and wall clock that it took."""
+
+    value: Any
+    cpu: float
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended: `code` is None when a `signal` or a `breach` of a limit ended it.
+
+    `cpu` and `wall` are in seconds, `memory` is its peak in bytes, `files` those asked for with `out`; `detail` is a
+    sentence about the breach.
+    """
+
+    code: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    cpu: float
+    wall: float
+    memory: int
+    breach: Breach | None
+    files: Mapping[str, bytes]
+    detail: str = ""
+
+
+class Program:
+    """The candidate, as the evaluator drives it: one life, from the first call to the end of the evaluation."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls, self._connected = 0, False
+
+    @property
+    def cost(self) -> Cost:
+        """What all requests used so far."""
+        used = self._session.usage
+        return Cost(wall=used.wall, cpu=used.cpu, memory=used.memory)
+
+    def call(
+        self,
+        target: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | str | None = None,
+        cpu: float | str | None = None,
+        returns: Any = None,
+        fresh: bool = False,
+    ) -> Called:
+        """Call `module:function` of the candidate and check that the value fits the type `returns`.
+
+        The candidate's process stays up between calls, so its state does; `fresh` starts another one. `timeout` and
+        `cpu` take the place of the task's limits. Without `returns`, any JSON value is accepted.
+
+        Raises:
+            CandidateFailedError: when it crashes, breaks a limit or returns something else.
+            ValueError: when the arguments are no JSON.
+        """
+        arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
+        reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
+        return self._called(reply, _check(returns))
+
+    def stream(
+        self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
+    ) -> Iterator[Called]:
+        """Call `target` once per item; the next item leaves only after the reply to the last one was taken.
+
+        Raises:
+            CandidateFailedError: as `call` does, at the item where it happens.
+            ValueError: when an item is no JSON.
+        """
+        fits = _check(returns)
+        known = isinstance(items, list | tuple)
+        texts = [dump(item) for item in items] if known else map(dump, items)
+        for reply in self._session.stream(target, texts, wall=_limit(timeout)):
+            yield self._called(reply, fits)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        files: Mapping[str, bytes] | None = None,
+        out: Sequence[str] = (),
+        timeout: float | str | None = None,
+    ) -> Ran:
+        """Run a command in the candidate's folder, after writing `files` into it; how it ended is for you to judge."""
+        done = self._session.run(argv, stdin=stdin, files=files, out=out, wall=_limit(timeout))
+        return Ran(
+            code=done.code,
+            signal=done.signal,
+            stdout=done.stdout.decode(errors="replace"),
+            stderr=done.stderr.decode(errors="replace"),
+            cpu=done.usage.cpu,
+            wall=done.usage.wall,
+            memory=done.usage.memory,
+            breach=done.breach,
+            files=done.files,
+            detail=done.detail,
+        )
+
+    def profile(
+        self,
+        target: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        lines: int = 20,
+        timeout: float | str | None = None,
+    ) -> str:
+        """Where one call of `module:function` spends its time, function by function, as a text for `Case.feedback`.
+
+        It is made in a process of its own by cProfile, which makes calls of small functions several times slower; so
+        measure nothing here. It is a hint for agents, which the candidate could forge, and no profile fails it: where
+        there is none the text says why.
+
+        Raises:
+            ValueError: when the arguments are no JSON.
+        """
+        arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
+        ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=arguments, timeout=timeout)
+        if ran.code != 0:
+            why = ran.detail or ran.stderr.rstrip().rpartition("\n")[2] or f"exit code {ran.code}"
+            return f"no profile of {target}: {why}"
+        told = "\n".join(line for line in ran.stdout.splitlines() if line.strip())
+        return f"profile of one call of {target}:\n{told}"
+
+    def start(self, argv: Sequence[str]) -> None:
+        """Run a command in the candidate's folder, such as a server, and leave it running until the evaluation ends.
+
+        Raises:
+            CandidateFailedError: when the candidate has broken a limit.
+        """
+        self._done(self._session.start(argv))
+
+    def connect(self, port: int, *, timeout: float | str = 10.0) -> socket.socket:
+        """A byte stream to a port of the candidate's loopback interface, for a client of yours; it has no network else.
+
+        Waits for something to listen there for at most `timeout`; the stream's own timeout is that of a request. What
+        a client raises as an `OSError` or an `http.client.HTTPException` need not be caught: it is the candidate's
+        failure.
+
+        Raises:
+            CandidateFailedError: when nothing does, or the candidate has broken a limit.
+        """
+        stream = self._session.connect(port, patience=seconds(timeout))
+        if isinstance(stream, Reply):
+            self._done(stream)
+        assert isinstance(stream, socket.socket)
+        self._connected = True
+        return stream
+
+    def broken_off(self, error: Exception) -> CandidateFailedError | None:
+        """What it means that a client of the evaluator's raised this error; None when none speaks to this candidate."""
+        if not self._connected:
+            return None
+        late = isinstance(error, TimeoutError)
+        broke = self._session.explain(0.0 if late else ENDING)
+        if broke.failure:
+            return CandidateFailedError(broke.failure, broke.detail)
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        status: Status = "timeout" if late else "crashed"
+        return CandidateFailedError(status, f"the candidate's server did not do its part: {said}")
+
+    def _done(self, reply: Reply) -> None:
+        if reply.failure:
+            sentence, _, rest = reply.detail.partition("\n")
+            raise CandidateFailedError(reply.failure, sentence, rest)
+
+    def _called(self, reply: Reply, fits: Check | None) -> Called:
+        self._calls += 1
+        self._done(reply)
+        return Called(_value(reply.value, fits, self._calls), reply.usage.cpu, reply.usage.wall)
+
+
+def _limit(value: float | str | None) -> float | None:
+    return None if value is None else seconds(value)
+
+
+def _check(returns: Any) -> Check | None:
+    if returns is None:
+        return None
+    from evogit.evaluation.return_types import check  # pydantic takes 0.1 s to import
+
+    return check(returns)
+
+
+def _value(raw: bytes, fits: Check | None, call: int) -> Any:
+    try:
+        value = parse(raw)
+        return fits(raw) if fits else value
+    except MisfitError as misfit:
+        raise Invalid(f"the value returned in call {call} does not fit: {misfit}") from None
+    except ValueError as error:
+        raise Invalid(f"the value returned in call {call} cannot be read: {error}") from None

@@ -1,0 +1,251 @@
+"""Judges candidates with a task's trusted evaluator: stages and gates, checked cases, one number per metric."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from http.client import HTTPException
+from numbers import Real
+from typing import Any, TypeVar
+
+from evogit.config import Task
+from evogit.core import ConfigError, Cost, EvaluatorError, Metric, SandboxError, SandboxLostError
+from evogit.evaluation.loading import judging, wanted
+from evogit.evaluation.prepare import layer
+from evogit.evaluation.program import CandidateFailedError, Case, Program
+from evogit.sandbox import Base, Completed, Files, Sandbox
+from evogit.sandbox.answers import NOTHING
+from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import provider
+
+T = TypeVar("T")
+
+LONGEST_REASON = 1000
+"""Characters of a reason; it may quote the candidate."""
+
+ATTEMPTS = 5
+"""Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
+
+
+def rng_for(task: str, split: str, repeat: int) -> random.Random:
+    """The generator that evaluators get: the same for all candidates, another one for each repeat."""
+    seed = hashlib.sha256(f"{task}\0{split}\0{repeat}".encode()).digest()
+    return random.Random(seed)
+
+
+def aggregate(metric: Metric, values: list[float]) -> float:
+    """One number from the values of all cases.
+
+    Raises:
+        EvaluatorError: for a geometric mean of values that are not positive, and for an overflow.
+    """
+    if metric.aggregate == "geometric" and min(values) <= 0:
+        raise EvaluatorError(f"{metric.name}: a geometric mean needs positive values, got {min(values):g}")
+    ways: dict[str, Callable[[list[float]], float]] = {
+        "mean": statistics.fmean,
+        "sum": math.fsum,
+        "min": min,
+        "max": max,
+        "geometric": statistics.geometric_mean,
+    }
+    try:
+        return ways[metric.aggregate](values)
+    except OverflowError:
+        raise EvaluatorError(f"{metric.name}: the {metric.aggregate} of the cases is too large for a number") from None
+
+
+@dataclass(kw_only=True)
+class Verdict:
+    """What the engine is told at the end; the cases are on their way already."""
+
+    status: str = "ok"
+    reason: str = ""
+    log: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
+    stages: dict[str, dict[str, float]] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost)
+
+    def fail(self, status: str, reason: str, log: str = "") -> None:
+        """Turn into a failure for one reason."""
+        self.status, self.reason, self.log = status, " ".join(reason.split())[:LONGEST_REASON], log
+
+
+class Judge:
+    """Drives one task's evaluator over one candidate after the other."""
+
+    def __init__(self, task: Task, sandbox: Sandbox, tell: Callable[[Mapping[str, Any]], None]) -> None:
+        """Load the evaluator; `tell` takes each case as it is known, and that all begins again.
+
+        Raises:
+            ConfigError: when the evaluator is not what this version expects.
+        """
+        self.task = task
+        self._sandbox = sandbox
+        self._tell = tell
+        judge = judging(task)
+        self._evaluate, self._prepare, self._lay = judge.evaluate, judge.prepare, judge.lay
+        self._layers: dict[str, Base] = {}
+        self._wanted = wanted(self._evaluate)
+
+    @property
+    def needs_seed(self) -> bool:
+        """Whether the evaluator compares the candidate with the seed."""
+        return "seed" in self._wanted
+
+    @property
+    def builds_on_seed(self) -> bool:
+        """Whether verdicts depend on the seed in any way."""
+        return self.needs_seed or self._prepare is not None or self._lay is not None
+
+    def judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
+        """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
+
+        Raises:
+            SandboxError: when the sandbox itself fails, or is lost again and again.
+        """
+        return self._kept(lambda: self._judge(split, repeat, files))
+
+    def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
+        """Run a command on these files, where candidates run, with what is prepared for them; nobody is judged by it.
+
+        Raises:
+            SandboxError: when the sandbox itself fails, or is lost again and again.
+        """
+        return self._kept(lambda: self._run(files, command, wall))
+
+    def _run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
+        try:
+            files = self._on_layer(files)
+        except EvaluatorError as error:
+            said = str(error).encode(errors="replace")
+            return Completed(code=126, signal=None, stdout=b"", stderr=said, breach=None, usage=NOTHING)
+        with self._sandbox.open(files, self.task.limits, self.task.preload) as session:
+            return session.run(command, wall=min(wall, self.task.limits.wall))
+
+    def _kept(self, act: Callable[[], T]) -> T:
+        """What an act gives that begins again where the sandbox is lost under it."""
+        for _ in range(ATTEMPTS):
+            try:
+                return act()
+            except SandboxLostError as error:
+                loss = error
+                self._tell({"again": str(error)})
+        raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
+
+    def _judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
+        verdict, begun = Verdict(), time.perf_counter()
+        try:
+            files = self.laid(files)
+        except (ConfigError, EvaluatorError) as error:
+            verdict.fail("evaluator-error", str(error), str(error))
+            return verdict, b"", b""
+        except CandidateFailedError as failure:
+            verdict.fail(failure.status, failure.reason, failure.log)
+            return verdict, b"", b""
+        seed = rng_for(self.task.name, split, repeat).getrandbits(32)
+        with ExitStack() as stack:
+            sessions = [
+                stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload, seed=seed))
+                for each in ([files, Files(pack({}), (), files.base)] if self.needs_seed else [files])
+            ]
+            programs = [Program(session) for session in sessions]
+            try:
+                self._cascade(verdict, programs, split, repeat)
+            except CandidateFailedError as failure:
+                verdict.fail(failure.status, failure.reason, failure.log)
+            except EvaluatorError as error:
+                verdict.fail("evaluator-error", str(error))
+            except (OSError, HTTPException) as error:
+                blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
+                if not blamed:
+                    raise
+                verdict.fail(blamed.status, blamed.reason)
+            finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
+                (stdout, stderr), *_ = [session.output() for session in sessions]
+        cpu = sum(program.cost.cpu for program in programs)
+        memory = max(program.cost.memory for program in programs)
+        verdict.cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
+        return verdict, stdout, stderr
+
+    def laid(self, files: Files) -> Files:
+        """A candidate's files as the sandbox gets them: with hidden ones laid over them, on what was prepared.
+
+        Raises:
+            CandidateFailedError: they cannot be laid over these.
+            EvaluatorError: `prepare` fails.
+        """
+        return self._on_layer(self._lay(files) if self._lay else files)
+
+    def _on_layer(self, files: Files) -> Files:
+        """The files on what `prepare` made of their base, if the task has one."""
+        if not self._prepare:
+            return files
+        if not files.base:
+            raise EvaluatorError("prepare() needs the seed's files, got a candidate without them")
+        if files.base.id not in self._layers:
+            apart = replace(self.task.environment, exclusive=False)  # nothing is measured
+            with closing(provider(self._sandbox.name, apart)) as sandbox:
+                self._layers[files.base.id] = layer(self.task, self._prepare, files.base, sandbox)
+        return replace(files, base=self._layers[files.base.id])
+
+    def _cascade(self, verdict: Verdict, programs: list[Program], split: str, repeat: int) -> None:
+        for stage in self.task.stages(split):
+            metrics = self._metrics(self._cases(programs, stage, repeat))
+            verdict.stages[stage] = metrics
+            gate = self.task.gates.get(stage)
+            if gate and not gate.passes(metrics):
+                raise CandidateFailedError("gated", f"gate {stage}: {gate}, got {metrics[gate.metric]:g}")
+        verdict.metrics = self._metrics(self._cases(programs, split, repeat, shown=True))
+
+    def _metrics(self, cases: Iterator[Mapping[str, float]]) -> dict[str, float]:
+        rows = list(cases)
+        return {metric.name: aggregate(metric, [row[metric.name] for row in rows]) for metric in self.task.metrics}
+
+    def _cases(
+        self, programs: list[Program], split: str, repeat: int, *, shown: bool = False
+    ) -> Iterator[Mapping[str, float]]:
+        """The metrics of each case; those of the judged split are `shown` to the engine at once."""
+        given: dict[str, Any] = {"seed": programs[-1], "rng": rng_for(self.task.name, split, repeat)}
+        names = set[str]()
+        for case in _iterate(self._evaluate(programs[0], split, **{name: given[name] for name in self._wanted})):
+            metrics = self._checked(case)
+            if case.name in names:
+                raise EvaluatorError(f'two cases are called "{case.name}"; give each its own name')
+            names.add(case.name)
+            title = case.name if shown else f"{split}: {case.name}"
+            self._tell({"case": title, "metrics": metrics if shown else None, "feedback": case.feedback})
+            yield metrics
+        if not names:
+            raise EvaluatorError(f'expected at least one Case for split "{split}", got none; yield one from evaluate()')
+
+    def _checked(self, case: Case) -> dict[str, float]:
+        if not isinstance(case.name, str) or not isinstance(case.feedback, str):
+            raise EvaluatorError(
+                f"expected a name and a feedback of text, got {case.name!r:.80}, {case.feedback!r:.80}"
+            )
+        declared = {metric.name for metric in self.task.metrics}
+        if case.metrics.keys() != declared:
+            got = ", ".join(sorted(case.metrics)) or "none"
+            raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
+        return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
+
+
+def _iterate(cases: object) -> Iterator[Case]:
+    if not isinstance(cases, Iterable):
+        raise EvaluatorError(f"expected evaluate() to yield cases, got {cases!r:.80}; write `yield Case(...)`")
+    for case in cases:
+        if not isinstance(case, Case):
+            raise EvaluatorError(f"expected evaluate() to yield Case(...), got {case!r:.80}")
+        yield case
+
+
+def _number(case: str, name: str, value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {value!r:.80}')
+    return float(value)

@@ -1,0 +1,155 @@
+"""One judge process as the engine sees it: started with a task, asked in frames, ended with all that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, BinaryIO, Self
+
+from evogit.config import Task
+from evogit.core import EvaluatorError, EvoGitError
+from evogit.evaluation.task_json import described
+from evogit.evaluation.worker_main import KINDS, PREFIX, frame
+from evogit.sandbox import Base
+
+LONGEST_LOG = 64 * 1024
+"""Bytes of the evaluator's own output that are kept, from its end."""
+
+PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
+DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
+"""Environment variables that judges get."""
+
+PATIENCE = 10.0
+"""Seconds for a judge to end by itself, and its sandbox's workers with it."""
+
+
+class JudgeDiedError(Exception):
+    """The process ended in the middle of its work; `log` is what it wrote last."""
+
+    def __init__(self, code: int, log: str) -> None:
+        last = log.strip().rpartition("\n")[2]
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {last or f'exit code {code}'}"
+        super().__init__(f"the evaluator {how}")
+        self.log = log
+
+
+class JudgeProcess:
+    """One judge process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:
+        assert process.stdin  # both are pipes
+        assert process.stdout
+        self._process, self._prints, self._tell = process, prints, tell
+        self._to, self._from = process.stdin, process.stdout
+        self._held = ""
+        self.busy = False
+
+    @classmethod
+    async def start(
+        cls, task: Task, provider: str, cores: list[int], tell: Callable[[str], None]
+    ) -> tuple[Self, Mapping[str, Any]]:
+        """Start one and hear what it has to say of itself.
+
+        Args:
+            task: whose evaluator it runs.
+            provider: of its sandbox.
+            cores: those that an exclusive task may use; the one for the candidate is among them.
+            tell: takes warnings.
+        """
+        spawning = asyncio.ensure_future(cls._spawn(tell))
+        request = {"task": described(task), "digest": task.evaluator_digest, "provider": provider, "cores": cores}
+        hello: list[Mapping[str, Any]] = []
+        try:
+            judge = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
+            hello = [header async for header, _ in judge.ask(request)]
+        except JudgeDiedError as death:
+            raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
+        finally:
+            if not hello:
+                await (await spawning).kill()
+        return judge, hello[0]
+
+    @classmethod
+    async def _spawn(cls, tell: Callable[[str], None]) -> Self:
+        prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-u", "-m", "evogit.evaluation.worker_main", str(os.getpid())),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=prints,
+            cwd="/",
+            env=_environment(),
+            start_new_session=True,
+        )
+        return cls(process, prints, tell)
+
+    async def ask(
+        self, header: Mapping[str, Any], body: bytes = b"", base: Base | None = None
+    ) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
+        """Send one request, after its base if that is a new one; gives the frames that come back, cases first.
+
+        `busy` until the last frame is here.
+        """
+        self.busy = True
+        try:
+            if base and base.id != self._held:
+                self._to.write(frame({"base": base.id}, base.archive))
+                self._held = base.id
+            self._to.write(frame(header, body))
+            await self._to.drain()
+            while self.busy:
+                reply, output = await self._receive()
+                self.busy = not reply.keys().isdisjoint({"case", "again", "warning"})
+                _raise_error(reply)
+                if "warning" in reply:
+                    self._tell(reply["warning"])
+                else:
+                    yield reply, output
+        except (asyncio.IncompleteReadError, ConnectionError):
+            code = await self._process.wait()
+            raise JudgeDiedError(code, self.printed()) from None
+
+    async def _receive(self) -> tuple[dict[str, Any], bytes]:
+        header, body = PREFIX.unpack(await self._from.readexactly(PREFIX.size))
+        return json.loads(await self._from.readexactly(header)), await self._from.readexactly(body)
+
+    def printed(self) -> str:
+        """What the evaluator printed since the last time, at most the end of it."""
+        end = self._prints.seek(0, os.SEEK_END)
+        self._prints.seek(max(0, end - LONGEST_LOG))
+        text = self._prints.read().decode(errors="replace")
+        self._prints.truncate(0)
+        return text
+
+    async def stop(self) -> None:
+        """Let an idle judge end by itself."""
+        self._to.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), timeout=PATIENCE)
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End it and everything it started at once."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+        self._prints.close()
+
+
+def _raise_error(reply: Mapping[str, Any]) -> None:
+    if "error" in reply:
+        kinds = {kind.__name__: kind for kind in KINDS}
+        raise kinds.get(reply["error"], EvoGitError)(reply["message"])
+
+
+def _environment() -> dict[str, str]:
+    """What the evaluator may know of ours: where to find programs, folders and the Docker daemon, but no secret."""
+    kept = {name: os.environ[name] for name in PLACES + DOCKER if name in os.environ}
+    return {**kept, "PYTHONHASHSEED": "0"}

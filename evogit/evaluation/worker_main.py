@@ -1,0 +1,155 @@
+"""The warm process that runs a task's trusted evaluator, one per slot: `python -m evogit.evaluation.worker_main`.
+
+It speaks in frames over the pipes it was started with: a length-prefixed JSON header and a binary body. First comes
+the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
+back as it is yielded, then the result. An exception of the evaluator ends the process: its traceback is on stderr, and
+the engine starts another one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, replace
+from typing import Any, BinaryIO
+
+from evogit.core import ConfigError, EvaluatorError, EvoGitError, SandboxError, UsageError
+from evogit.evaluation.scorer import Judge
+from evogit.evaluation.task_json import task_of
+from evogit.sandbox import Base, Completed, Files
+from evogit.sandbox.cores import exclusive_core, kept_free, turn
+from evogit.sandbox.providers import provider
+
+PREFIX = struct.Struct(">IQ")
+"""Lengths of header and body, before each frame."""
+
+KINDS = (ConfigError, EvaluatorError, SandboxError, UsageError)
+"""Errors that stay what they are on their way to the engine."""
+
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def frame(header: Mapping[str, Any], body: bytes = b"") -> bytes:
+    """One message, as it goes over the pipe in either direction."""
+    text = json.dumps(header, allow_nan=False).encode()
+    return PREFIX.pack(len(text), len(body)) + text + body
+
+
+def main() -> None:
+    """Serve the engine whose process id is the first argument, until it closes our stdin or dies."""
+    _die_with(int(sys.argv[1]))
+    requests, replies = _claim_pipes()
+    lock = threading.Lock()
+
+    def send(message: bytes) -> None:
+        with lock:
+            replies.write(message)
+            replies.flush()
+
+    logging.getLogger("evogit").addHandler(_Teller(send))
+    with ExitStack() as stack:
+        try:
+            judge = _greet(requests, send, stack)
+        except EvoGitError as error:
+            send(_failure(error))
+        else:
+            _serve(judge, requests, send)
+
+
+class _Teller(logging.Handler):
+    """Lets a person hear our warnings, such as of a sandbox that isolates nothing."""
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._send = send
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send it at once, as what follows may take long."""
+        self._send(frame({"warning": record.getMessage()}))
+
+
+def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Judge:
+    header, _ = _receive(requests) or ({}, b"")
+    task = task_of(header["task"])
+    if task.evaluator_digest != header["digest"]:
+        raise EvaluatorError(f"{task.evaluator_folder} changed since the run started; stop it and start it again")
+    if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
+        os.sched_setaffinity(0, header["cores"])
+    sandbox = provider(header["provider"], replace(task.environment, network=False))
+    stack.callback(sandbox.close)
+    if task.environment.exclusive:
+        stack.enter_context(kept_free(exclusive_core()))
+    judge = Judge(task, sandbox, lambda header: send(frame(header)))
+    seed = {"needs_seed": judge.needs_seed, "builds_on_seed": judge.builds_on_seed}
+    send(frame({"provider": sandbox.name, "image": sandbox.image(), **seed}))
+    return judge
+
+
+def _serve(judge: Judge, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
+    base: Base | None = None
+    while message := _receive(requests):
+        request, body = message
+        if "base" in request:
+            base = Base(request["base"], body)
+        else:
+            files = Files(body, tuple(request["removed"]), base if request["based"] else None)
+            send(_answer(judge, request, files))
+
+
+def _answer(judge: Judge, request: Mapping[str, Any], files: Files) -> bytes:
+    try:
+        with turn() if judge.task.environment.exclusive else nullcontext():
+            if "run" in request:
+                return _ran(judge.run(files, request["run"], request["wall"]))
+            verdict, stdout, stderr = judge.judge(request["split"], request["repeat"], files)
+    except SandboxError as error:
+        return _failure(error)
+    return frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr)
+
+
+def _ran(done: Completed) -> bytes:
+    told = {"code": done.code, "signal": done.signal, "breach": done.breach, "detail": done.detail}
+    return frame({"ran": {**told, "usage": asdict(done.usage)}, "stdout": len(done.stdout)}, done.stdout + done.stderr)
+
+
+def _failure(error: EvoGitError) -> bytes:
+    kind = next((kind for kind in KINDS if isinstance(error, kind)), EvoGitError)
+    return frame({"error": kind.__name__, "message": str(error)})
+
+
+def _receive(pipe: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    prefix = pipe.read(PREFIX.size)
+    if len(prefix) < PREFIX.size:
+        return None
+    header, body = PREFIX.unpack(prefix)
+    return json.loads(pipe.read(header)), pipe.read(body)
+
+
+def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Keep stdin and stdout for the engine alone: what the evaluator prints goes to stderr."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _die_with(engine: int) -> None:
+    """Be killed with the engine, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != engine:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Whose moves came to what: by agent, model and operator, with what models were asked for each."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from dataclasses import dataclass, field
+
+from evogit.core import Duplicate, FailedProposal, Proposed, Spent
+from evogit.history.counts import Spending
+
+Done = Proposed | Duplicate | FailedProposal
+"""What a move came to."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """One move in which models were asked: what it spent on each, and what it came to, None while that is open."""
+
+    move: int
+    spent: dict[str, Spending] = field(default_factory=dict)
+    done: Done | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that was asked last: what came of the move is its."""
+        return next(reversed(self.spent))
+
+
+@dataclass(slots=True)
+class Authors:
+    """An index of the journals: who wrote what.
+
+    Attributes:
+        efforts: the moves in which models were asked, by number, engine and agent.
+        order: those of them that came to something, by number.
+        wrote: candidate -> the model that wrote it; without those that no model wrote.
+        barren: how many proposals made no candidate, by agent, model, operator and strategy.
+    """
+
+    efforts: dict[tuple[int, str, str], Effort] = field(default_factory=dict)
+    order: list[tuple[int, str, str]] = field(default_factory=list)
+    wrote: dict[str, str] = field(default_factory=dict)
+    barren: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+
+    def pay(self, event: Spent) -> None:
+        """A model was asked in some move."""
+        effort = self.efforts.setdefault((event.move, event.engine, event.agent), Effort(event.move))
+        spending = effort.spent.pop(event.model, None) or Spending()
+        spending.add(event)
+        effort.spent[event.model] = spending
+
+    def take(self, event: Done) -> None:
+        """A move came to something."""
+        key = (event.move, event.engine, event.agent)
+        effort = self.efforts.get(key)
+        if effort and effort.done is None:
+            effort.done = event
+            insort(self.order, key)
+        model = effort.model if effort else ""
+        if not isinstance(event, Proposed):
+            self.barren[event.agent, model, event.operator, event.strategy] += 1
+        elif model:
+            self.wrote[event.candidate] = model

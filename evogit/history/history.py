@@ -1,0 +1,269 @@
+"""What the journals say so far: a fold over their entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import singledispatchmethod
+
+from evogit.core import (
+    HUMAN,
+    MINIMIZE,
+    Adopted,
+    Candidate,
+    Compared,
+    Decision,
+    Duplicate,
+    Entry,
+    Evaluated,
+    Event,
+    FailedProposal,
+    Forked,
+    Proposed,
+    RunStarted,
+    Spent,
+    Stopped,
+    TaskChanged,
+)
+from evogit.history.counts import Counts, Spending
+from evogit.history.decisions import in_force, marked
+from evogit.history.state import Knowledge
+
+__all__ = ["Counts", "History", "Spending"]
+
+
+CHANGEABLE = ("task_digest", "metrics", "split", "evaluator", "judged", "editable", "withheld", "parts")
+"""What a `task-changed` entry replaces of the first `run-started` one."""
+
+
+class History(Knowledge):
+    """The state of one run, rebuilt from its journals by `apply`, entry by entry, in the order of `seq`."""
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Apply entries in the given order."""
+        for entry in entries:
+            self.apply(entry)
+
+    def apply(self, entry: Entry) -> None:
+        """Take in one more fact."""
+        self.seq = max(self.seq, entry.seq)
+        self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
+        self._apply(entry.event, entry)
+
+    @singledispatchmethod
+    def _apply(self, event: Event, entry: Entry) -> None:
+        raise TypeError(f"no rule for {event!r}")
+
+    @_apply.register
+    def _(self, event: RunStarted, entry: Entry) -> None:
+        self.started = self.started or event
+        self.engines[event.engine] = event
+        self.stopped = None
+        if event.repeats != self.repeats:
+            self.repeats = self.scores.repeats = event.repeats
+            self._find_best()
+
+    @_apply.register
+    def _(self, event: Forked, entry: Entry) -> None:
+        self.forked = event
+        self.started = replace(self._first_start(), population=event.population)
+
+    @_apply.register
+    def _(self, event: Stopped, entry: Entry) -> None:
+        self.stopped = event
+
+    @_apply.register
+    def _(self, event: Proposed, entry: Entry) -> None:
+        if event.candidate in self.phylogeny:
+            return
+        self.phylogeny.add(
+            Candidate(
+                commit=event.candidate,
+                tree=event.tree,
+                parents=event.parents,
+                agent=event.agent,
+                operator=event.operator,
+                strategy=event.strategy,
+                title=event.title,
+                conflicts=event.conflicts,
+                time=entry.time,
+                number=len(self.phylogeny),
+            )
+        )
+        self.trees.setdefault(event.tree, event.candidate)
+        if event.fingerprint:
+            self.fingerprints.setdefault(event.fingerprint, event.candidate)
+        self._unjudged[event.candidate] = event
+        if event.evidence:
+            self.sessions[event.candidate] = event.evidence
+        if event.operator == "seed":
+            self.seed = self.seed or event.candidate
+        elif event.agent == HUMAN:
+            self.human.append(event.candidate)
+        self._moved(event)
+        if any(parent in self.pruned for parent in event.parents):
+            self._apply_decisions()
+
+    def _moved(self, event: Proposed | Duplicate | FailedProposal) -> None:
+        self.moves = max(self.moves, event.move + 1)
+        self.attempts.add(event)
+        self.authors.take(event)
+        self.counts.attempt(event)
+
+    @_apply.register
+    def _(self, event: Duplicate, entry: Entry) -> None:
+        self._moved(event)
+
+    @_apply.register
+    def _(self, event: FailedProposal, entry: Entry) -> None:
+        self.failures.append(event)
+        self._moved(event)
+
+    @_apply.register
+    def _(self, event: Spent, entry: Entry) -> None:
+        self.spent.add(event)
+        self.authors.pay(event)
+        self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
+
+    @_apply.register
+    def _(self, event: Compared, entry: Entry) -> None:
+        pair = {event.a} if event.calibration else {event.a, event.b}
+        if self.strengths and all(commit in self.phylogeny for commit in pair) and event.a != event.b:
+            self.strengths.compare(event)
+            self._shifted = True
+
+    @_apply.register
+    def _(self, event: TaskChanged, entry: Entry) -> None:
+        anew = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
+        judged = {commit: self.evaluation(commit) for commit in self.scores.commits() if self.judged(commit)}
+        self._former = self._former | {commit: found for commit, found in judged.items() if found}
+        changes = {name: getattr(event, name) for name in CHANGEABLE}
+        self.started = replace(self._first_start(), **changes)
+        self._scores, self.evidence = None, {}
+        self.best, self.records = None, []
+        waiting = {each.commit: _proposed_again(each) for each in self.phylogeny if each.commit in anew}
+        self._unjudged = waiting | self._unjudged
+
+    @_apply.register
+    def _(self, event: Adopted, entry: Entry) -> None:
+        self.heads[event.agent] = event.candidate
+
+    @_apply.register
+    def _(self, event: Evaluated, entry: Entry) -> None:
+        evaluation, commit = event.evaluation, event.candidate
+        if self._former and evaluation.evaluator != self._first_start().evaluator:
+            return  # of an engine elsewhere that does not know of the change yet
+        first = not self.judged(commit, evaluation.split, evaluation.repeat)
+        if not first and not evaluation.counts:
+            return
+        ok = self.fitness(commit) is not None
+        self.scores.record(commit, evaluation)
+        if evaluation.split == self.split and evaluation.repeat:
+            self._repeated(commit, event, first, ok)
+        if (evaluation.split, evaluation.repeat) != (self.split, 0):
+            return
+        self.evidence[commit] = event.evidence
+        if not evaluation.counts:
+            return
+        self._unjudged.pop(commit, None)
+        if commit in self._former:  # judged again, in any order
+            self.counts.failed += first * (self._former[commit].ok - evaluation.ok)
+            self.records = []
+            self._find_best()
+            return
+        if first:
+            self.judgements += [commit] * (self.phylogeny[commit].agent != MINIMIZE)
+            self.counts.evaluated += 1
+            self.counts.failed += not evaluation.ok
+            self.counts.cached += evaluation.cached
+        self._consider(commit)
+
+    def _repeated(self, commit: str, event: Evaluated, first: bool, ok: bool) -> None:
+        """Take in that a candidate, `ok` until now, was judged again; what went wrong is its evidence."""
+        if first and event.evaluation.counts:
+            self.counts.again(event.evaluation)
+            self.counts.failed += ok and self.fitness(commit) is None
+        if not event.evaluation.ok and event.evidence:
+            self.evidence[commit] = event.evidence
+        self.scores.distinguish(commit, self.best)
+        self._find_best()
+
+    def _consider(self, commit: str) -> None:
+        """Make `commit` the best if it is; of equals the earlier one stays."""
+        if self.scores.shifting:
+            self._shifted = True
+            return
+        if self.repeats:
+            if commit == self.seed:
+                self._lead()
+            return
+        if commit in self.pruned or self.fitness(commit) is None:
+            return
+        if self.best is None or self.fitter(commit, self.best):
+            self.best = commit
+            self.records.append(commit)
+            self._record_at = len(self.judgements)
+
+    @_apply.register
+    def _(self, event: Decision, entry: Entry) -> None:
+        self.decisions.append(entry)
+        self._apply_decisions()
+
+    def in_force(self) -> list[Entry]:
+        """The decisions that no other one takes back, undoing ones left out, oldest first."""
+        return in_force(self.decisions)
+
+    @property
+    def guidance(self) -> list[str]:
+        """What people said to all agents and did not take back, oldest first."""
+        said = [entry.event for entry in self.in_force()]
+        return [event.reason for event in said if isinstance(event, Decision) and event.kind == "guide"]
+
+    def _apply_decisions(self) -> None:
+        pruned, promoted = marked(self.in_force(), self.phylogeny)
+        changed = pruned != self.pruned
+        self.pruned, self.promoted = pruned, promoted
+        if changed:
+            self._find_best()
+
+    def _lead(self) -> None:
+        """Where scores are noisy, the best is the fittest of those that can be believed, or the seed."""
+        known = {self.seed or "", *self.scores.known()} - self.pruned
+        ranked = sorted((each for each in known if each in self.scores), key=lambda each: self.phylogeny[each].number)
+        best: str | None = None
+        for each in ranked:
+            if self.fitness(each) is not None and (best is None or self.fitter(each, best)):
+                best = each
+        self.best = best
+        if self.best and self.best not in self.records:
+            self.records.append(self.best)
+            self._record_at = len(self.judgements)
+
+    def _find_best(self) -> None:
+        if self.scores.shifting:
+            self._shifted = True
+            return
+        if self.repeats:
+            self._lead()
+            return
+        records = self.records
+        self.best, self.records = None, []
+        for candidate in self.phylogeny:
+            if candidate.commit in self.scores:
+                self._consider(candidate.commit)
+        self.records = list(dict.fromkeys([*records, *self.records]))
+
+
+def _proposed_again(candidate: Candidate) -> Proposed:
+    """What lets any engine judge a candidate again that one of long ago had proposed."""
+    return Proposed(
+        engine="",
+        move=0,
+        candidate=candidate.commit,
+        tree=candidate.tree,
+        parents=candidate.parents,
+        agent=candidate.agent,
+        operator=candidate.operator,
+        strategy=candidate.strategy,
+        title=candidate.title,
+    )

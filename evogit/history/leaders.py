@@ -1,0 +1,53 @@
+"""Who leads a noisy run, who would if it could be believed, and who cannot be told apart from the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evogit.history import History
+from evogit.stats.estimates import Estimate
+
+
+def contender(history: History) -> str | None:
+    """The fittest by what is known, as long as that is not enough to believe it; None where the best stands.
+
+    It is the seed at first: its repeats tell how noisy the scores are before anybody is compared with it.
+    """
+    if not history.repeats:
+        return None
+    sign = history.metric.sign
+    known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in history.pruned)
+    _, top = max(((sign * value, commit) for value, commit in known if value is not None), key=_value, default=(0, ""))
+    return top if top and not history.scores.believed(top) else None
+
+
+def _value(pair: tuple[float, str]) -> float:
+    return pair[0]  # of equals the earlier one
+
+
+def to_repeat(history: History) -> str | None:
+    """Whom to judge again, so that the contender is believed or falls behind; None where nobody need be.
+
+    The best first, while it was judged less often than the contender: both must be known alike.
+    """
+    found, best = contender(history), history.best
+    if found and best and best != found and history.scores.repeated(best) < history.scores.repeated(found):
+        return best
+    return found
+
+
+def field(history: History) -> Mapping[str, Estimate]:
+    """What is known of all who may be the best, higher is better."""
+    return history.scores.field(commit for commit in history.scores.commits() if commit not in history.pruned)
+
+
+def tied(history: History) -> list[str]:
+    """Ids of those that are not worse than the best beyond noise, fittest first; none where scores are exact."""
+    best = history.best
+    if best is None or not history.repeats:
+        return []
+    known = field(history)
+    noise, lead = history.scores.noise(), known[best]
+    margins = {times: noise.margin(lead.times, times) for times in {each.times for each in known.values()}}
+    near = [commit for commit, each in known.items() if lead.mean - each.mean <= margins[each.times]]
+    return sorted((commit for commit in near if commit != best), key=lambda commit: -known[commit].mean)

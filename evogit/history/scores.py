@@ -1,0 +1,229 @@
+"""What candidates are worth by their evaluations: the measured values of one task, under which all are comparable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from evogit.core import Cost, Evaluation, Metric
+from evogit.stats.estimates import Estimate, Noise, mean
+
+
+@dataclass(slots=True)
+class Scores:
+    """The evaluations of one run under its present task; `metric` ranks, on `split`.
+
+    With `repeats` above 0 values are noisy: a candidate may be judged again so often before it is believed, and what is
+    known of it are means and intervals. `log` holds an id for each evaluation taken in, so that who keeps an index
+    looks at what is new alone.
+    """
+
+    metric: Metric
+    split: str
+    repeats: int = 0
+    log: list[str] = field(default_factory=list)
+    _evaluations: dict[str, dict[tuple[str, int], Evaluation]] = field(default_factory=dict)
+    _told: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
+    _by_case: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    _estimates: dict[tuple[str, str], Estimate] = field(default_factory=dict)
+    _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
+    _again: dict[str, int] = field(default_factory=dict)
+    _distinct: set[str] = field(default_factory=set)
+
+    @property
+    def shifting(self) -> bool:
+        """Whether what is learnt of some candidates moves the values of all."""
+        return False
+
+    def __contains__(self, commit: object) -> bool:
+        return commit in self._evaluations
+
+    def commits(self) -> list[str]:
+        """Ids of all that have an evaluation."""
+        return list(self._evaluations)
+
+    def record(self, commit: str, evaluation: Evaluation) -> None:
+        """Take in an evaluation, in the place of an earlier one on the same split with the same repeat.
+
+        What claims to be valid without a value, as no evaluator does, is invalid.
+        """
+        if evaluation.ok and not self.shifting and self.metric.name not in evaluation.metrics:
+            evaluation = replace(evaluation, status="invalid", reason=f"there is no {self.metric.name} on record")
+        known = self._evaluations.setdefault(commit, {})
+        known[evaluation.split, evaluation.repeat] = evaluation
+        self.log.append(commit)
+        self._by_case.pop(commit, None)
+        same = [each for (split, _), each in sorted(known.items()) if split == evaluation.split]
+        self._told[commit, evaluation.split] = together(same)
+        self._estimates.pop((commit, evaluation.split), None)
+        if len(same) > 1:
+            self._learn(commit, evaluation)
+
+    def _learn(self, commit: str, evaluation: Evaluation) -> None:
+        """Let a repeat, or what it repeats, tell of the noise."""
+        if evaluation.split == self.split and evaluation.counts:
+            self._again[commit] = self.repeated(commit)
+        valid = self.valid(commit, evaluation.split)
+        for name in {name for each in valid for name in each.metrics}:
+            self._noise.setdefault((evaluation.split, name), Noise())
+        for (split, name), noise in self._noise.items():
+            if split == evaluation.split:
+                noise.learn(commit, [each.metrics[name] for each in valid if name in each.metrics])
+
+    def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
+        """What is known on `split` (default: the one that ranks), None while there is nothing.
+
+        All repeats as one: means, and `flaky` where some failed and some did not. With `repeat` that one alone.
+        """
+        split = split or self.split
+        if repeat is None:
+            return self._told.get((commit, split))
+        return self._evaluations.get(commit, {}).get((split, repeat))
+
+    def each(self, commit: str, split: str | None = None) -> list[Evaluation]:
+        """The evaluations of a candidate on `split` that count, each repeat by itself."""
+        split = split or self.split
+        known = self._evaluations.get(commit, {})
+        return [each for (where, _), each in sorted(known.items()) if where == split and each.counts]
+
+    def valid(self, commit: str, split: str | None = None) -> list[Evaluation]:
+        """The evaluations of a candidate on `split` that are ok, each repeat by itself."""
+        return [each for each in self.each(commit, split) if each.ok]
+
+    def fitness(self, commit: str) -> float | None:
+        """The primary metric's value, the mean of all repeats; None unless the candidate was judged and is valid."""
+        evaluation = self.evaluation(commit)
+        return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
+
+    def cases(self, commit: str) -> Mapping[str, float]:
+        """Case -> value of the primary metric, of all that have it; put together once, since planning asks often."""
+        known = self._by_case.get(commit)
+        if known is None:
+            evaluation, name = self.evaluation(commit), self.metric.name
+            told = evaluation.cases if evaluation else {}
+            known = self._by_case[commit] = {case: values[name] for case, values in told.items() if name in values}
+        return known
+
+    # --- noise ------------------------------------------------------------------------------------------------------
+
+    def repeated(self, commit: str, split: str | None = None) -> int:
+        """How often a candidate was judged again, evaluations that do not count left out."""
+        return sum(each.repeat > 0 for each in self.each(commit, split))
+
+    def latest(self, commit: str) -> int:
+        """The number of the last repeat of a candidate that counts; 0 where it was judged once."""
+        return max((each.repeat for each in self.each(commit)), default=0)
+
+    def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
+        """The mean of a metric (default: the primary one) over all repeats; None unless the candidate is valid."""
+        name, split = metric or self.metric.name, split or self.split
+        primary = name == self.metric.name
+        if primary and (known := self._estimates.get((commit, split))):
+            return known
+        told = self.evaluation(commit, split)
+        if told is None or not told.ok or name not in told.metrics:
+            return None
+        estimate = Estimate.of(each.metrics[name] for each in self.valid(commit, split))
+        if primary:
+            self._estimates[commit, split] = estimate
+        return estimate
+
+    def beside(self, commit: str, split: str) -> Scores:
+        """Scores of nobody, which know of the noise what these do, but for what `commit` told."""
+        known = {key: noise.without(commit) for key, noise in self._noise.items()}
+        return Scores(self.metric, split, self.repeats, _noise=known)
+
+    def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
+        """What is known of the spread of single measurements on `split`."""
+        return self._noise.get((split or self.split, metric or self.metric.name)) or Noise()
+
+    def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
+        """Half of the 95 % interval of a mean, in the metric's unit; None unless the candidate is valid.
+
+        0 where scores are exact, infinite while nothing was judged twice.
+        """
+        estimate = self.estimate(commit, split, metric)
+        if estimate is None:
+            return None
+        return self.noise(split, metric).margin(estimate.times) if self.repeats else 0.0
+
+    def difference(self, a: str, b: str, split: str | None = None, metric: str | None = None) -> float:
+        """Half of the 95 % interval of the difference of two means; 0 where scores are exact."""
+        mine, other = self.estimate(a, split, metric), self.estimate(b, split, metric)
+        if not self.repeats or mine is None or other is None:
+            return 0.0
+        return self.noise(split, metric).margin(mine.times, other.times)
+
+    def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
+        """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
+
+        A valid candidate is surely better than one that is not.
+        """
+        mine, other = self.estimate(a, split), self.estimate(b, split)
+        if mine is None or other is None:
+            return mine is not None
+        gain = self.metric.gain(mine.mean, other.mean)
+        return gain > self.difference(a, b, split)
+
+    def believed(self, commit: str) -> bool:
+        """Whether enough is known of a candidate to call it the best.
+
+        Always where scores are exact; else after all repeats, or once it was surely better than the best of then.
+        """
+        return not self.repeats or self._again.get(commit, 0) >= self.repeats or commit in self._distinct
+
+    def known(self) -> list[str]:
+        """Ids of all that were judged again and can be believed."""
+        return [commit for commit in self._again if self.believed(commit)]
+
+    def distinguish(self, commit: str, best: str | None) -> None:
+        """Remember that a repeated candidate is surely better than the best one, if it is."""
+        if best and commit != best and commit in self._again and self.surely_better(commit, best):
+            self._distinct.add(commit)
+
+    def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
+        """The estimates of those that are valid, higher is better."""
+        sign = self.metric.sign
+        known = {commit: self.estimate(commit) for commit in commits}
+        return {name: Estimate(sign * each.mean, each.times, each.squares) for name, each in known.items() if each}
+
+
+def together(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The evaluations of one candidate on one split as one: means of what is valid, and what it all cost.
+
+    Those that do not count are left out where others do. `flaky`, with a reason, where some are valid and others not.
+    """
+    counted = [each for each in evaluations if each.counts] or list(evaluations[-1:])
+    valid = [each for each in counted if each.ok]
+    if len(counted) == 1:
+        return counted[0]
+    costs = [each.cost for each in counted]
+    first = replace(
+        (valid or counted)[0],
+        metrics=_means([each.metrics for each in valid]),
+        cases=_means_by_case([each.cases for each in valid]) if valid else counted[0].cases,
+        cost=Cost(
+            wall=math.fsum(each.wall for each in costs),
+            cpu=math.fsum(each.cpu for each in costs),
+            memory=max(each.memory for each in costs),
+        ),
+        cached=all(each.cached for each in counted),
+        repeat=0,
+    )
+    failed = [each for each in counted if not each.ok]
+    if not valid or not failed:
+        return first
+    reason = f"failed {len(failed)} of {len(counted)} times ({failed[0].status}: {failed[0].reason})"
+    return replace(first, status="flaky", metrics={}, reason=reason)
+
+
+def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each value that all have."""
+    names = [name for name in found[0] if all(name in each for each in found)] if found else []
+    return {name: mean([each[name] for each in found]) for name in names}
+
+
+def _means_by_case(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    shared = [name for name in found[0] if all(name in each for each in found)]
+    return {name: _means([each[name] for each in found]) for name in shared}

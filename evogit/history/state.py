@@ -1,0 +1,256 @@
+"""What is known of one run, as questions: the one thing that selection and review look at."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import deque
+from typing import Self
+
+from evogit.core import (
+    Entry,
+    Evaluation,
+    FailedProposal,
+    Forked,
+    Metric,
+    NotFoundError,
+    Proposed,
+    RunStarted,
+    Stopped,
+)
+from evogit.history.authors import Authors
+from evogit.history.counts import Attempts, Counts, Spending
+from evogit.history.phylogeny import Phylogeny
+from evogit.history.scores import Scores
+from evogit.history.strengths import Strengths
+
+ROUNDING = 1e-12
+"""Relative difference of values up to which they are the same."""
+
+FAILURES = 500
+"""Failed proposals that are remembered with their reasons."""
+
+
+class Knowledge:
+    """What the journals of a run add up to.
+
+    Attributes:
+        phylogeny: the graph of candidates.
+        started: the first `run-started` entry's event; None before.
+        engines: every `run-started` event, by engine.
+        heads: agent -> id of its current individual.
+        human: ids of what people added, oldest first.
+        pruned, promoted: ids under the decisions that are in force.
+        evidence: id -> evidence tree of its evaluation on the run's split.
+        sessions: id -> evidence tree of how it was made, where there is one.
+        decisions: all decision entries, oldest first.
+        failures: the latest failed proposals, oldest first.
+        authors: whose moves came to what.
+        judgements: ids in the order in which they were first judged on the run's split, under whatever task; without
+            trials of `evogit minimize`, which are nearly the same many times over.
+        trees, fingerprints: tree, or what it does -> the first candidate that had it.
+        forked: where this run was forked from another one, None where it was not.
+        attempts: what the agents tried, whatever came of it.
+        span: when the first and the latest entry were written, in seconds since the epoch.
+        spent: what models cost in all; spent_by: the same by (agent, model).
+        seq: the highest clock seen.
+        repeats: how often a would-be best is judged again before it is believed; 0 where scores are exact.
+    """
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.phylogeny = Phylogeny()
+        self.counts = Counts()
+        self.started: RunStarted | None = None
+        self.stopped: Stopped | None = None
+        self.engines: dict[str, RunStarted] = {}
+        self.heads: dict[str, str] = {}
+        self._unjudged: dict[str, Proposed] = {}
+        self.pruned: set[str] = set()
+        self.promoted: set[str] = set()
+        self._records: list[str] = []
+        self.human: list[str] = []
+        self.evidence: dict[str, str] = {}
+        self.sessions: dict[str, str] = {}
+        self.decisions: list[Entry] = []
+        self.failures: deque[FailedProposal] = deque(maxlen=FAILURES)
+        self.authors = Authors()
+        self.span = (0, 0)
+        self.spent = Spending()
+        self.spent_by: dict[tuple[str, str], Spending] = {}
+        self.trees: dict[str, str] = {}
+        self.fingerprints: dict[str, str] = {}
+        self.forked: Forked | None = None
+        self.seed: str | None = None
+        self._best: str | None = None
+        self._shifted = False
+        self.seq = 0
+        self.moves = 0
+        self.repeats = 0
+        self.judgements: list[str] = []
+        self._record_at = 0
+        self.attempts = Attempts()
+        self._scores: Scores | None = None
+        self._former: dict[str, Evaluation] = {}
+
+    @property
+    def metric(self) -> Metric:
+        """The primary metric of the run."""
+        return next(metric for metric in self._first_start().metrics if metric.primary)
+
+    @property
+    def split(self) -> str:
+        """The split that candidates of this run are judged on."""
+        return self._first_start().split
+
+    @property
+    def scores(self) -> Scores:
+        """The evaluations under the present task."""
+        if self._scores is None:
+            kind = Strengths if self._first_start().judged == "pairs" else Scores
+            self._scores = kind(self.metric, self.split, self.repeats)
+        return self._scores
+
+    @property
+    def strengths(self) -> Strengths | None:
+        """The verdicts on pairs of candidates; None where values are measured."""
+        return self.scores if isinstance(self.scores, Strengths) else None
+
+    @property
+    def best(self) -> str | None:
+        """The fittest candidate that is known; None while there is none."""
+        self._settle()
+        return self._best
+
+    @best.setter
+    def best(self, commit: str | None) -> None:
+        self._best = commit
+
+    @property
+    def records(self) -> list[str]:
+        """Ids that were the best when they were evaluated, oldest first; by strengths of now where these shift."""
+        self._settle()
+        return self._records
+
+    @records.setter
+    def records(self, commits: list[str]) -> None:
+        self._records = commits
+
+    def _settle(self) -> None:
+        """Where one verdict moves all values, look for the best once somebody asks, and not after each."""
+        if not self._shifted:
+            return
+        self._shifted, self._best, self._records, self._record_at = False, None, [], 0
+        for commit in (each.commit for each in self.phylogeny if each.commit not in self.pruned):
+            if self.fitness(commit) is not None and (self._best is None or self.fitter(commit, self._best)):
+                self._best = commit
+                self._records.append(commit)
+        if self._best in self.judgements:
+            self._record_at = self.judgements.index(self._best) + 1
+
+    def narrowed(
+        self, scores: Scores, judgements: list[str], heads: dict[str, str], records: list[str], record_at: int
+    ) -> Self:
+        """The same run for one who knows a part of the candidates: a copy with what differs, that shares the rest.
+
+        The best is the last one of `records`, which `record_at` judgements led to.
+        """
+        part = copy.copy(self)
+        part._scores, part.judgements, part.heads = scores, judgements, heads
+        part._records, part._record_at, part._best = records, record_at, records[-1] if records else None
+        part._shifted = False
+        return part
+
+    def _first_start(self) -> RunStarted:
+        if self.started is None:
+            raise NotFoundError(f"the run {self.run!r} has not started; begin it with `evogit run`")
+        return self.started
+
+    @property
+    def pending(self) -> dict[str, Proposed]:
+        """Id -> its `proposed` event, for candidates that await an evaluation; pruned ones do not."""
+        return {commit: event for commit, event in self._unjudged.items() if commit not in self.pruned}
+
+    def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
+        """A candidate's evaluation on `split` (default: the run's), repeats as one; None while there is nothing."""
+        return self.scores.evaluation(commit, split, repeat)
+
+    def former(self, commit: str) -> Evaluation | None:
+        """The last evaluation of a candidate under an earlier task or evaluator, which ranks it no more."""
+        return self._former.get(commit)
+
+    def judged(self, commit: str, split: str | None = None, repeat: int | None = None) -> bool:
+        """Whether a candidate has an evaluation on `split` (default: the run's) that counts."""
+        evaluation = self.evaluation(commit, split, repeat)
+        return evaluation is not None and evaluation.counts
+
+    def fitness(self, commit: str) -> float | None:
+        """The primary metric on the run's split, of repeats the mean; None unless it was judged and is valid."""
+        return self.scores.fitness(commit)
+
+    def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
+        """The 95 % interval of the primary metric, (v, v) where scores are exact; None unless it is valid."""
+        estimate, margin = self.scores.estimate(commit, split), self.scores.margin(commit, split)
+        return (estimate.mean - margin, estimate.mean + margin) if estimate and margin is not None else None
+
+    def fitter(self, a: str, b: str) -> bool:
+        """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""
+        mine, other = self.fitness(a), self.fitness(b)
+        if mine is None or other is None:
+            return mine is not None
+        return self.metric.better(mine, other)
+
+    def gain(self, commit: str, over: str) -> float | None:
+        """How much better a candidate is than another, in the primary metric's unit; None where either is not valid.
+
+        Rounding is no gain, as a part that does nothing may change the last digits.
+        """
+        mine, other = self.fitness(commit), self.fitness(over)
+        if mine is None or other is None:
+            return None
+        return 0.0 if math.isclose(mine, other, rel_tol=ROUNDING) else self.metric.gain(mine, other)
+
+    def surely_fitter(self, a: str, b: str) -> bool:
+        """Whether `a` is better than `b` beyond noise (95 %); where scores are exact the same as `fitter`."""
+        return self.scores.surely_better(a, b)
+
+    def no_worse(self, child: str, head: str) -> bool:
+        """Whether `child` is valid, and `head` not better than it beyond noise; by strengths just not stronger.
+
+        A strength is known too badly at first for anything to be better beyond noise.
+        """
+        if self.scores.shifting:
+            return self.fitness(child) is not None and not self.fitter(head, child)
+        return self.fitness(child) is not None and not self.surely_fitter(head, child)
+
+    @property
+    def stagnant(self) -> int:
+        """How many candidates were judged since the best one was, or the seed."""
+        self._settle()
+        return len(self.judgements) - self._record_at
+
+    def head(self, agent: str) -> str:
+        """The current individual of an agent: what it adopted last, the seed before.
+
+        A pruned one is no parent, nor is one that a changed task has not found valid: the nearest first-parent ancestor
+        that may be one stands in, at last the seed.
+        """
+        commit = self.heads.get(agent) or self._seed()
+        while not self._breeds(commit) and self.phylogeny[commit].parents:
+            commit = self.phylogeny[commit].parents[0]
+        return commit
+
+    def _breeds(self, commit: str) -> bool:
+        told = self.evaluation(commit)
+        if commit in self.pruned or (told and told.status == "flaky"):
+            return False
+        return commit not in self._former or self.fitness(commit) is not None
+
+    def _seed(self) -> str:
+        if self.seed is None:
+            raise NotFoundError(f"the run {self.run!r} has no seed yet; begin it with `evogit run`")
+        return self.seed
+
+    def living(self) -> list[str]:
+        """Ids of the agents' current individuals, in the order of the agents, without repeats."""
+        return list(dict.fromkeys(self.head(agent) for agent in self.heads))

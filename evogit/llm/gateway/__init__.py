@@ -1,0 +1,1 @@
+"""The only network of coding programs: injects the key, counts usage and holds the limits."""

@@ -1,0 +1,258 @@
+"""One call of a program through the gateway: sent on with the key, its reply handed back piece by piece and counted.
+
+Nothing is asked twice: programs try again by themselves, and what they try again is checked against the limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx2
+
+from evogit.core import EvoGitError
+from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError, Usage
+from evogit.llm.endpoint import LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
+from evogit.llm.gateway.events import (
+    LONGEST_EVENT,
+    EndlessEventError,
+    event_data,
+    read_json,
+    redacted,
+    redacted_event,
+    whole_events,
+)
+from evogit.llm.gateway.metering import Meter
+from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages
+from evogit.llm.gateway.serving import Caller, Request
+from evogit.llm.replies import LONGEST_ERROR, quote, retry_after
+
+LONGEST_REPLY = 64_000_000
+"""Bytes of a reply; an event of a stream takes some hundred for a word."""
+
+TOLD = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id")
+"""Headers of an answer that a program gets to see, besides the type of its content."""
+
+_PLAIN = re.compile(r"[\w.,:; =-]{1,500}", re.ASCII)
+
+
+class DeniedError(EvoGitError):
+    """A call that brings no reply: `status`, `code` and headers for the program, or the endpoint's own `body`.
+
+    `ends` is why no further call can succeed either, `free` whether the endpoint cannot charge for this one.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: str = "",
+        ends: EvoGitError | None = None,
+        free: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.headers, self.body = status, code, headers or {}, body
+        self.ends, self.free = ends, free
+
+    @classmethod
+    def ending(cls, error: EvoGitError) -> DeniedError:
+        """Nothing more may be asked; a program learns no more than that of what we say to people about keys."""
+        if isinstance(error, SpendingLimitError):  # 402, as all clients try again after a 429
+            return cls(402, f"Insufficient credits: {error}; no model is asked any more", code=OUT_OF_MONEY, ends=error)
+        said = str(error) if isinstance(error, RunEndsError) else "the endpoint does not accept EvoGit's credentials"
+        return cls(403, f"{said}; do not try again", code="permission_denied", ends=error, free=True)
+
+
+class Upstream:
+    """The connections to one endpoint, and how many calls of it may be in flight."""
+
+    def __init__(self, base_url: str, api_key: str, *, calls: int) -> None:
+        self.base_url, self._key = base_url.rstrip("/"), api_key
+        self.places = asyncio.Semaphore(calls)
+        self.client = httpx2.AsyncClient(follow_redirects=False, limits=httpx2.Limits(max_connections=calls))
+        self.resumes = 0.0
+        """When it wants to be asked again, by the loop's clock."""
+
+    def headers(self, dialect: Dialect, request: Request) -> dict[str, str]:
+        """Ours and the key; of the program's own only what says in which way it speaks Anthropic's protocol.
+
+        There the key goes where the program put what it has for one: not all endpoints look in both places.
+        """
+        ours = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "evogit"}
+        if not isinstance(dialect, Messages):
+            return {**ours, "authorization": f"Bearer {self._key}"}
+        theirs = {name: request.headers.get(name, "") for name in ("anthropic-version", "anthropic-beta")}
+        passed = {name: value for name, value in theirs.items() if _PLAIN.fullmatch(value)}
+        bearer = "authorization" in request.headers and "x-api-key" not in request.headers
+        key = {"authorization": f"Bearer {self._key}"} if bearer else {"x-api-key": self._key}
+        return {"anthropic-version": "2023-06-01", **passed, **ours, **key}
+
+    async def close(self) -> None:
+        """Close them."""
+        await self.client.aclose()
+
+
+class Watched(Protocol):
+    """What a call needs of its session."""
+
+    account: Account
+    end: EvoGitError | None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no program gets to see."""
+        ...
+
+    def check_running(self) -> None:
+        """Look at what all calls in flight come to."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Call:
+    """One call. `sent` once the endpoint may charge for it; `quiet` if the program did not ask for the usage."""
+
+    session: Watched
+    dialect: Dialect
+    endpoint: Endpoint
+    upstream: Upstream
+    caller: Caller
+    meter: Meter
+    quiet: bool
+    sent: bool = field(default=False, init=False)
+
+    async def run(self, request: Request, body: Mapping[str, Any]) -> None:
+        """Wait for a place, check, send, hand back, charge.
+
+        Raises:
+            DeniedError: there is no reply, or no more of it.
+        """
+        async with self.endpoint.client.room(), self.upstream.places:
+            await self._wait_and_check()
+            failure, free = "broken off", False
+            try:
+                await self._exchange(request, json.dumps(body).encode())
+                failure = ""
+            except DeniedError as denied:
+                failure, free = self._clean(str(denied.ends or denied)), denied.free
+                raise
+            finally:
+                self.sent = False
+                told = self.meter.told
+                failure = "" if told and failure == "broken off" else failure  # a program may leave at the last word
+                usage = Usage() if free else told or self.meter.so_far
+                self.session.account.charge(self.endpoint, usage, failure)
+
+    async def _wait_and_check(self) -> None:
+        """An endpoint that said when to come again is left alone until then, by all programs."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if self.session.end:
+                raise DeniedError.ending(self.session.end)
+            try:
+                self.session.account.check()
+            except (SpendingLimitError, RunEndsError) as error:
+                raise DeniedError.ending(error) from None
+            if (wait := self.upstream.resumes - loop.time()) <= 0:
+                break
+            await self.session.account.pause(wait)
+        self.sent = True
+        self.session.check_running()
+
+    async def _exchange(self, request: Request, content: bytes) -> None:
+        patience = self.endpoint.patience
+        timeout = httpx2.Timeout(patience.first_byte, connect=patience.connect)
+        query = "?beta=true" if request.query == "beta=true" else ""
+        url = f"{self.upstream.base_url}/{self.dialect.path}{query}"
+        headers = self.upstream.headers(self.dialect, request)
+        asking = self.upstream.client.stream("POST", url, content=content, headers=headers, timeout=timeout)
+        try:
+            async with asyncio.timeout(patience.total), asking as answer:
+                if not answer.is_success:
+                    raise await self._refusal(answer)
+                if answer.headers.get("content-type", "").startswith("text/event-stream"):
+                    await self._stream(answer)
+                else:
+                    await self._whole(answer)
+        except TimeoutError:
+            raise DeniedError(504, f"no complete reply within {patience.total:g} s") from None
+        except httpx2.RequestError as error:
+            lost = self.endpoint.broken(error, Usage())
+            raise DeniedError(502, str(lost), free=isinstance(error, NEVER_ARRIVED)) from None
+
+    async def _stream(self, answer: httpx2.Response) -> None:
+        headers = {**self._told(answer), "content-type": "text/event-stream", "cache-control": "no-cache"}
+        size = 0
+        try:
+            async for event in whole_events(answer.aiter_bytes()):
+                size += len(event)
+                if size > LONGEST_REPLY:
+                    raise EndlessEventError
+                said = event_data(event)
+                if isinstance(said, dict):
+                    if self.meter.read_event(said):
+                        self.session.check_running()
+                    if self.quiet and self.dialect.is_extra(said):
+                        continue
+                if not self.caller.begun:
+                    await self.caller.begin(200, headers)
+                await self.caller.send(redacted_event(event, said, self.session.secrets))
+        except EndlessEventError:
+            raise DeniedError(502, "the reply does not end") from None
+        if not self.caller.begun:
+            await self.caller.begin(200, headers)
+        await self.caller.end()
+
+    async def _whole(self, answer: httpx2.Response) -> None:
+        body = await _beginning(answer, LONGEST_EVENT + 1)
+        text = body.decode(errors="replace")
+        said = read_json(body) if len(body) <= LONGEST_EVENT else None
+        self.meter.read_reply(text, said if isinstance(said, dict) else {})
+        if not isinstance(said, dict):
+            problem = "is not JSON" if len(body) <= LONGEST_EVENT else f"has more than {LONGEST_EVENT} bytes"
+            raise DeniedError(502, f"the reply {problem}: {quote(self._clean(text))}")
+        plain = self._clean(json.dumps(said, ensure_ascii=False))
+        headers = {**self._told(answer), "content-type": "application/json"}
+        await self.caller.answer(200, headers, plain.encode(errors="replace"))
+
+    # --- what went wrong ----------------------------------------------------------------------------------------
+
+    async def _refusal(self, answer: httpx2.Response) -> DeniedError:
+        """What an answer that is an error means for the program and for the run."""
+        status = answer.status_code
+        said = await _beginning(answer, LONGEST_ERROR)
+        fault = self.endpoint.refused(ErrorAnswer(status, said, answer.headers))
+        wait = retry_after(answer.headers.get("retry-after"))
+        if wait and status in (429, 503, 529):
+            self.upstream.resumes = asyncio.get_running_loop().time() + min(wait, LONGEST_PAUSE)
+        if isinstance(fault, CredentialError):
+            return DeniedError.ending(fault)
+        if not 400 <= status < 600:
+            return DeniedError(502, str(fault), free=True)
+        own = read_json(said)
+        body = self._clean(json.dumps(own, ensure_ascii=False)) if isinstance(own, dict) else ""
+        return DeniedError(status, str(fault), headers=self._told(answer), body=body, free=True)
+
+    def _told(self, answer: httpx2.Response) -> dict[str, str]:
+        found = {name: self._clean(answer.headers.get(name, "")) for name in TOLD}
+        return {name: value for name, value in found.items() if _PLAIN.fullmatch(value)}
+
+    def _clean(self, text: str) -> str:
+        return redacted(text, self.session.secrets)
+
+
+async def _beginning(answer: httpx2.Response, most: int) -> bytes:
+    """The first bytes of an answer."""
+    body = bytearray()
+    async for part in answer.aiter_bytes():
+        body += part
+        if len(body) >= most:
+            break
+    return bytes(body[:most])

@@ -1,0 +1,298 @@
+"""Access to models for programs that have neither a key nor a network: requests pass, metered, if they may.
+
+A session is a Unix socket for one program, such as a coding CLI in a container, and an account that all its calls are
+charged to. The key is added on the way out; what the program itself sends as one is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evogit.core import EvoGitError, UsageError
+from evogit.llm import Account, Limit, SpendingLimitError, Usage
+from evogit.llm.endpoint import CROWD, Endpoint
+from evogit.llm.gateway.events import read_json
+from evogit.llm.gateway.forwarding import Call, DeniedError, Upstream
+from evogit.llm.gateway.metering import Meter, estimate_prompt
+from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages, attachments
+from evogit.llm.gateway.serving import Caller, RejectedError, Request
+from evogit.llm.registry import OpenModels
+
+SOCKET = "models.sock"
+"""The name of a session's socket in its folder."""
+
+MOST_CONNECTIONS = 32
+"""Of one session; more are hung up on."""
+
+MOST_CALLS = 8
+"""Of one session at once; others wait, so that no session takes all places at an endpoint."""
+
+LONGEST_SOCKET = 100
+"""Bytes of a socket's path, of which Linux takes 107."""
+
+PAUSE_AFTER_END = 0.1
+"""Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
+
+LONGEST_USUAL = 200_000
+"""Tokens of a question; that there is no money for a longer one does not mean that the run has none left."""
+
+LONGEST_HOLD = 10.0
+"""Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
+
+JSON = {"content-type": "application/json"}
+
+
+class Gateway:
+    """The way to models of one engine. Close it when its sessions are over.
+
+    At most `calls` are in flight at one endpoint; others wait.
+    """
+
+    def __init__(self, models: OpenModels, *, calls: int = CROWD) -> None:
+        self._models, self._calls = models, calls
+        self._upstreams: dict[tuple[str, str], Upstream] = {}
+
+    def session(self, account: Account, models: Sequence[str]) -> Session:
+        """Let a program ask these models; it may call them by name or by what their endpoint calls them.
+
+        Raises:
+            CredentialError: a key cannot be had.
+            UsageError: there is no model, or one of them is behind no endpoint.
+        """
+        if not models:
+            raise UsageError("expected a model for a program that asks models, got none")
+        endpoints = [self._models.behind(name) for name in models]
+        return Session(self, account, {each.name: each for each in endpoints})
+
+    def upstream(self, endpoint: Endpoint) -> Upstream:
+        """The connections to an endpoint, which all its models and sessions share."""
+        where = (endpoint.client.base_url, endpoint.client.api_key)
+        if where not in self._upstreams:
+            self._upstreams[where] = Upstream(*where, calls=self._calls)
+        return self._upstreams[where]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no program gets to see."""
+        return self._models.secrets
+
+    async def close(self) -> None:
+        """Close all connections to endpoints."""
+        for upstream in self._upstreams.values():
+            await upstream.close()
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """What one program asks. Once `ended` is set no further call can succeed, and `end` says why."""
+
+    gateway: Gateway
+    account: Account
+    models: dict[str, Endpoint]
+    end: EvoGitError | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
+    _calls: set[Call] = field(default_factory=set)
+    _told: dict[str, tuple[int, Usage]] = field(default_factory=dict)
+    _failures: int = 0
+
+    @contextlib.asynccontextmanager
+    async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
+        """Serve on a socket in a folder, made for this user alone if it is not there; all calls end with the block.
+
+        A container whose user is another one needs `mode` 0o666, and a folder of its own inside one that nobody else
+        can enter.
+
+        Raises:
+            UsageError: the path is too long, or taken.
+        """
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place = folder / SOCKET
+        if len(bytes(place)) > LONGEST_SOCKET:
+            raise UsageError(f"expected a folder of at most {LONGEST_SOCKET - len(SOCKET) - 1} bytes, got {folder}")
+        tasks: set[asyncio.Task[None]] = set()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if len(tasks) >= MOST_CONNECTIONS:
+                writer.transport.abort()
+                return
+            tasks.add(task := asyncio.ensure_future(self.serve(reader, writer)))
+            task.add_done_callback(tasks.discard)
+
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(str(place))
+            place.chmod(mode)  # nobody can connect before it listens
+            server = await asyncio.start_unix_server(accept, sock=listening)
+        except OSError as error:
+            listening.close()
+            raise UsageError(f"cannot make the socket {place}: {error.strerror}") from error
+        try:
+            yield place
+        finally:
+            server.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            place.unlink(missing_ok=True)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until it ends; `listen` does for every one, a tunnel may do so without a socket."""
+        caller = Caller(reader, writer)
+        try:
+            while request := await self._next(caller):
+                await caller.attend(self._answer_in_turn(request, caller))
+            await caller.close()
+        except OSError:
+            pass  # the program is gone
+        finally:
+            writer.transport.abort()
+
+    async def _next(self, caller: Caller) -> Request | None:
+        try:
+            return await caller.request()
+        except RejectedError as error:
+            said = Chat().error(error.status, None, str(error))
+            await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
+            return None
+
+    async def _answer_in_turn(self, request: Request, caller: Caller) -> None:
+        async with self._places:
+            await self._answer(request, caller)
+
+    async def _answer(self, request: Request, caller: Caller) -> None:
+        dialect = _spoken(request)
+        try:
+            match request.method, request.path:
+                case "POST", path if path in DIALECTS:
+                    await self._call(dialect, request, caller)
+                case "POST", "/v1/messages/count_tokens":
+                    counted = {"input_tokens": estimate_prompt(_body(request))}
+                    await caller.answer(200, JSON, json.dumps(counted).encode())
+                case "GET", path if path.startswith("/v1/models"):
+                    await caller.answer(200, JSON, json.dumps(self._listed(path)).encode())
+                case method, path:
+                    known = ", ".join(f"POST {known}" for known in DIALECTS)
+                    raise DeniedError(403, f"expected {known} or GET /v1/models, got {method} {path[:80]}")
+        except RecursionError:
+            await self._deny(dialect, DeniedError(400, "expected JSON that is not nested as deeply"), caller)
+        except DeniedError as denied:
+            if denied.ends and not self.end:
+                self.end = denied.ends
+                self.ended.set()
+            await self._deny(dialect, denied, caller)
+
+    async def _deny(self, dialect: Dialect, denied: DeniedError, caller: Caller) -> None:
+        if caller.begun:
+            await caller.send(dialect.parting(denied.status, denied.code, str(denied)))
+            await caller.end()
+            return
+        headers = {**JSON, **denied.headers}
+        if denied.ends:
+            headers["x-should-retry"] = "false"  # both makers' clients heed it
+            await asyncio.sleep(PAUSE_AFTER_END)
+        said = denied.body or json.dumps(dialect.error(denied.status, denied.code, str(denied)))
+        await caller.answer(denied.status, headers, said.encode())
+
+    async def _call(self, dialect: Dialect, request: Request, caller: Caller) -> None:
+        body = _body(request)
+        endpoint = self._model(body.get("model"))
+        if place := next((each.text for each in attachments(body) if each.elsewhere), ""):
+            raise DeniedError(403, f"expected files and pictures in the request itself, got one at {place[:80]!r}")
+        limits = {name: int(most) for name, most in endpoint.options.items() if name in Chat.limits}
+        sent = dialect.restrict(body, endpoint.id, limits)
+        prompt = estimate_prompt(sent)
+        call = Call(
+            session=self,
+            dialect=dialect,
+            endpoint=endpoint,
+            upstream=self.gateway.upstream(endpoint),
+            caller=caller,
+            meter=Meter(dialect, self._expected(endpoint.name, prompt)),
+            quiet=not (isinstance(options := body.get("stream_options"), dict) and options.get("include_usage")),
+        )
+        self._calls.add(call)
+        try:
+            await call.run(request, sent)
+            self._failures = 0
+        except DeniedError as denied:
+            if not denied.ends:
+                doubled = endpoint.patience.pause * 2 ** min(self._failures, 16)
+                self._failures += 1
+                await self.account.pause(min(doubled, LONGEST_HOLD))
+            raise
+        finally:
+            self._calls.discard(call)
+        if told := call.meter.told:
+            self._told[endpoint.name] = (prompt, told)
+
+    def _model(self, name: object) -> Endpoint:
+        ids = {each.id: each for each in reversed(self.models.values())}
+        if endpoint := {**ids, **self.models}.get(str(name)):
+            return endpoint
+        raise DeniedError(403, f"expected one of the models {', '.join(self.models)}; got {str(name)[:80]!r}")
+
+    def _expected(self, model: str, prompt: int) -> Usage:
+        """What a prompt will probably cost, if the endpoint counts and caches as it did before."""
+        guessed, told = self._told.get(model, (1, Usage(prompt=1)))
+        expected = prompt * told.prompt // guessed
+        return Usage(prompt=expected, cached=expected * told.cached // told.prompt, estimated=True)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What the program does not get to see."""
+        return self.gateway.secrets
+
+    def check_running(self) -> None:
+        """Look at what all calls in flight come to.
+
+        Raises:
+            DeniedError: more than may be spent.
+        """
+        left = self.account.left()
+        usages = [(call.endpoint.price, call.meter.so_far) for call in self._calls if call.sent]
+        dollars = sum(price.of(usage) for price, usage in usages if price)
+        if left.dollars is not None and dollars > 0 and dollars >= left.dollars:
+            reached: Limit = "dollars"
+        elif left.tokens is not None and sum(each.prompt + each.completion for _, each in usages) >= left.tokens:
+            reached = "tokens"
+        else:
+            return
+        usual = all(usage.prompt <= LONGEST_USUAL for _, usage in usages)
+        said = f"the {reached} that were left are used up" if usual else f"a question would take all {reached} left"
+        raise DeniedError.ending(SpendingLimitError(said, reached if usual else None))
+
+    def _listed(self, path: str) -> dict[str, object]:
+        """The models as both makers list them, or one of them."""
+        names = list(dict.fromkeys(name for each in self.models.values() for name in (each.name, each.id)))
+        openai = {"object": "model", "created": 0, "owned_by": "evogit"}
+        anthropic = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
+        models = [{"id": name, "display_name": name, **openai, **anthropic} for name in names]
+        if path == "/v1/models":
+            ends = {"first_id": names[0], "last_id": names[-1], "has_more": False}
+            return {"object": "list", "data": models, **ends}
+        for model in models:
+            if path == f"/v1/models/{model['id']}":
+                return model
+        raise DeniedError(403, f"expected one of the models {', '.join(names)}; got {path[:80]}")
+
+
+def _spoken(request: Request) -> Dialect:
+    """The protocol that a program will understand an error in."""
+    if request.path in DIALECTS:
+        return DIALECTS[request.path]
+    is_anthropic = "anthropic-version" in request.headers or request.path.startswith("/v1/messages")
+    return Messages() if is_anthropic else Chat()
+
+
+def _body(request: Request) -> dict[str, object]:
+    body = read_json(request.body)
+    if isinstance(body, dict):
+        return body
+    raise DeniedError(400, "expected a JSON object")

@@ -1,0 +1,275 @@
+"""The three protocols that coding programs speak to models: what of a request may pass, what a reply says it cost.
+
+A protocol lets through the fields that it lists and no others: not those that cost more than prices say (tiers), that
+name other models or ask for several replies at once, that go on when the connection ends, or that have the endpoint
+itself search, fetch and run things, which would be a network for who has none. Sources of the formats: https://platform.openai.com/docs/api-reference
+(chat, responses) and https://docs.claude.com/en/api/messages, as their own clients of 2026 read and write them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evogit.llm import Usage
+from evogit.llm.gateway.events import event_text
+from evogit.llm.replies import count, read_usage
+
+KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+"""Status -> what both makers call the kind of error; all others are an `api_error`."""
+
+OUT_OF_MONEY = "insufficient_quota"
+"""The code after which programs do not try again."""
+
+_ELSEWHERE = ("image_url", "file_url", "video_url", "audio_url")
+_CONTENT = ("messages", "input", "system", "instructions")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a reply or an event of it says: usage so far, and whether that is the usage of all of it."""
+
+    usage: Usage
+    last: bool = True
+
+
+class Dialect(ABC):
+    """One protocol."""
+
+    path: ClassVar[str]
+    """Below the address of the endpoint, which ends in "/v1"."""
+    fields: ClassVar[frozenset[str]]
+    """Of a request."""
+    limits: ClassVar[tuple[str, ...]]
+    """Fields that limit the tokens of a reply, the one to add first."""
+    tools: ClassVar[tuple[str, ...]] = ("function", "custom")
+    """How the types of those tools begin which the program itself carries out."""
+
+    def restrict(self, body: Mapping[str, Any], model: str, limits: Mapping[str, int]) -> dict[str, Any]:
+        """What is sent on: with the endpoint's name of the model, and no more tokens than a person's settings allow.
+
+        `limits` are those settings, by the name of the field that the endpoint has for it in Chat Completions.
+        """
+        kept = {name: value for name, value in body.items() if name in self.fields} | {"model": model}
+        if "tools" in kept:
+            offered = kept["tools"] if isinstance(kept["tools"], list) else []
+            kept["tools"] = [tool for tool in offered if isinstance(tool, dict) and self._is_local(tool)]
+            if not kept["tools"]:
+                for name in ("tools", "tool_choice", "parallel_tool_calls"):
+                    kept.pop(name, None)
+        for preferred, most in limits.items():
+            given = [name for name in self.limits if name in kept]
+            for name in given or [preferred if preferred in self.limits else self.limits[0]]:
+                asked = kept.get(name)
+                kept[name] = min(asked, most) if isinstance(asked, int) and asked > 0 else most
+        return kept
+
+    def _is_local(self, tool: Mapping[str, Any]) -> bool:
+        return str(tool.get("type", "function")).startswith(self.tools)
+
+    @abstractmethod
+    def usage(self, said: Mapping[str, Any]) -> Said | None:
+        """What a whole reply or an event of a stream says about its cost."""
+
+    @abstractmethod
+    def text(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """What an event adds to the reply, reasoning and calls of tools included."""
+
+    def is_extra(self, event: Mapping[str, Any]) -> bool:
+        """Whether an event comes only because we asked for the usage."""
+        return False
+
+    def error(self, status: int, code: str | None, message: str) -> dict[str, Any]:
+        """The body of an error."""
+        kind = KINDS.get(status, "api_error")
+        return {"error": {"message": message, "type": code or kind, "param": None, "code": code}}
+
+    def parting(self, status: int, code: str | None, message: str) -> bytes:
+        """The last event of a stream that is broken off."""
+        return event_text("", self.error(status, code, message))
+
+
+class Chat(Dialect):
+    """OpenAI Chat Completions."""
+
+    path = "chat/completions"
+    fields = _words(
+        "messages model stream stream_options tools tool_choice functions function_call parallel_tool_calls "
+        "temperature top_p top_k min_p stop seed max_tokens max_completion_tokens presence_penalty "
+        "frequency_penalty repetition_penalty logit_bias logprobs top_logprobs response_format reasoning_effort "
+        "reasoning verbosity thinking enable_thinking include_reasoning chat_template_kwargs prediction user "
+        "safety_identifier prompt_cache_key prompt_cache_retention metadata"
+    )
+    limits = ("max_tokens", "max_completion_tokens")
+
+    def restrict(self, body: Mapping[str, Any], model: str, limits: Mapping[str, int]) -> dict[str, Any]:
+        """Has the endpoint tell the usage of streams, too."""
+        kept = super().restrict(body, model, limits)
+        if kept.get("stream"):
+            options = kept.get("stream_options")
+            kept["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+        else:
+            kept.pop("stream_options", None)
+        return kept
+
+    def usage(self, said: Mapping[str, Any]) -> Said | None:
+        """Of a reply, or of the last event of a stream."""
+        usage = read_usage(said.get("usage"))
+        return Said(usage) if usage else None
+
+    def text(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """Content, reasoning and the arguments of calls, of all choices."""
+        for choice in _list(event.get("choices")):
+            delta = _dict(_dict(choice).get("delta"))
+            yield from (delta[name] for name in ("content", "reasoning_content", "reasoning") if _is_text(delta, name))
+            calls = [_dict(_dict(call).get("function")) for call in _list(delta.get("tool_calls"))]
+            for call in [*calls, _dict(delta.get("function_call"))]:
+                yield from (call[name] for name in ("name", "arguments") if _is_text(call, name))
+
+    def is_extra(self, event: Mapping[str, Any]) -> bool:
+        """No choices but the usage: programs that did not ask for it take the first choice of every event."""
+        return event.get("choices") == [] and bool(event.get("usage"))
+
+
+class Responses(Dialect):
+    """OpenAI Responses."""
+
+    path = "responses"
+    fields = _words(
+        "input model instructions stream stream_options tools tool_choice parallel_tool_calls temperature top_p "
+        "max_output_tokens reasoning text include previous_response_id truncation store user safety_identifier "
+        "prompt_cache_key prompt_cache_retention metadata top_logprobs context_management"
+    )
+    limits = ("max_output_tokens",)
+    tools = ("function", "custom", "local_shell", "apply_patch")
+
+    def usage(self, said: Mapping[str, Any]) -> Said | None:
+        """Of a response, or of an event that has one: the last."""
+        usage = _dict(_dict(said.get("response", said)).get("usage"))
+        prompt, completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+        if not prompt or completion is None:
+            return None
+        cached = count(_dict(usage.get("input_tokens_details")).get("cached_tokens")) or 0
+        return Said(Usage(prompt=prompt, cached=min(cached, prompt), completion=completion))
+
+    def text(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """What the deltas of all kinds add."""
+        if str(event.get("type", "")).endswith(".delta") and _is_text(event, "delta"):
+            yield event["delta"]
+
+    def parting(self, status: int, code: str | None, message: str) -> bytes:
+        """A response that failed: Codex reads its code; `error` at the top is what OpenAI's clients raise."""
+        error = {"code": code or "server_error", "message": message}
+        response = {"id": "resp_0", "object": "response", "created_at": 0, "output": []}
+        said = {
+            "type": "response.failed",
+            "sequence_number": 0,
+            "response": {**response, "status": "failed", "error": error},
+        }
+        return event_text("response.failed", {**said, "error": error})
+
+
+class Messages(Dialect):
+    """Anthropic Messages."""
+
+    path = "messages"
+    fields = _words(
+        "messages model system max_tokens stream tools tool_choice temperature top_p top_k stop_sequences thinking "
+        "output_config output_format metadata context_management cache_control"
+    )
+    limits = ("max_tokens",)
+    tools = ("function", "custom", "bash_", "text_editor_", "memory_", "computer_")
+
+    def usage(self, said: Mapping[str, Any]) -> Said | None:
+        """Of a message, of its start (the prompt alone), or of its end; what goes into the cache comes on top."""
+        usage = _dict(_dict(said.get("message", said)).get("usage"))
+        read, written = (count(usage.get(f"cache_{name}_input_tokens")) or 0 for name in ("read", "creation"))
+        prompt = (count(usage.get("input_tokens")) or 0) + read + written
+        completion = count(usage.get("output_tokens"))
+        if completion is None or not (prompt or said.get("type") == "message_delta"):
+            return None
+        last = said.get("type") != "message_start"
+        return Said(Usage(prompt=prompt, cached=read, written=written, completion=completion), last)
+
+    def text(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """What the deltas add: text, thinking, and the input of tools."""
+        if event.get("type") == "content_block_delta":
+            delta = _dict(event.get("delta"))
+            yield from (delta[name] for name in ("text", "thinking", "partial_json") if _is_text(delta, name))
+
+    def error(self, status: int, code: str | None, message: str) -> dict[str, Any]:
+        """As Anthropic words it."""
+        return {"type": "error", "error": {"type": KINDS.get(status, "api_error"), "message": message}}
+
+    def parting(self, status: int, code: str | None, message: str) -> bytes:
+        """An event of its own kind."""
+        return event_text("error", self.error(status, code, message))
+
+
+DIALECTS: Mapping[str, Dialect] = {f"/v1/{each.path}": each for each in (Chat(), Responses(), Messages())}
+"""Path -> protocol."""
+
+
+# --- what is attached -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file or picture in a request: its base64, or where the endpoint would have to get it from."""
+
+    text: str
+    elsewhere: bool = False
+
+
+def attachments(body: Mapping[str, Any]) -> Iterator[Attachment]:
+    """All of a request; what a tool was called with is no content, whatever its fields are called."""
+    rest: list[Any] = [body.get(name) for name in _CONTENT]
+    while rest:
+        match rest.pop():
+            case list() as several:
+                rest += several
+            case dict() as part:
+                yield from _attached(part)
+                called = str(part.get("type", "")).endswith("tool_use")
+                rest += [value for name, value in part.items() if not (called and name == "input")]
+            case _:
+                pass
+
+
+def _attached(part: Mapping[str, Any]) -> Iterator[Attachment]:
+    source = _dict(part.get("source"))
+    places = [part.get(name) for name in _ELSEWHERE]
+    for place in [_dict(place).get("url", place) for place in places]:
+        if isinstance(place, str):
+            yield Attachment(place, elsewhere=not place.startswith("data:"))
+    if source.get("type") in ("url", "file"):
+        yield Attachment(str(source.get("url") or source.get("file_id")), elsewhere=True)
+    if _is_text(part, "file_id"):
+        yield Attachment(part["file_id"], elsewhere=True)
+    yield from (Attachment(part[name]) for name in ("data", "file_data") if _is_text(part, name))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_text(mapping: Mapping[str, Any], name: str) -> bool:
+    return isinstance(mapping.get(name), str)

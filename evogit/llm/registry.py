@@ -1,0 +1,245 @@
+"""From a name to a model: scripted ones, those of a person's settings, and any that an endpoint knows."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url
+from evogit.core import UsageError
+from evogit.llm import CredentialError, Model, Price
+from evogit.llm.prices import known_price
+from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
+from evogit.llm.script import SCRIPT, ScriptedModel
+
+if TYPE_CHECKING:
+    from evogit.llm.endpoint import Client, Endpoint
+
+OPENAI = "https://api.openai.com/v1"
+OPENAI_KEY = "OPENAI_API_KEY"
+SHORTEST_SECRET = 8
+"""Characters of a key that is kept secret; what stands for "no key" at local servers is shorter."""
+ALIKE = 0.8
+"""Similarity of a name to one of the settings from which on it is taken for a slip, and asked nowhere."""
+
+LONGEST_KEY_COMMAND = 120
+"""Seconds that a command which prints a key may take; a person may have to type a password."""
+
+
+class OpenModels:
+    """The models of one engine, each opened once; close it in the event loop that asked them.
+
+    Keys are read when a model is first got, so get all models before anything is written: `secrets` are known then.
+    """
+
+    def __init__(
+        self, user: UserSettings, rng: random.Random, *, record: Path | None = None, replay: Path | None = None
+    ) -> None:
+        if record and replay:
+            raise UsageError("expected --record or --replay, got both")
+        self._user, self._rng = user, rng
+        self._environ = dict(os.environ)
+        self._secrets: list[str] = []
+        self._keys: dict[str, str] = {}
+        self._clients: dict[tuple[str, str], Client] = {}
+        self._models: dict[str, Model] = {}
+        self._recorder = Recorder(record, self._secrets) if record else None
+        self._recorded = read_recording(replay) if replay else None
+        self._replay = replay
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys that were read so far."""
+        return tuple(self._secrets)
+
+    def get(self, name: str, *, perhaps: bool = False) -> Model:
+        """The model that a name stands for: `script:FILE`, one of the settings, else what an endpoint calls so.
+
+        `perhaps` it is asked, as others may be in its stead: then a recording need not have it.
+
+        Raises:
+            CredentialError: its key cannot be had; the message says where it was looked for.
+            UsageError: there is no name, or the script or recording is no good.
+        """
+        if not name:
+            raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")
+        if name not in self._models:
+            model = self._open(name, perhaps)
+            self._models[name] = RecordedModel(model, self._recorder) if self._recorder else model
+        return self._models[name]
+
+    def endpoint(self, name: str) -> str:
+        """Where questions to this model go: a URL, or empty where EvoGit answers them itself.
+
+        Raises:
+            UsageError: OPENAI_BASE_URL is no URL.
+        """
+        if self._recorded is not None or name.startswith(SCRIPT):
+            return ""
+        if url := self._table(name).base_url:
+            return url
+        try:
+            return endpoint_url(self._environ.get("OPENAI_BASE_URL") or OPENAI)
+        except ValueError as error:
+            raise UsageError(f"the environment variable OPENAI_BASE_URL: {error}") from None
+
+    def behind(self, name: str) -> Endpoint:
+        """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
+
+        Raises:
+            CredentialError: its key cannot be had.
+            UsageError: EvoGit answers for this model itself.
+        """
+        if not self.endpoint(name):
+            of = "--replay" if self._recorded is not None else "a script"
+            raise UsageError(f"expected a model behind an endpoint for programs that ask it, got {name!r} of {of}")
+        return self._endpoint(name, self._table(name))
+
+    def forget_keys(self) -> None:
+        """Take all variables that hold keys out of the environment, so that no process started later inherits one."""
+        named = {table.key_env for table in self._user.models.values() if table.key_env}
+        for variable in {OPENAI_KEY, *named}:
+            os.environ.pop(variable, None)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self._clients.values():
+            await client.close()
+
+    # --- opening ------------------------------------------------------------------------------------------------
+
+    def _open(self, name: str, perhaps: bool) -> Model:
+        if self._recorded is not None:
+            if name not in self._recorded and not perhaps:
+                known = ", ".join(sorted(self._recorded)) or "none"
+                raise UsageError(f"{self._replay} has no replies of the model {name!r}; those it has: {known}")
+            return ReplayedModel(name, self._recorded.get(name, []))
+        if name.startswith(SCRIPT):
+            return ScriptedModel(Path(name.removeprefix(SCRIPT)))
+        return self._endpoint(name, self._table(name))
+
+    def _table(self, name: str) -> ModelTable:
+        if table := self._user.models.get(name):
+            return table
+        if close := difflib.get_close_matches(name, self._user.models, n=1, cutoff=ALIKE):
+            raise UsageError(
+                f'expected a model, got {name!r}; did you mean "{close[0]}" of your settings? '
+                f"If an endpoint calls one so, say which: [models.{json.dumps(name)}]"
+            )
+        return ModelTable()
+
+    def _endpoint(self, name: str, table: ModelTable) -> Endpoint:
+        from evogit.llm.endpoint import Endpoint, Patience
+
+        url, (key, key_from) = self.endpoint(name), self._key(name, table)
+        return Endpoint(
+            name=name,
+            id=table.id or name,
+            price=_price(table, url, table.id or name),
+            context=table.context,
+            client=self._client(url, key, table.at_once),
+            key_from=key_from,
+            secrets=self.secrets,
+            rng=self._rng,
+            options=_options(table, url),
+            patience=Patience(
+                connect=table.connect,
+                first_byte=table.first_byte,
+                total=table.total,
+                retries=table.retries,
+                pause=table.pause,
+            ),
+        )
+
+    def _client(self, url: str, key: str, at_once: int | None) -> Client:
+        from evogit.llm.endpoint import Client
+
+        if (url, key) not in self._clients:
+            self._clients[url, key] = Client(url, key)
+        self._clients[url, key].narrow(at_once)
+        return self._clients[url, key]
+
+    def _key(self, name: str, table: ModelTable) -> tuple[str, str]:
+        """The key, and where it came from in words. A key for OpenAI goes to no other endpoint unless it is named."""
+        if table.key_command:
+            place = f"key_command = {table.key_command!r}"
+            return self._read(place, lambda: _run(table.key_command)), place
+        if table.base_url and not table.key_env:
+            return "none", f"[models.{name}], which names neither key_env nor key_command"
+        variable = table.key_env or OPENAI_KEY
+        place = f"the environment variable {variable}"
+        return self._read(place, lambda: self._variable(variable, name)), place
+
+    def _read(self, place: str, read: Callable[[], str]) -> str:
+        """A key, read once and remembered as a secret."""
+        if place not in self._keys:
+            key = read()
+            if not key.isascii() or not key.isprintable() or any(odd in key for odd in " \"'\\"):
+                raise CredentialError(f"expected a key of plain characters from {place}, got something else")
+            self._keys[place] = key
+            if len(key) >= SHORTEST_SECRET and key not in self._secrets:
+                self._secrets.append(key)
+        return self._keys[place]
+
+    def _variable(self, variable: str, model: str) -> str:
+        key = self._environ.get(variable, "").strip()
+        if not key:
+            raise CredentialError(
+                f"expected a key for {model} in the environment variable {variable}, which is not set; set it, or name "
+                f"another place with key_env or key_command in {self._user.table_name(model)}"
+            )
+        return key
+
+
+def open_models(
+    user: UserSettings,
+    rng: random.Random | None = None,
+    *,
+    record: Path | None = None,
+    replay: Path | None = None,
+) -> OpenModels:
+    """The models of one engine; `rng` spreads what is tried again.
+
+    Raises:
+        UsageError: the recording cannot be read or written.
+    """
+    return OpenModels(user, rng or random.Random(), record=record, replay=replay)
+
+
+def _run(command: str) -> str:
+    """What a shell command prints; it may talk to the person through the terminal."""
+    try:
+        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, timeout=LONGEST_KEY_COMMAND)
+    except subprocess.TimeoutExpired:
+        raise CredentialError(f"key_command took more than {LONGEST_KEY_COMMAND} s: {command}") from None
+    key = done.stdout.decode(errors="replace").strip()
+    if done.returncode or not key:
+        said = f"failed with {done.returncode}" if done.returncode else "printed nothing"
+        raise CredentialError(f"expected a key from key_command, which {said}; run it to see why: {command}")
+    return key
+
+
+def _price(table: ModelTable, url: str, model: str) -> Price | None:
+    price = table.price
+    if price is None:
+        return known_price(model) if url.rstrip("/") == OPENAI else None
+    cached = price.input if price.cached is None else price.cached
+    return Price(prompt=price.input, cached=cached, completion=price.output, written=price.written)
+
+
+def _options(table: ModelTable, url: str) -> dict[str, Any]:
+    limit = (
+        "max_completion_tokens" if url.rstrip("/") == OPENAI else "max_tokens"
+    )  # OpenAI's newer models know no other
+    options = {
+        "temperature": table.temperature,
+        limit: table.max_tokens,
+        "reasoning_effort": table.reasoning_effort or None,
+    }
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,1 @@
+"""The Docker provider: daemon, images, options, owners and the worker that drives containers."""

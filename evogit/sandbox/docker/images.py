@@ -1,0 +1,241 @@
+"""Docker images for the environments of tasks: made once, found again by what they are made from, named by content."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shlex
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError, BuildError, DockerException, ImageNotFound
+
+from evogit.content import content
+from evogit.core import SandboxError
+from evogit.sandbox import Environment
+from evogit.sandbox.cache import Say, locked
+from evogit.sandbox.docker import debian
+from evogit.sandbox.docker.building import FINISH, content_digest, finish, half_made, layer, probe
+from evogit.sandbox.docker.owners import MARK
+from evogit.sandbox.packages import DEBIAN, packages_folder
+
+IMAGES, BASES = "evogit/sandbox", "evogit/base"
+"""Names of all images that are made here; the tag says what from."""
+LABEL = "evogit.digest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image of this daemon.
+
+    `id` is Docker's and differs per build; `digest` (SHA-256) is the same for the same content, on any machine.
+    """
+
+    id: str
+    digest: str
+    name: str
+
+
+def find_image(client: docker.DockerClient, environment: Environment) -> Image | None:
+    """The image of an environment, None when it has to be built first.
+
+    Raises:
+        SandboxError: when the daemon does not answer.
+    """
+    with _plainly():
+        source = _local(client, environment.image) if environment.image else None
+        if environment.image and source is None:
+            return None
+        name = f"{IMAGES}:{_key(environment, source)}"
+        found = _local(client, name)
+        return _described(found, name, environment) if found else None
+
+
+def build_image(client: docker.DockerClient, environment: Environment, say: Say) -> Image:
+    """Make the image of an environment, or find it; `say` is told what takes time.
+
+    Another process that builds the same is waited for.
+
+    Raises:
+        SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or newer,
+            a package is not to be had or a command of `setup` fails (with its last lines).
+    """
+    with _plainly():
+        source = _source(client, environment.image, say) if environment.image else None
+        key = _key(environment, source)
+        with locked(f"image-{key}", say):
+            found = find_image(client, environment)
+            return found or _build(client, environment, source, f"{IMAGES}:{key}", say)
+
+
+def remove_images(client: docker.DockerClient, keep: Iterable[Environment]) -> Iterator[str]:
+    """Remove the images made here that none of the environments needs; their names.
+
+    One that a container runs on stays.
+
+    Raises:
+        SandboxError: when the daemon does not answer.
+    """
+    with _plainly():
+        needed = set()
+        for environment in keep:
+            source = _local(client, environment.image) if environment.image else None
+            needed |= {f"{IMAGES}:{_key(environment, source)}", f"{BASES}:{_base_key(environment)}"}
+        for name in sorted(set(_ours(client)) - needed):
+            try:
+                client.images.remove(name)
+            except APIError as error:
+                if error.status_code != 409:
+                    raise
+            else:
+                yield name
+
+
+# --- what it is made from -----------------------------------------------------------------------------------------
+
+
+def _source(client: docker.DockerClient, name: str, say: Say) -> Any:
+    """The image that the task names, pulled if it is not here."""
+    found = _local(client, name)
+    if found:
+        return found
+    say(f"pulling {name}")
+    try:
+        return client.images.pull(name, tag=None if "@" in name or ":" in name.split("/")[-1] else "latest")
+    except (ImageNotFound, APIError) as error:
+        raise SandboxError(
+            f"there is no image {name} (sandbox.image) on this machine, and Docker cannot pull it: "
+            f"{error.explanation}; look at its name, or make it here with docker build -t {name}"
+        ) from error
+
+
+def _base(client: docker.DockerClient, environment: Environment, say: Say) -> Any:
+    """EvoGit's own base: from a registry where one answers, else from Debian packages."""
+    name = f"{BASES}:{_base_key(environment)}"
+    with locked(name.replace("/", "-"), say):
+        return (
+            _local(client, name) or _from_registry(client, name, say) or _from_packages(client, environment, name, say)
+        )
+
+
+def _from_registry(client: docker.DockerClient, name: str, say: Say) -> Any:
+    say("asking Docker's registry for a Python image")
+    try:
+        return client.images.build(fileobj=io.BytesIO(_dockerfile()), tag=name, rm=True)[0]
+    except (BuildError, APIError):
+        return None
+
+
+def _from_packages(client: docker.DockerClient, environment: Environment, name: str, say: Say) -> Any:
+    say("no registry answers: making a system from Debian packages (about 20 s)")
+    with tempfile.TemporaryDirectory(prefix="evogit-image-") as folder:
+        archive = Path(folder, "base.tar")
+        try:
+            debian.make_archive(_apt(environment), archive)
+        except SandboxError as error:
+            raise SandboxError(
+                "expected an image for sandboxes from Docker's registry, which does not answer, or from Debian "
+                f"packages, but {error}\nOr name an image with Python 3.11 or newer as image in [sandbox]"
+            ) from error
+        said = client.api.import_image_from_file(str(archive), repository=BASES, tag=name.partition(":")[2])
+    found = _local(client, name)
+    if found is None:
+        raise SandboxError(f"Docker did not take the image that was made from Debian packages: {said.strip()}")
+    return found
+
+
+def _build(client: docker.DockerClient, environment: Environment, source: Any, name: str, say: Say) -> Image:
+    """With the lock held: add to the source, or to our own base, what the environment asks for."""
+    source = source or _base(client, environment, say)
+    platform, site = probe(client, source, environment.image or "that EvoGit made")
+    repository, _, tag = name.partition(":")
+    if _as_it_is(environment):
+        source.tag(repository, tag)
+        return _described(client.images.get(name), name, environment)
+    folder = packages_folder(environment, platform.version, platform=platform, say=say)
+    commands = [*_apt_commands(environment), *environment.setup]
+    command = ["python3", "-I", "-c", FINISH, json.dumps([site, commands])]
+    with half_made(client, source, command, network=bool(commands)) as container:
+        if folder:
+            with layer(folder, site) as archive:
+                container.put_archive("/", archive)
+        finish(container, say)
+        changes = [f"LABEL {LABEL}={content_digest(container)} {MARK}=image", "ENTRYPOINT []", 'CMD ["python3"]']
+        made = container.commit(repository, tag, changes=changes)
+    return _described(made, name, environment)
+
+
+# --- what it is called --------------------------------------------------------------------------------------------
+
+
+def _key(environment: Environment, source: Any) -> str:
+    """What an image is made from; a task's own image counts by its id, since names are given anew."""
+    parts = [source.id if source else _base_key(environment), sorted(environment.packages), environment.setup, FINISH]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _base_key(environment: Environment) -> str:
+    parts = [_dockerfile().decode(), debian.SUITE, debian.EPOCH, debian.LEFT_OUT, _apt(environment)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _described(image: Any, name: str, environment: Environment) -> Image:
+    if _as_it_is(environment):
+        digest = hashlib.sha256(json.dumps(image.attrs["RootFS"]["Layers"]).encode()).hexdigest()
+    else:
+        digest = image.labels[LABEL]
+    return Image(id=image.id, digest=digest, name=name)
+
+
+def _ours(client: docker.DockerClient) -> Iterator[str]:
+    for repository in (IMAGES, BASES):
+        for image in client.images.list(repository):
+            yield from (tag for tag in image.tags if tag.startswith(f"{repository}:"))
+
+
+def _local(client: docker.DockerClient, name: str) -> Any | None:
+    try:
+        return client.images.get(name)
+    except ImageNotFound:
+        return None
+    except APIError as error:
+        if error.status_code != 400:  # nothing can have such a name
+            raise
+        return None
+
+
+def _as_it_is(environment: Environment) -> bool:
+    """Whether the task's own image is used without additions."""
+    return bool(environment.image) and not environment.packages and not environment.setup
+
+
+def _apt(environment: Environment) -> list[str]:
+    return sorted({name.removeprefix(DEBIAN).strip() for name in environment.packages if name.startswith(DEBIAN)})
+
+
+def _apt_commands(environment: Environment) -> list[str]:
+    """What installs Debian packages in an image that has not come with them."""
+    names = " ".join(map(shlex.quote, _apt(environment)))
+    install = (
+        f"apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends {names}"
+    )
+    return [f"dpkg -s {names} >/dev/null 2>&1 || {{ {install}; rm -rf /var/lib/apt/lists/*; }}"] if names else []
+
+
+def _dockerfile() -> bytes:
+    return (content("sandbox") / "Dockerfile").read_bytes()
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Tell what is wrong with the daemon, or with the folder for locks, as an error of the sandbox."""
+    try:
+        yield
+    except (DockerException, OSError) as error:
+        raise SandboxError(f"cannot look after the images of sandboxes: {error}") from error

@@ -1,0 +1,90 @@
+"""Sandboxes made by Docker: one hardened container per worker, and in it one user per session."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+
+from evogit.content import content
+from evogit.core import SandboxError
+from evogit.sandbox import Base, Environment
+from evogit.sandbox.archive import entries_of
+from evogit.sandbox.cache import Say
+from evogit.sandbox.cores import exclusive_core
+from evogit.sandbox.docker.daemon import ANSWER, GVISOR, PATIENCE, check_daemon, connect, patiently, plainly
+from evogit.sandbox.docker.images import build_image
+from evogit.sandbox.docker.options import container_options
+from evogit.sandbox.docker.owners import clean, labels
+from evogit.sandbox.docker.socket import address, knock
+from evogit.sandbox.docker.worker import DockerWorker, remove
+from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
+from evogit.sandbox.seccomp import compile_filter
+from evogit.sandbox.supervisor import program
+
+logger = logging.getLogger(__name__)
+
+
+class Docker:
+    """The provider `docker`: warm containers that give each session a user and a folder of its own."""
+
+    name = "docker"
+
+    def __init__(
+        self, environment: Environment | None = None, say: Say = logger.warning, patience: float = PATIENCE
+    ) -> None:
+        """Find the daemon and the image, which is built if it is not there, and remove what dead engines left.
+
+        Args:
+            environment: what programs need.
+            say: is told what takes time.
+            patience: seconds that the daemon may be away between two sessions, as when it is restarted.
+
+        Raises:
+            SandboxError: when there is no daemon, or it cannot give what is asked for.
+        """
+        self._environment, self._patience = environment or Environment(), patience
+        self._client = connect()
+        self._left_behind: list[str] = []
+        patiently(self._check, 0.0)
+        self._image = build_image(self._client, self._environment, say)
+        folder = content("sandbox")
+        self._program, self._filter = program(folder), compile_filter(folder / "seccomp.json")
+        self._core = exclusive_core() if self._environment.exclusive else None
+        sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
+        self._pool = Pool(self._spawn, self._filter, sessions, network=self._environment.network)
+        self.open, self.close = self._pool.open, self._pool.close
+
+    def image(self) -> str:
+        """A digest of what programs find inside: system, interpreter, libraries, supervisor."""
+        parts = [self._image.digest, self._program.hex(), self._filter.hex(), self._environment.runtime]
+        return f"docker:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"
+
+    def _check(self) -> None:
+        """Refuse a daemon that cannot do it, and remove what dead engines left there."""
+        check_daemon(self._client, self._environment)
+        clean(self._client)
+
+    def _spawn(self, start: Start) -> DockerWorker:
+        return patiently(lambda: self._start(start), self._patience)
+
+    def _start(self, start: Start) -> DockerWorker:
+        if self._environment.runtime == GVISOR and start.base and (single := _single_file(start.base)):
+            raise SandboxError(
+                f"gVisor cannot keep a program from putting a file of its own in the place of {single}, which is to be "
+                "read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
+            )
+        with plainly("start a container"):
+            knock(address(), ANSWER)
+            while self._left_behind and remove(self._client, self._left_behind[-1]):
+                self._left_behind.pop()
+            options = container_options(
+                self._client, start, image=self._image, wanted=self._environment, labels=labels(), core=self._core
+            )
+            return DockerWorker(self._client, options, self._program, self._left_behind.append)
+
+
+def _single_file(base: Base) -> str | None:
+    """A file of the base that is to be read-only without its folder: gVisor lets others be renamed over it."""
+    entries, _ = entries_of(base.archive) if base.readonly else ([], b"")
+    return next((path for path, kind, *_ in entries if kind != "folder" and path in base.readonly), None)

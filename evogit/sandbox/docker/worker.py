@@ -1,0 +1,195 @@
+"""One hardened container with a supervisor as its first process, and the stream to it that the daemon carries."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import docker
+from docker.errors import APIError, NotFound
+from requests import Response
+from requests.exceptions import RequestException
+
+from evogit.core import SandboxError, SandboxLostError
+from evogit.sandbox.docker.daemon import ANSWER, REQUEST, AwayError, plainly
+from evogit.sandbox.docker.socket import UnreachableError, address, knock
+from evogit.sandbox.session import SILENCE
+from evogit.sandbox.wire import LostError, Wire
+
+HEAD = struct.Struct(">BxxxI")
+"""In front of each piece of output: which stream it is of, and its size."""
+STDOUT = 1
+COMPLAINT = 4000
+"""Most bytes of stderr that are kept for a message."""
+PATIENCE = 3.0
+"""Seconds for a container to be gone by itself, once its input is closed."""
+VERDICT = 15.0
+"""Seconds for the daemon to say how a container ended whose stream has ended."""
+STOPPED, KILLED = 143, 137
+"""Exit codes of a supervisor that was told to stop from outside, and of one that was killed."""
+
+
+class AttachedWire(Wire):
+    """A wire over a stream in which the daemon mixes stdout and stderr of a container."""
+
+    def __init__(self, stream: int) -> None:
+        super().__init__(stream, stream)
+        self.complaint = bytearray()
+        self._head, self._kind, self._left = bytearray(), STDOUT, 0
+
+    def _arrived(self, piece: bytes) -> None:
+        rest = memoryview(piece)
+        while rest:
+            if self._left:
+                part, rest = rest[: self._left], rest[self._left :]
+                self._left -= len(part)
+                if self._kind == STDOUT:
+                    self._come += part
+                elif len(self.complaint) < COMPLAINT:
+                    self.complaint += part[:COMPLAINT]
+            else:
+                missing = HEAD.size - len(self._head)
+                self._head += rest[:missing]
+                rest = rest[missing:]
+                if len(self._head) == HEAD.size:
+                    self._kind, self._left = HEAD.unpack(self._head)
+                    self._head.clear()
+
+
+class DockerWorker:
+    """Keeps the contract of `Jail`.
+
+    The container ends when its input ends, even if this process is killed, and Docker removes it then. A request of
+    ours waits for that from before it is started, so that the daemon tells how it ended and cannot forget to.
+    """
+
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        options: Mapping[str, Any],
+        program: bytes,
+        left_behind: Callable[[str], None],
+    ) -> None:
+        """Create and start a container.
+
+        Args:
+            client: of the daemon.
+            options: all of the container's.
+            program: what it reads first.
+            left_behind: is told the id of a container that could not be removed, as the daemon was away.
+
+        Raises:
+            RequestException: when the daemon refuses, or does not answer.
+        """
+        self._client, self._left_behind = client, left_behind
+        self._gone, self._away = False, ""
+        self._code: int | None = None
+        with contextlib.ExitStack() as undo:
+            self._id = client.api.create_container(**options)["Id"]
+            undo.callback(self._remove)
+            self._ending = undo.enter_context(self._wait())
+            self._stream = undo.enter_context(self._attach())
+            client.api.start(self._id)
+            self._attached = AttachedWire(self._stream.fileno())
+            self.wire: Wire = self._attached
+            with contextlib.suppress(LostError):  # it will be found when its first answer does not come
+                self.wire.send_bytes(program, deadline=time.monotonic() + REQUEST)
+            undo.pop_all()
+
+    def complaint(self) -> str:
+        """What it wrote to stderr so far."""
+        return self._attached.complaint.decode(errors="replace")
+
+    def autopsy(self) -> tuple[str, str]:
+        """Who ended the container.
+
+        From inside, the first process can only be ended by the kernel, for want of memory: it ignores all signals but
+        SIGTERM, and takes that one from nobody inside. So a container that was told to stop was stopped by a person
+        or by the daemon; and the daemon was restarted when it cannot tell.
+        """
+        self._learn_ending(VERDICT)
+        if self._away:
+            raise SandboxLostError(f"the Docker daemon went away under the program: {self._away}")
+        if self._code == STOPPED:
+            raise SandboxLostError("the container of the program was stopped from outside")
+        if self._code == KILLED:
+            return "out-of-memory", "the kernel killed the sandbox for want of memory"
+        return "crashed", "the program brought its sandbox down"
+
+    def silence(self) -> str:
+        """Who is silent: the daemon, which carries all that is said, or the container."""
+        try:
+            knock(address(), ANSWER)
+        except UnreachableError as error:
+            self._away = str(error)
+            raise SandboxLostError(f"the Docker daemon stopped answering under the program: {error}") from error
+        return SILENCE
+
+    def kill(self) -> None:
+        """End the container and have it removed; may be called again."""
+        if self._gone:
+            return
+        self._gone = True
+        with contextlib.suppress(OSError):
+            self._stream.shutdown(socket.SHUT_RDWR)
+        self._stream.close()
+        self._learn_ending(PATIENCE)
+        self._ending.close()
+        if self._away:
+            self._left_behind(self._id)
+        elif self._code is None:
+            self._remove()
+
+    def _learn_ending(self, patience: float) -> None:
+        """Let the daemon tell how the container ended, if it does so in time, or learn that it is away."""
+        if self._code is not None or self._away or self._ending.raw.closed:
+            return
+        ready = select.poll()
+        ready.register(self._ending.raw.fileno(), select.POLLIN)
+        if ready.poll(patience * 1000):
+            try:
+                with plainly("learn how a container ended"):
+                    self._code = int(self._ending.json()["StatusCode"])
+            except AwayError as error:
+                self._away = str(error)
+
+    def _wait(self) -> Response:
+        """Ask the daemon to tell when the container is removed; the answer begins at once, and ends then."""
+        return self._post("wait", {"condition": "removed"})
+
+    def _attach(self) -> socket.socket:
+        """Our end of stdin, stdout and stderr: the connection becomes a stream of them."""
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        with self._post("attach", streams, {"Connection": "Upgrade", "Upgrade": "tcp"}) as response:
+            return socket.fromfd(response.raw.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def _post(self, what: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+        api = self._client.api
+        url = f"{api.base_url}/v{api.api_version}/containers/{self._id}/{what}"
+        response: Response = api.post(url, params=parameters, headers=headers, stream=True, timeout=REQUEST)
+        response.raise_for_status()
+        return response
+
+    def _remove(self) -> None:
+        if not remove(self._client, self._id):
+            self._left_behind(self._id)
+
+
+def remove(client: docker.DockerClient, container: str) -> bool:
+    """Remove a container, running or not; false when the daemon is away."""
+    try:
+        knock(address(), REQUEST)
+        client.api.remove_container(container, force=True, v=True)
+    except NotFound:
+        return True
+    except APIError as error:
+        if error.status_code != 409:  # 409: it is being removed already
+            raise SandboxError(f"cannot remove the container {container[:12]}: {error.explanation}") from error
+    except (RequestException, UnreachableError):
+        return False
+    return True

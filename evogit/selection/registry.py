@@ -1,0 +1,163 @@
+"""Makes the selector that a text names: one that comes along, with its options, or a person's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evogit.config.values import nearest
+from evogit.core import UsageError
+from evogit.plugins import is_own
+from evogit.selection import Selector
+from evogit.selection.anatomy import Anatomy
+from evogit.selection.cells import Axis, Trait, untold
+from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
+from evogit.selection.elitist import Elitist
+from evogit.selection.islands import Islands
+from evogit.selection.map_elites import MapElites
+from evogit.selection.own import Own
+from evogit.selection.pareto import Pareto
+from evogit.selection.tournament import Tournament
+from evogit.selection.weighted import Weighted
+
+Traits = Mapping[str, Trait]
+"""What describes candidates of the task at hand, by name."""
+
+Options = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A selector that comes along: how it is made, its options as they are typed, and one line about it.
+
+    `make` gets the options, what describes candidates, and what takes them apart; both are None where no task is at
+    hand. It raises `UsageError`.
+    """
+
+    make: Callable[[Options, Traits | None, Anatomy | None], Selector]
+    about: str
+    usage: str = ""
+
+
+def _plain(kind: Callable[[], Selector]) -> Callable[[Options, Traits | None, Anatomy | None], Selector]:
+    return lambda options, traits, anatomy: kind(**_numbers(options))
+
+
+def _numbers(options: Options, **defaults: int) -> dict[str, int]:
+    """Options that are whole numbers above 0, and defaults for those that nobody gave."""
+    if unknown := [key for key in options if key not in defaults]:
+        known = nearest(unknown[0], defaults) if defaults else "it has none"
+        raise UsageError(f"no option {unknown[0]!r}; {known}")
+    for key, text in options.items():
+        if not (text.isascii() and text.isdigit() and len(text) <= 7 and 0 < int(text) <= 1_000_000):
+            raise UsageError(f"expected {key}=N, a whole number from 1 to a million, got {key}={text:.200}")
+    return defaults | {key: int(text) for key, text in options.items()}
+
+
+def _elitist(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    if options not in ({}, {"merge": "yes"}, {"merge": "no"}):
+        raise UsageError(f"expected merge=yes or merge=no, got {', '.join(map('='.join, options.items()))}")
+    return Elitist(merging=options != {"merge": "no"}, anatomy=anatomy)
+
+
+def _weighted(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    return Weighted(**_numbers(options, archive=40, pressure=10))
+
+
+def _tournament(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    return Tournament(**_numbers(options, size=4, latest=0))
+
+
+def _pareto(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    match list(options.items()):
+        case []:
+            return Pareto()
+        case [("over", "metrics" | "cases" as over)]:
+            return Pareto(over)
+    raise UsageError(f"expected over=metrics or over=cases, got {', '.join(map('='.join, options.items()))}")
+
+
+def _map_elites(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    if not options:
+        raise UsageError("expected what makes a kind: METRIC=LOW..HIGH/PARTS, such as size=0..10000/20")
+    axes = {name: Axis.parse(name, text) for name, text in options.items()}
+    if traits is None:
+        return MapElites([(untold, axis) for axis in axes.values()])
+    if unknown := [name for name in axes if name not in traits]:
+        near = nearest(unknown[0], traits)
+        raise UsageError(f"nothing called {unknown[0]!r} describes candidates of this task; {near}")
+    return MapElites([(traits[name], axis) for name, axis in axes.items()])
+
+
+def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    inner = options.get("of", "elitist")
+    if not is_own(inner):
+        inner = inner.replace("+", ",")
+    if inner.partition(":")[0] == "islands":
+        raise UsageError("expected of=SELECTOR that is no islands itself")
+    open_selector(inner, traits, anatomy)
+    numbers = _numbers({key: text for key, text in options.items() if key != "of"}, count=4, every=20, migrants=1)
+    return Islands(lambda: open_selector(inner, traits, anatomy), **numbers)
+
+
+SELECTORS: Mapping[str, Kind] = {
+    "elitist": Kind(
+        _elitist, "mostly the best breeds, what helped elsewhere is merged or grafted onto it", "merge=yes|no"
+    ),
+    "weighted": Kind(
+        _weighted, "the fit and the childless are drawn often, after ShinkaEvolve", "archive=N,pressure=N"
+    ),
+    "tournament": Kind(_tournament, "the fittest of a few drawn ones, of all or of the latest", "size=N,latest=N"),
+    "pareto": Kind(_pareto, "who is unbeaten over several metrics, or best on some case", "over=metrics|cases"),
+    "map-elites": Kind(
+        _map_elites, "the fittest of each kind: metrics of the task, size, changed", "METRIC=LOW..HIGH/PARTS,..."
+    ),
+    "islands": Kind(
+        _islands,
+        "populations that breed apart and send each other their best; + parts the options of SELECTOR",
+        "of=SELECTOR,count=N,every=N,migrants=N",
+    ),
+    "best-of-n": Kind(_plain(BestOfN), "a control: every candidate is a mutation of the seed"),
+    "sequential": Kind(_plain(Sequential), "a control: each agent goes on alone"),
+    "one-plus-lambda": Kind(_plain(OnePlusLambda), "a control: all agents mutate the best"),
+    "random-parent": Kind(_plain(RandomParent), "a control: descent without selection"),
+}
+"""Those that come along, by name."""
+
+
+def open_selector(text: str, traits: Traits | None = None, anatomy: Anatomy | None = None) -> Selector:
+    """The selector for `NAME`, `NAME:KEY=VALUE,...` or `FILE.py:Name`, whose class is called without arguments.
+
+    `traits` are what describes candidates of the task at hand; without them nobody checks such names. With an `anatomy`
+    a selector that can use it looks into candidates.
+
+    Raises:
+        ConfigError: a person's own file is wrong.
+        UsageError: there is no such selector or option.
+    """
+    name, _, rest = text.partition(":")
+    if is_own(text) and name not in SELECTORS:
+        return Own(text)
+    if name not in SELECTORS:
+        meant = nearest(name, SELECTORS).partition("known:")[0] or "these come along:"
+        raise UsageError(f"no selector {name!r}; {meant}\n{overview()}")
+    try:
+        return SELECTORS[name].make(_options(rest), traits, anatomy)
+    except UsageError as error:
+        usage = SELECTORS[name].usage
+        raise UsageError(f"--selector {name}{f':{usage}' if usage else ''}: {error}") from error
+
+
+def overview() -> str:
+    """Every selector with its options and what it does, a line each."""
+    lines = [f"  {name}{kind.usage and f':{kind.usage}'}  ({kind.about})" for name, kind in SELECTORS.items()]
+    return "\n".join([*lines, "  FILE.py:Name  (one of your own)"])
+
+
+def _options(text: str) -> dict[str, str]:
+    pairs = [each.partition("=") for each in text.split(",") if each]
+    if odd := [key for key, equals, value in pairs if not (key and equals and value)]:
+        raise UsageError(f"expected KEY=VALUE,..., got {odd[0]!r}")
+    if len(pairs) > len({key for key, _, _ in pairs}):
+        raise UsageError("expected each option once")
+    return {key: value for key, _, value in pairs}

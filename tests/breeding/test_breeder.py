@@ -1,0 +1,131 @@
+"""From a move to a tree and to the parents that are told."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.breeding.background import read_feedback
+from evogit.breeding.breeder import Breeder
+from evogit.config import Task
+from evogit.core import Candidate, Entry, Metric, RepositoryError, RunStarted
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.selection import Move
+
+BASE = b"".join(b"line %d\n" % number for number in range(20))
+
+
+class Scripted:
+    """An agent that proposes what it was given and remembers its brief."""
+
+    kind = "scripted"
+
+    def __init__(self, proposal: Proposal) -> None:
+        self._proposal = proposal
+        self.brief: Brief
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        self.brief = brief
+        return self._proposal
+
+
+class Nursery:
+    """A repository with a seed and two children that differ from it in conflict and elsewhere."""
+
+    def __init__(self, path: Path, task: Task) -> None:
+        self.repository, self.history, self.task = Repository.create(path), History("r"), task
+        self.graph = self.history.phylogeny
+        self._start()
+        self.breeder = Breeder(self.repository, task, self.history)
+        self.seed = self._add({"program.py": BASE, "secret/judge.py": b"1"}, "seed")
+        self.ours = self._add({"program.py": BASE.replace(b"line 5", b"ours 5").replace(b"line 15", b"ours 15")}, "m")
+        self.theirs = self._add({"program.py": BASE.replace(b"line 5", b"theirs 5").replace(b"line 1\n", b"t\n")}, "m")
+
+    def _start(self) -> None:
+        metrics = (Metric(name="m", direction="maximize", primary=True),)
+        known = {"task": "", "task_digest": "", "evaluator": "", "provider": "", "image": "", "population": ""}
+        started = RunStarted(engine="e", metrics=metrics, split="train", agents=(), editable=(), **known)  # type: ignore[arg-type]
+        self.history.apply(Entry(id="1", host="h", seq=1, time=0, event=started))
+
+    def _add(self, files: dict[str, bytes | None], operator: str, parent: str = "") -> str:
+        parents = () if operator == "seed" else (parent or self.seed,)
+        tree = self.repository.trees.write(self.graph[parents[0]].tree if parents else None, files)
+        commit = self.repository.commit(tree, parents, author="a1", time=len(self.graph), title="x", trailers={})
+        kind = "mutation" if parents else "seed"
+        number = len(self.graph)
+        self.graph.add(Candidate(commit=commit, tree=tree, parents=parents, agent="a1", operator=kind, number=number))  # type: ignore[arg-type]
+        return commit
+
+    def program(self, tree: str) -> bytes:
+        return self.repository.trees.files(tree, lambda path: path == "program.py")["program.py"]
+
+
+@pytest.fixture
+def nursery(tmp_path: Path, tiny: Callable[..., Task]) -> Nursery:
+    return Nursery(tmp_path / "r", tiny())
+
+
+def proposal(used_donor: bool = False, **changes: bytes) -> Proposal:
+    return Proposal(changes={"program.py": b"new\n", **changes}, title="new", used_donor=used_donor)
+
+
+@pytest.mark.parametrize("used", [True, False])
+async def test_whose_code_was_taken_is_a_parent_and_who_was_only_shown_is_not(nursery: Nursery, used: bool) -> None:
+    move = Move(operator="mutation", parents=(nursery.ours,), donor=nursery.theirs)
+    bred = await nursery.breeder.breed(Scripted(proposal(used)), move, random.Random(1))
+    assert bred.parents == ((nursery.ours, nursery.theirs) if used else (nursery.ours,))
+    assert bred.operator == ("merge" if used else "mutation")
+
+
+async def test_an_agent_is_shown_what_it_may_edit_and_nothing_else(nursery: Nursery) -> None:
+    agent = Scripted(proposal())
+    await nursery.breeder.breed(agent, Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
+    assert dict(agent.brief.files) == {"program.py": BASE}
+    assert not agent.brief.donor_files
+
+
+async def test_one_change_out_of_bounds_refuses_all(nursery: Nursery) -> None:
+    agent = Scripted(proposal(**{"secret/judge.py": b"0"}))
+    with pytest.raises(NoUsableChangeError, match="got secret/judge.py"):
+        await nursery.breeder.breed(agent, Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
+
+
+async def test_conflicts_go_to_the_fitter_side_or_to_chance(nursery: Nursery) -> None:
+    sides, rng = set(), random.Random(1)
+    for strategy in ["fitter"] + 12 * ["random"]:
+        move = Move(operator="merge", parents=(nursery.ours, nursery.theirs), strategy=strategy)
+        bred = await nursery.breeder.breed(Scripted(proposal()), move, rng)
+        lines = nursery.program(bred.tree).split(b"\n")
+        assert (lines[1], lines[15]) == (b"t", b"ours 15"), "what does not conflict comes from both"
+        assert bred.title.endswith(f"1 conflict settled: {strategy}")
+        if strategy == "fitter":
+            assert lines[5] == b"ours 5"
+        sides.add(lines[5])
+    assert sides == {b"ours 5", b"theirs 5"}
+
+
+async def test_a_repository_that_lacks_objects_is_no_fault_of_the_agent(nursery: Nursery) -> None:
+    tree = nursery.graph[nursery.seed].tree
+    (nursery.repository.common / "objects" / tree[:2] / tree[2:]).unlink()
+    fresh = Repository.open(nursery.repository.path)
+    breeder = Breeder(fresh, nursery.task, nursery.history)
+    with pytest.raises(RepositoryError, match="lacks it"):
+        await breeder.breed(Scripted(proposal()), Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
+
+
+async def test_a_merge_that_brings_two_names_for_one_is_not_usable(nursery: Nursery) -> None:
+    new, twin = (nursery._add({f"{name}.py": b"x = 1\n"}, "m") for name in ("new", "New"))
+    move = Move(operator="merge", parents=(new, twin), strategy="fitter")
+    with pytest.raises(NoUsableChangeError, match=r"'New.py' differs from a neighbour only in case"):
+        await nursery.breeder.breed(Scripted(proposal()), move, random.Random(1))
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[1]", b"[" * 100_000, b"\xff"])
+def test_damaged_evidence_says_nothing(damaged: bytes) -> None:
+    assert read_feedback(damaged) == {}
+    assert read_feedback(b'{"x": 3, "y": "said"}') == {"y": "said"}

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from typing import Any
+
+from evogit.agents import Tally
+from evogit.breeding.operator_credit import WINDOW, experience
+from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
+from evogit.history import History
+
+
+class Bred:
+    """A history of candidates that each say how they were made."""
+
+    def __init__(self) -> None:
+        self.history = History("r")
+        known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
+        metrics = (Metric(name="m", direction="maximize", primary=True),)
+        self.add(
+            RunStarted(
+                engine="e", metrics=metrics, split="train", agents=("a1",), population="p/", **known, editable=()
+            )
+        )
+        self.seed = self.born(0.0, "")
+
+    def add(self, event: Event) -> None:
+        self.history.apply(
+            Entry(id=f"{self.history.seq:040x}", host="h", seq=self.history.seq + 1, time=0, event=event)
+        )
+
+    def born(self, value: float | None, strategy: str, parent: str = "") -> str:
+        commit = f"{len(self.history.phylogeny):040x}"
+        self.add(
+            Proposed(
+                engine="e",
+                move=len(self.history.phylogeny),
+                candidate=commit,
+                tree=commit,
+                parents=(parent,) if parent else (),
+                agent="a1",
+                operator="mutation" if parent else "seed",
+                strategy=strategy,
+            )
+        )
+        metrics = {} if value is None else {"m": value}
+        self.add(
+            Evaluated(
+                candidate=commit, evaluation=Evaluation(status="crashed" if value is None else "ok", metrics=metrics)
+            )
+        )
+        return commit
+
+
+def test_each_way_is_counted_and_pays_where_the_child_is_better_than_its_parent() -> None:
+    run = Bred()
+
+    better = run.born(1.0, "perturb_number@0.01+swap_name", run.seed)
+    run.born(1.0, "perturb_number@0.1", better)
+    run.born(None, "swap_name", better)
+    run.born(2.0, "", run.seed)
+
+    assert experience(run.history) == {
+        "perturb_number": Tally(2, 1),
+        "perturb_number@0.01": Tally(1, 1),
+        "perturb_number@0.1": Tally(1, 0),
+        "swap_name": Tally(2, 1),
+    }
+
+
+def test_what_paid_long_ago_is_forgotten() -> None:
+    run = Bred()
+    run.born(1.0, "swap_name", run.seed)
+    for _ in range(WINDOW):
+        run.born(0.0, "swap_call", run.seed)
+
+    assert experience(run.history) == {"swap_call": Tally(WINDOW, 0)}
+
+
+def test_candidates_that_wait_for_their_evaluation_teach_nothing() -> None:
+    run = Bred()
+    run.add(
+        Proposed(
+            engine="e",
+            move=1,
+            candidate="f" * 40,
+            tree="f" * 40,
+            parents=(run.seed,),
+            agent="a1",
+            operator="mutation",
+            strategy="swap_name",
+        )
+    )
+
+    assert experience(run.history) == {}

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
+from evogit.core import ConfigError
+
+ALL = """\
+durability = "fsync"
+model = "big"
+
+[models.big]
+id = "vendor/big"
+base_url = "https://host.example/v1"
+key_command = "pass show key"
+price = {input = 1.5, output = 3}
+total = "20m"
+
+[[agents]]
+kind = "editor"
+count = 3
+[[agents]]
+kind = "mutator"
+"""
+
+
+def load(tmp_path: Path, text: str) -> UserSettings:
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    return load_user_settings({"EVOGIT_SETTINGS": str(file)})
+
+
+def test_settings_are_read(tmp_path: Path) -> None:
+    settings = load(tmp_path, ALL)
+    assert settings.durability == "fsync"
+    assert settings.models["big"].total == 1200
+    assert [(agent.kind, agent.model, agent.count) for agent in settings.agents] == [
+        ("editor", "", 3),
+        ("mutator", "", 1),
+    ]
+
+
+def test_where_settings_are(tmp_path: Path) -> None:
+    home = {"HOME": "/home/x"}
+    assert settings_file(home) == Path("/home/x/.config/evogit/settings.toml")
+    assert settings_file({**home, "XDG_CONFIG_HOME": "/c"}) == Path("/c/evogit/settings.toml")
+    assert settings_file({**home, "XDG_CONFIG_HOME": "/c", "EVOGIT_SETTINGS": "/s.toml"}) == Path("/s.toml")
+    assert load_user_settings({"HOME": str(tmp_path)}) == UserSettings()
+    with pytest.raises(ConfigError, match="which EVOGIT_SETTINGS names"):
+        load_user_settings({"EVOGIT_SETTINGS": str(tmp_path / "none.toml")})
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_user_settings({"EVOGIT_SETTINGS": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("modle = 'x'", 'modle: unknown key; did you mean "model"?'),
+        ("[models.m]\nbase_ulr = 'x'", 'models.m.base_ulr: unknown key; did you mean "base_url"?'),
+        ("[models.m]\nprice = {inptu = 1, output = 1}", 'models.m.price.inptu: unknown key; did you mean "input"?'),
+        ("[models.m]\nprice = {input = -1, output = 1}", "models.m.price.input: "),
+        ("[[agents]]\nkidn = 'editor'", 'agents.0.kidn: unknown key; did you mean "kind"?'),
+        ("[models.m]\napi_key = 'sk-123'", "models.m.api_key: a credential itself never stands in a file"),
+        ("[models.m]\nbase_url = 'host/v1'", "expected a URL"),
+        ("[models.m]\nbase_url = 'https://me:pw@host/v1'", "without a name or password"),
+        ("[models.m]\nbase_url = 'http://host:99999/v1'", "expected a URL"),
+        ("[models.m]\nkey_env = 'A'\nkey_command = 'b'", "expected key_env or key_command, got both"),
+        ("[models.m]\ntotal = 'soon'", "models.m.total: expected a positive duration"),
+        ("[commands.own]\nfiles = {'../x' = 'y'}", 'expected a relative path such as ".config/name.toml"'),
+        ("[commands.own]\nlogin = ['/etc/shadow']", 'expected a relative path such as ".config/name.toml"'),
+        ("[commands.own]\nargv = 'own --now'", 'commands.own.argv: expected a list, such as ["own --now"]'),
+        ("[commands.own]\nenv = ['A=1']", "commands.own.env: expected a table, NAME = VALUE below [commands.own.env]"),
+        ("[commands.own]\nminutes = '5'", "commands.own.minutes: expected a valid number, got '5'"),
+        ("['models']\n'script:x' = {}", "names of models without commas that do not begin with"),
+        ("durability = 'none'", "durability: "),
+        ("model = ", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    assert said in str(caught.value)
+    assert "sk-123" not in str(caught.value)

@@ -1,0 +1,154 @@
+"""Limits are kept by what is in flight, not by what is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from evogit.core import Entry, Evaluated, Evaluation, Event, FailedProposal, Metric, Proposed, RunStarted
+from evogit.engine.budget import EXHAUSTED_AFTER, Budget
+from evogit.history import History
+
+
+class Journal:
+    """A history that grows by events."""
+
+    def __init__(self) -> None:
+        self.history = History("r")
+        metric = Metric(name="m", direction="minimize", primary=True)
+        known = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
+        self.add(
+            RunStarted(
+                engine="me", metrics=(metric,), split="train", agents=("a1",), population="p/", editable=(), **known
+            )
+        )
+        self.propose("0")
+        self.judge("0", 9.0)
+
+    def add(self, event: Event) -> None:
+        seq = self.history.seq + 1
+        self.history.apply(Entry(id=f"{seq:040x}", host="h", seq=seq, time=0, event=event))
+
+    def propose(self, name: str, engine: str = "me") -> None:
+        operator, parents = ("seed", ()) if name == "0" else ("mutation", ("0" * 40,))
+        self.add(
+            Proposed(
+                engine=engine,
+                move=int(name, 16),
+                candidate=name * 40,
+                tree=name * 40,
+                parents=parents,
+                agent="a1",
+                operator=operator,  # type: ignore[arg-type]
+            )
+        )
+
+    def judge(self, name: str, value: float | None) -> None:
+        evaluation = Evaluation(status="ok", metrics={"m": value}) if value is not None else None
+        self.add(Evaluated(candidate=name * 40, evaluation=evaluation or Evaluation(status="evaluator-error")))
+
+    def fail(self) -> None:
+        self.add(FailedProposal(engine="me", move=1, agent="a1", parents=(), reason="x"))
+
+
+def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 2, evaluations=4)
+    assert [budget.reserve("a1") for _ in range(4)] == [True, True, True, False], "the seed was one"
+    budget.release("a1", new_tree=False)
+    journal.propose("7", engine="other")
+    assert not budget.reserve("a1"), "another engine has the last place"
+    assert budget.over() is None
+    for name in "123":
+        journal.propose(name)
+        journal.judge(name, 5.0)
+    assert budget.over() == "evaluations"
+
+
+def test_an_error_of_the_evaluator_uses_up_nothing() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 1, evaluations=2)
+    journal.propose("1")
+    journal.judge("1", None)
+    assert budget.over() is None
+    journal.judge("1", 3.0)
+    assert budget.over() == "evaluations"
+
+
+def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
+    journal = Journal()
+    budgets = [Budget(journal.history, "me", 1, evaluations=3), Budget(journal.history, "me", 1, proposals=2)]
+    assert all(budget.reserve("a1") for budget in budgets)
+    journal.propose("1", engine="other")
+    assert not any(budget.full() for budget in budgets)
+    journal.propose("2", engine="other")
+    assert all(budget.full() for budget in budgets)
+
+
+def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 2, proposals=2)
+    assert [budget.reserve("a1") for _ in range(3)] == [True, True, False]
+    for _ in range(2):
+        journal.fail()
+        budget.proposed()
+    assert budget.over() is None, "their results are not applied yet"
+    for agent in ("a1", "a2"):
+        budget.release(agent, new_tree=False)
+    assert budget.over() == "proposals"
+
+
+def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 3, evaluations=8, proposals=5)
+    assert budget.reserve("a1")
+    assert budget.more(3) == 2, "a2 and a3 come first"
+    assert budget.reserve("a2")
+    assert budget.more(3) == 0
+    assert budget.reserve("a3")
+    assert not budget.reserve("a1")
+    journal.propose("1")
+    budget.proposed()
+    journal.judge("1", 5.0)
+    budget.release("a1", new_tree=True, more=2, unused=2)
+    assert budget.reserve("a1")
+    assert budget.more(9) == 1
+
+
+@pytest.mark.parametrize(("value", "reached"), [(2.0, None), (1.0, "target"), (0.5, "target")])
+def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | None) -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 1, target=1.0)
+    journal.propose("1")
+    journal.judge("1", value)
+    assert budget.over() == reached
+
+
+def test_a_slow_agent_gets_its_chance_before_the_run_is_exhausted() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 2)
+
+    def barren(agent: str, times: int) -> None:
+        for _ in range(times):
+            assert budget.reserve("a1")
+            budget.release(agent, new_tree=False)
+
+    barren("quick", 5 * EXHAUSTED_AFTER)
+    assert budget.over() is None
+    barren("slow", 1)
+    assert budget.over() == "exhausted"
+    assert budget.reserve("a1")
+    budget.release("slow", new_tree=True)
+    assert budget.over() is None
+
+
+def test_who_was_refused_comes_before_those_who_had_a_place_however_often_these_ask() -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 3, evaluations=3)
+    assert [budget.reserve(agent) for agent in ("a1", "a2", "a3")] == [True, True, False]
+    budget.release("a1", new_tree=False)
+    assert [budget.reserve(agent) for agent in ("a1", "a3")] == [False, True], "a3 had waited"
+    budget.release("a3", new_tree=False)
+    assert [budget.reserve(agent) for agent in ("a3", "a1")] == [False, True]
+    for agent in ("a1", "a2"):
+        budget.release(agent, new_tree=False)
+    assert [budget.reserve(agent) for agent in ("a1", "a2", "a3", "a1")] == [True, False, True, False]

@@ -1,0 +1,389 @@
+"""What a command in the sandbox says is read with care, and what judges it lies there as it was written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.config import Task, load_repository_task
+from evogit.config.values import Command, Read
+from evogit.core import UsageError
+from evogit.engine.evaluations import seed_files
+from evogit.evaluation.command import case_of, in_time
+from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.junit import MOST_XML
+from evogit.evaluation.program import Invalid, Ran
+from evogit.evaluation.scorer import Judge, Verdict
+from evogit.repository import Repository
+from evogit.review.folder import candidate_files
+from evogit.sandbox import Base, Files, Sandbox
+from evogit.sandbox.archive import entries_of, pack
+from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers import provider
+from tests.sandbox.test_workers import archive
+
+TOML = """\
+name = "own"
+goal = "Improve it."
+editable = ["src/**"]
+withheld = ["tests/hidden/**", "secret_*.txt"]
+excluded = ["big/**"]
+[metrics.score]
+direction = "maximize"
+[evaluator]
+kind = "command"
+command = {command}
+splits = ["train", "holdout"]
+{more}
+[evaluator.read]
+score = {read}
+[sandbox]
+timeout = "5s"
+{sandbox}
+"""
+FILES = {
+    "src/main.sh": ("echo '{\"score\": 7}'\n", 0o100755),
+    "tests/hidden/test.sh": ("echo hidden; test -e src/main.sh\n", 0o100755),
+    "tests/visible.txt": ("visible", 0o100644),
+    "secret_one.txt": ("one", 0o100644),
+    "big/data.bin": ("large", 0o100644),
+    ".evogit/old": ("of the commit", 0o100644),
+    "evogit.toml": ("of the commit", 0o100644),
+}
+
+Judged = Callable[..., tuple[Verdict, str]]
+
+
+def own_repository(
+    folder: Path, command: str, read: str = "json", more: str = "", sandbox: str = ""
+) -> tuple[Task, Repository, str]:
+    """A person's repository with an evogit.toml and a file for the judge: its task, itself, and its tree."""
+    repository = Repository.create(folder)
+    contents: dict[str, bytes | None] = {path: text.encode() for path, (text, _) in FILES.items()}
+    tree = repository.trees.write(None, contents, {path: mode for path, (_, mode) in FILES.items()})
+    toml = TOML.format(command=json.dumps(command), read=json.dumps(read), more=more, sandbox=sandbox)
+    (folder / "evogit.toml").write_text(toml)
+    (folder / ".evogit").mkdir()
+    (folder / ".evogit" / "conf").write_text("of the working tree")
+    return load_repository_task(folder), repository, tree
+
+
+@pytest.fixture(scope="module", params=["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)])
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    found = provider(request.param)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
+    """Judges a candidate, given as what differs from the seed; what was said of it comes along."""
+
+    def judge(
+        command: str,
+        read: str = "json",
+        *,
+        changed: Mapping[str, str] | None = None,
+        removed: tuple[str, ...] = (),
+        split: str = "train",
+        **more: str,
+    ) -> tuple[Verdict, str]:
+        task, repository, tree = own_repository(tmp_path / "own", command, read, **more)
+        files = Files(archive(changed or {}), removed, asyncio.run(seed_files(repository, tree, task)))
+        told: list[Mapping[str, Any]] = []
+        verdict, _, _ = Judge(task, sandbox, told.append).judge(split, 0, files)
+        return verdict, "\n".join([*(each["feedback"] for each in told), verdict.log])
+
+    return judge
+
+
+def test_a_misspelt_split_is_refused_as_no_command_would_notice_it(tmp_path: Path) -> None:
+    task, _, _ = own_repository(tmp_path / "own", "true")
+    task.check_split("train")
+    with pytest.raises(UsageError, match=r"expected a split of own \(train, holdout\), got 'trian'"):
+        task.check_split("trian")
+
+
+def test_a_number_is_read_from_the_last_json_line(judged: Judged) -> None:
+    verdict, feedback = judged("sh src/main.sh; echo done; echo {not json")
+    assert (verdict.status, verdict.metrics) == ("ok", {"score": 7.0})
+    assert 'last lines of stdout:\n{"score": 7}\ndone' in feedback
+
+
+def test_a_command_sees_what_is_withheld_but_the_candidate_cannot_change_it(judged: Judged) -> None:
+    look = "find . -type f | sort; cat .evogit/conf tests/hidden/test.sh; echo; sh src/main.sh"
+    attack = """
+for name in secret_one.txt tests/hidden/test.sh .evogit/conf .evogit/new tests/hidden/new; do
+    echo forged > $name; rm -f $name; mv src/main.sh $name
+done
+mv tests moved; mv .evogit moved; rm -rf tests .evogit; test -x tests/hidden/test.sh && echo '{"score": 1}'
+"""
+    verdict, feedback = judged(f"{look}; {look}", changed={"src/main.sh": attack, "tests/visible.txt": "mine"})
+    assert (verdict.status, verdict.metrics) == ("ok", {"score": 1.0})
+    whole = ["./.evogit/conf", "./secret_one.txt", "./src/main.sh", "./tests/hidden/test.sh"]
+    assert "\n".join([*whole, "./tests/visible.txt", "of the working treeecho hidden"]) in feedback
+    assert "\n".join([*whole, "of the working treeecho hidden"]) in feedback
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"tests": "-> /tmp"}, {".evogit": "a file"}, {"secret_one.txt/below": "x"}, {"tests/hidden": "-> visible.txt"}],
+)
+def test_a_candidate_with_something_else_in_the_place_of_hidden_files_is_invalid(
+    judged: Judged, changed: dict[str, str]
+) -> None:
+    verdict, _ = judged("sh src/main.sh", changed=changed)
+    assert verdict.status == "invalid"
+    assert f"{next(iter(changed))} is in the way of what the evaluator needs there" in verdict.reason
+
+
+async def test_what_a_person_committed_over_hidden_files_is_not_looked_at(tmp_path: Path) -> None:
+    task, repository, seed = own_repository(tmp_path / "own", "true")
+    own = {"src/main.sh": b"mine", "tests/hidden/test.sh": b"forged", ".evogit/new": b"x", "big/data.bin": b"y"}
+    files = await candidate_files(repository, task, seed, repository.trees.write(seed, own))
+    assert [entry[0] for entry in entries_of(files.changed)[0]] == ["src/main.sh"]
+    assert files.base
+    hidden = {path for path, *_ in entries_of(files.base.archive)[0]}
+    assert hidden == FILES.keys() - {"big/data.bin", "evogit.toml"}
+
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="a.B" name="one"/>
+<testcase classname="a.B" name="two"><failure message="2 != 3">trace</failure></testcase>
+<testcase name="three"><error>\nno such thing\n</error><system-out>noise</system-out></testcase>
+<testcase name="four"><skipped/></testcase>
+<testcase name="five"><properties/></testcase>
+</testsuite></testsuites>"""
+
+
+def ran(stdout: str = "", stderr: str = "", code: int | None = 0, report: str | None = None) -> Ran:
+    """How a command ended that could have written a report."""
+    signal = None if code is not None else 9
+    files = {} if report is None else {"src/out/r.xml": report.encode()}
+    return Ran(code, signal, stdout, stderr, cpu=0.25, wall=0.5, memory=1, breach=None, files=files)
+
+
+def read_as(read: str) -> Command:
+    return Command(text="", reads={"score": Read.parse(read)}, directory="src")
+
+
+@pytest.mark.parametrize(
+    ("read", "ended", "value"),
+    [
+        ("exit", ran(), 1.0),
+        ("exit", ran(code=3), 0.0),
+        ("exit", ran(code=None), 0.0),
+        ("regex:took ([0-9.e]+) ms", ran("took 2.5 ms, took 1.5e1 ms\nend\n", "took 9 ms"), 15.0),
+        (r"regex:\d+", ran("none", "of 4 or 12"), 12.0),
+        ("json:a.b", ran('{"a": {"b": 2}, "a.c": 3}\n{not json'), 2.0),
+        ("json:a.c", ran('{"a": {"b": 2}, "a.c": 3}'), 3.0),
+        ("json", ran('{"score": 1}\n{"score": -2e3}\nbye'), -2000.0),
+        ("junit:out/r.xml", ran(code=1, report=JUNIT), 0.5),
+        ("cpu", ran(), 0.25),
+        ("wall", ran(), 0.5),
+    ],
+)
+def test_ways_to_read(read: str, ended: Ran, value: float) -> None:
+    case = case_of(read_as(read), ended)
+    assert (case.name, case.metrics) == ("command", {"score": value})
+    if read.startswith("junit"):
+        assert case.feedback == "2 of 4 test cases failed.\n\na.B.two: 2 != 3\ntrace\n\nthree: no such thing"
+
+
+@pytest.mark.parametrize(
+    ("read", "ended", "reason"),
+    [
+        ("json", ran('{"score": 7}', "bad news", code=2), "the command ended with exit code 2"),
+        ("json", ran('{"score": 7}', code=None), "the command was killed by signal 9"),
+        ("json", ran("7"), "the command said nothing for score: no line of its stdout is a JSON object"),
+        ("json", ran('{"a": 7}'), "expected a number at score of the last JSON object for score, got null"),
+        ("json", ran('{"score": true}'), "expected a number at score of the last JSON object for score, got true"),
+        ("json", ran('{"score": NaN}'), "the command said nothing for score: no line"),
+        ("json", ran('{"score": 1' + "0" * 400 + "}"), "expected a finite number for score, got one of 401 digits"),
+        ("regex:score (.*)", ran("score nan"), "expected a finite number for score, the command said nan"),
+        ("regex:score (.*)", ran("score much"), "expected a number for score, the command said 'much'"),
+        ("regex:score (.*)", ran(), "the command said nothing for score: no line of its output matches score (.*)"),
+        (
+            "junit:out/r.xml",
+            ran(code=4),
+            "the command wrote no JUnit report out/r.xml; the command ended with exit code 4",
+        ),
+        ("junit:out/r.xml", ran(report="<testsuite>"), "the JUnit report out/r.xml is no XML: no element found"),
+        ("junit:out/r.xml", ran(report="<testsuite/>"), "the JUnit report out/r.xml holds no test case that ran"),
+        (
+            "junit:out/r.xml",
+            ran(report='<!DOCTYPE a [<!ENTITY b "b"><!ENTITY c "&b;&b;">]><a>&c;</a>'),
+            "the JUnit report out/r.xml has a document type declaration",
+        ),
+        pytest.param(
+            "junit:out/r.xml",
+            ran(report="<a>" + "<testcase/>" * 100_001),
+            "the JUnit report out/r.xml has more than 100000",
+            marks=pytest.mark.slow,
+        ),
+        ("junit:out/r.xml", ran(report=" " * (MOST_XML + 1)), "the JUnit report out/r.xml has more than 8388608 bytes"),
+    ],
+)
+def test_what_says_no_number_is_invalid(read: str, ended: Ran, reason: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        case_of(read_as(read), ended)
+    assert caught.value.reason.startswith(reason)
+    assert caught.value.log.endswith(ended.stderr)
+
+
+def test_a_pattern_that_takes_for_ever_on_some_output_is_broken_off() -> None:
+    with pytest.raises(Invalid) as caught, in_time(0.05):
+        case_of(read_as("regex:(a+)+ ms"), ran("a" * 60))
+    assert caught.value.reason == "its output cannot be read within 0.05 s of CPU time"
+
+
+def test_where_and_how_a_command_runs(judged: Judged) -> None:
+    burn = "end=$(($(date +%s%N) + 30000000)); while [ $(date +%s%N) -lt $end ]; do :; done"
+    tell = f"pwd; cat ../tests/visible.txt; echo $EVOGIT_SPLIT; {burn}"
+    verdict, feedback = judged(tell, "cpu", split="holdout", more='directory = "src"')
+    assert 0 < verdict.metrics["score"] < 5
+    assert "/work/src\nvisibleholdout" in feedback
+
+
+def test_a_profile_is_told_that_a_command_prints_before_its_numbers(judged: Judged) -> None:
+    bench = "import sys\ndef work():\n    return sum(range(10**5))\nwork()\n"
+    bench += "print('{\"score\": %d}' % (1 + ('cProfile' in sys.modules)))\n"
+    command = "python3 -m cProfile -s tottime src/bench.py | head -n 30; python3 src/bench.py"
+    verdict, feedback = judged(command, changed={"src/bench.py": bench})
+    assert (verdict.status, verdict.metrics) == ("ok", {"score": 1.0})
+    assert re.search(r"ncalls +tottime(?s:.*)bench.py:2\(work\)", feedback)
+
+
+@pytest.mark.slow
+def test_a_report_of_an_earlier_run_does_not_count(judged: Judged) -> None:
+    verdict, _ = judged("exit 4", "junit:src/old.xml", changed={"src/old.xml": "<a><testcase name='x'/></a>"})
+    assert verdict.reason.startswith("the command wrote no JUnit report")
+
+
+@pytest.mark.slow
+def test_a_limit_is_told_as_what_it_is(judged: Judged) -> None:
+    verdict, _ = judged("yes", "exit")
+    assert (verdict.status, verdict.reason) == ("output-limit", "wrote more than 1048576 bytes of output in run 1")
+
+
+def test_a_link_cannot_be_withheld_alone(judged: Judged, tmp_path: Path) -> None:
+    task, repository, _ = own_repository(tmp_path / "own", "true", "exit")
+    base = Base("linked", archive({"secret_link.txt": "-> /etc/passwd", "src/main.sh": "x"}))
+    verdict, _, _ = Judge(task, Bubblewrap(), lambda _: None).judge("train", 0, Files(pack({}), (), base))
+    assert verdict.status == "evaluator-error"
+    assert "withheld: secret_link.txt is a symbolic link" in verdict.reason
+
+
+@pytest.mark.slow
+def test_what_was_prepared_is_under_every_candidate(
+    judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    prepare = "prepare = 'mkdir ../built; cp main.sh ../built; echo no > ../tests/hidden/test.sh; true'"
+    command = "sh ../built/main.sh; sh ../tests/hidden/test.sh; touch ../tests/hidden/new"
+    verdict, feedback = judged(
+        f"{command} || true", more=f'directory = "src"\n{prepare}', changed={"src/main.sh": "no"}
+    )
+    assert verdict.metrics == {"score": 7.0}
+    assert "hidden" in feedback
+
+
+@pytest.mark.slow
+def test_prepare_that_fails_is_the_evaluators_error(
+    judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    verdict, log = judged("true", "exit", more='prepare = "echo no compiler >&2; exit 7"')
+    assert verdict.status == "evaluator-error"
+    assert verdict.reason.startswith("prepare() failed on the seed: evaluator.prepare ended with exit code 7")
+    assert "no compiler" in log
+
+
+async def test_an_evaluation_by_a_command_says_that_it_was_judged_inside(tmp_path: Path) -> None:
+    task, repository, tree = own_repository(tmp_path / "own", "sh src/main.sh")
+    base = await seed_files(repository, tree, task)
+    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+        with pytest.raises(UsageError, match="needs the seed's files"):
+            await evaluator.evaluate(tree, pack({}), split="train")
+        evaluation, evidence = await evaluator.evaluate(tree, Files(pack({}), (), base), split="train")
+    assert (evaluator.judged, evaluation.judged, evaluation.cases) == ("inside", "inside", {"command": {"score": 7.0}})
+    assert evaluation.key == evaluator.key(tree, "train", base=base.id) != evaluator.key(tree, "train", base="other")
+    assert '{"score": 7}' in evidence.feedback["command"]
+
+
+@pytest.mark.slow
+def test_every_display_says_that_the_judge_was_inside(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "a.py").write_text("A = 1.5\n")
+    toml = TOML.format(command=json.dumps('echo "{\\"score\\": 1}"'), read=json.dumps("json"), more="", sandbox="")
+    (folder / "evogit.toml").write_text(toml)
+    for argv in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "it")):
+        subprocess.run(["git", *argv], cwd=folder, check=True)
+
+    def evogit(*argv: str) -> str:
+        command = [str(Path(sys.executable).with_name("evogit")), *argv]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+        return done.stdout + done.stderr
+
+    shown = [evogit("check", "--sandbox", "bubblewrap", ".")]
+    shown += [evogit("run", ".", "--evaluations", "3", "--agents", "1", "--sandbox", "bubblewrap")]
+    shown += [evogit(*words) for words in (("status",), ("show", "best"), ("graph",), ("log",), ("report",))]
+    shown += [
+        subprocess.check_output(["git", "log", "-1", "--notes=evogit/own", "evogit/own/best"], cwd=folder, text=True)
+    ]
+    assert [text for text in shown if "judged: inside" not in text] == []
+    assert all(json.loads(line)["judged"] == "inside" for line in evogit("log", "--json").splitlines())
+
+
+FAST = b"""
+from collections import Counter
+def most_common(text, count):
+    counted = Counter(text.split())
+    return sorted(counted, key=lambda word: (-counted[word], word))[:count]
+"""
+WRONG = b"def most_common(text, count): return sorted(text.split())[:count]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "forged", "wrong"),
+    [("inside", ("ok", {"seconds": 0}), "invalid"), ("outside", ("crashed", {}), "invalid")],
+)
+async def test_the_guides_judge_outside_is_not_fooled_and_the_one_inside_is(
+    tmp_path: Path, place: str, forged: tuple[str, dict[str, float]], wrong: str
+) -> None:
+    repository = Repository.create(tmp_path / place)
+    guide = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    blocks = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE))
+    for name in (name for name in blocks if name.startswith(f"{place}/")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(blocks[name])
+    seed = repository.trees.write(None, {"src/words.py": blocks["words/src/words.py"].encode()})
+    task = load_repository_task(tmp_path / place)
+    base = await seed_files(repository, seed, task)
+    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+        evaluations = [
+            (await evaluator.evaluate(f"{number}", Files(pack(files), (), base), split="train"))[0]
+            for number, files in enumerate(
+                [
+                    {},
+                    {"src/words.py": FAST},
+                    {"src/words.py": WRONG},
+                    {"src/words.py": blocks["forged/src/words.py"].encode()},
+                ]
+            )
+        ]
+    before, after = (evaluation.metrics[task.primary.name] for evaluation in evaluations[:2])
+    assert task.primary.gain(after, before) > 0
+    assert evaluations[2].status == wrong
+    assert (evaluations[3].status, evaluations[3].metrics) == forged

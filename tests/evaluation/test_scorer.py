@@ -1,0 +1,125 @@
+"""Evaluations that a lost sandbox cuts off: they begin again, and nothing of them counts twice."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from evogit.config import Task
+from evogit.core import SandboxError, SandboxLostError
+from evogit.evaluation.scorer import ATTEMPTS, Judge, Verdict
+from evogit.sandbox import Files, Limits, Reply, Session
+from evogit.sandbox.archive import pack
+from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.session import SupervisedSession
+
+EVALUATE = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    for x in {"smoke": [0], "train": [1, 2, 3]}[split]:
+        yield Case(f"x={x}", feedback=f"drew {rng.random()}", score=program.call("program:value", [x]).value)
+"""
+
+CATCHES = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for x in {{"smoke": [0], "train": [1, 2, 3]}}[split]:
+        try:
+            value = program.call("program:value", [x]).value
+        except Exception:
+            {}
+        yield Case(f"x={{x}}", score=value)
+"""
+HIDES = CATCHES.format("value = -1")
+BLAMES = CATCHES.format("raise Invalid('it gave no value')")
+FALLS = CATCHES.format("raise ConnectionError('nobody answers') from None")
+
+COUNTS = b"N = []\ndef value(x):\n    N.append(x)\n    return len(N)\n"
+
+
+class Fragile:
+    """Real sessions, of which the first few go away under the program at their third call."""
+
+    name = "fragile"
+
+    def __init__(self, sandbox: Bubblewrap, losses: int) -> None:
+        self._sandbox, self._losses = sandbox, losses
+
+    def image(self) -> str:
+        return ""
+
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
+        session = self._sandbox.open(files, limits, preload, seed=seed)
+        if self._losses:
+            self._losses -= 1
+            losing = Losing(session)
+            session.call, session.output = losing.call, losing.output  # type: ignore[method-assign]
+        return session
+
+    def close(self) -> None:
+        self._sandbox.close()
+
+
+class Losing:
+    """What a session that is lost says to every request."""
+
+    def __init__(self, session: SupervisedSession) -> None:
+        self._call, self._output, self._left = session.call, session.output, 3
+
+    def call(self, *arguments: Any, **options: Any) -> Reply:
+        self._left -= 1
+        self._check()
+        return self._call(*arguments, **options)
+
+    def output(self) -> tuple[bytes, bytes]:
+        self._check()
+        return self._output()
+
+    def _check(self) -> None:
+        if self._left <= 0:
+            raise SandboxLostError("the daemon was restarted")
+
+
+@pytest.fixture
+def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Judges the counting program in a sandbox that is lost so many times: the verdict, and the frames before it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def judge(losses: int, evaluate: str = EVALUATE) -> tuple[Verdict, list[dict[str, Any]]]:
+        frames: list[dict[str, Any]] = []
+        with closing(Fragile(Bubblewrap(), losses)) as sandbox:
+            task, files = tiny(f"lost{losses}", evaluate=evaluate), Files(pack({"program.py": COUNTS}))
+            verdict, _, _ = Judge(task, sandbox, lambda header: frames.append(dict(header))).judge("train", 0, files)
+        return verdict, frames
+
+    return judge
+
+
+@pytest.mark.parametrize("losses", [1, ATTEMPTS - 1])
+def test_a_lost_evaluation_begins_again_as_if_nothing_had_been(judged: Callable[..., Any], losses: int) -> None:
+    _, undisturbed = judged(0)
+    verdict, frames = judged(losses)
+    assert (verdict.status, verdict.metrics, verdict.stages) == ("ok", {"score": 3}, {"smoke": {"score": 1}})
+    again = [number for number, frame in enumerate(frames) if "again" in frame]
+    assert [frames[number]["again"] for number in again] == ["the daemon was restarted"] * losses
+    assert frames[again[-1] + 1 :] == undisturbed, "all cases, from a new life of the program and the same generator"
+
+
+@pytest.mark.parametrize("evaluate", [HIDES, BLAMES, FALLS], ids=["hides", "blames", "falls"])
+def test_an_evaluator_cannot_take_a_loss_for_something_else(judged: Callable[..., Any], evaluate: str) -> None:
+    verdict, frames = judged(2, evaluate)
+    assert (verdict.status, verdict.metrics) == ("ok", {"score": 3})
+    assert sum("again" in frame for frame in frames) == 2
+
+
+def test_a_sandbox_that_is_lost_again_and_again_is_an_error(judged: Callable[..., Any]) -> None:
+    with pytest.raises(SandboxError, match=f"lost {ATTEMPTS} times in a row .*: the daemon was restarted") as caught:
+        judged(ATTEMPTS)
+    assert not isinstance(caught.value, SandboxLostError)

@@ -1,0 +1,173 @@
+"""What a noisy run believes: means, intervals, who may be the best, and candidates that fail now and then."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evogit.core import Cost, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
+from evogit.history import History
+from evogit.history.leaders import contender, to_repeat
+from evogit.history.scores import Scores, together
+
+METRIC = Metric(name="m", direction="maximize", primary=True)
+
+
+class Noisy:
+    """A run told by one-letter candidates, whose would-be bests are judged twice more; `s` is the seed."""
+
+    def __init__(self, repeats: int = 2) -> None:
+        self.history, self._seq = History("r"), 0
+        known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
+        self.start = RunStarted(
+            engine="e", metrics=(METRIC,), split="train", agents=("a1",), population="p/", **known, editable=()
+        )
+        self.add(RunStarted(**{**{f: getattr(self.start, f) for f in self.start.__slots__}, "repeats": repeats}))
+
+    def add(self, event: Event) -> str:
+        self._seq += 1
+        entry = Entry(id=f"{self._seq:040x}", host="h", seq=self._seq, time=0, event=event)
+        self.history.apply(entry)
+        return entry.id
+
+    def judged(self, name: str, *values: float | Status, split: str = "train", begin: int = 0) -> None:
+        """The candidate is judged so often, with these values or failures; born first if need be."""
+        if name not in self.history.phylogeny:
+            operator: Any = "seed" if name == "s" else "mutation"
+            about: dict[str, Any] = {"candidate": name, "tree": name, "agent": "a1", "operator": operator}
+            self.add(Proposed(engine="e", move=0, parents=() if name == "s" else ("s",), **about))
+        for repeat, value in enumerate(values, start=begin):
+            ok = not isinstance(value, str)
+            evaluation = Evaluation(
+                status="ok" if ok else value,  # type: ignore[arg-type]
+                metrics={"m": float(value)} if ok else {},
+                split=split,
+                repeat=repeat,
+            )
+            self.add(Evaluated(candidate=name, evaluation=evaluation))
+
+
+@pytest.fixture
+def run() -> Noisy:
+    run = Noisy()
+    run.judged("s", 1.0, 2.0, 3.0)
+    return run
+
+
+def test_the_fitness_is_the_mean_and_has_an_interval(run: Noisy) -> None:
+    history = run.history
+    assert (history.fitness("s"), history.best) == (2.0, "s")
+    assert history.interval("s") == pytest.approx((2 - 2.484, 2 + 2.484), abs=0.01)
+    assert (history.counts.evaluated, history.counts.repeated) == (1, 2)
+
+
+def test_nothing_is_known_of_the_noise_before_the_first_repeat_and_exact_scores_have_none() -> None:
+    run, exact = Noisy(), Noisy(repeats=0)
+    run.judged("s", 1.0)
+    run.judged("a", 9.0)
+    assert run.history.interval("s") == (-math.inf, math.inf)
+    assert not run.history.surely_fitter("a", "s")
+    assert run.history.no_worse("s", "a")
+    exact.judged("s", 1.0)
+    exact.judged("a", 1.1)
+    assert exact.history.interval("s") == (1.0, 1.0)
+    assert exact.history.surely_fitter("a", "s")
+    assert not exact.history.no_worse("s", "a")
+
+
+def test_a_lucky_one_is_no_record_before_it_is_believed(run: Noisy) -> None:
+    run.judged("a", 9.0)
+    assert (run.history.best, run.history.records) == ("s", ["s"])
+    run.judged("a", 1.0, 1.0, begin=1)
+    assert (run.history.best, run.history.records) == ("a", ["s", "a"]), "3.67 after all repeats"
+    run.judged("b", 4.0, 3.0)
+    assert run.history.best == "a", "one repeat is left, and the difference is within the noise"
+
+
+def test_who_is_surely_better_is_believed_early_and_whoever_falls_back_is_the_best_no_more(run: Noisy) -> None:
+    run.judged("a", 50.0, 51.0)
+    assert run.history.best == "a"
+    run.judged("a", -160.0, begin=2)
+    assert (run.history.best, run.history.records) == ("s", ["s", "a"])
+
+
+def test_the_best_is_judged_again_before_a_contender_that_is_known_better() -> None:
+    run = Noisy(repeats=3)
+    run.judged("s", 1.0, 2.0, 3.0, 2.0)
+    run.judged("a", 50.0, 51.0)
+    run.judged("b", 52.0, 51.0)
+    assert (run.history.best, contender(run.history), to_repeat(run.history)) == ("a", "b", "b")
+    run.judged("b", 51.0, begin=2)
+    assert (run.history.best, contender(run.history), to_repeat(run.history)) == ("a", "b", "a")
+    run.judged("a", 50.0, begin=2)
+    assert to_repeat(run.history) == "b"
+
+
+def test_a_candidate_that_fails_now_and_then_is_flaky_and_neither_best_nor_parent(run: Noisy) -> None:
+    run.judged("a", 50.0, 51.0, "evaluator-error")
+    assert run.history.best == "a"
+    run.judged("a", "crashed", begin=2)
+    told = run.history.evaluation("a")
+    assert told
+    assert (told.status, told.metrics, run.history.best, run.history.fitness("a")) == ("flaky", {}, "s", None)
+    assert told.reason.startswith("failed 1 of 3 times (crashed")
+    assert (run.history.counts.failed, run.history.counts.evaluated) == (1, 2)
+    run.history.heads["a1"] = "a"
+    assert run.history.head("a1") == "s"
+
+
+def test_repeats_are_told_as_one_with_means_of_what_all_have_and_what_they_cost() -> None:
+    one = Evaluation(
+        status="ok", metrics={"m": 1.0, "n": 5.0}, cases={"x": {"m": 1.0}}, cost=Cost(wall=1, cpu=2, memory=30)
+    )
+    more: dict[str, Any] = {"metrics": {"m": 3.0}, "cases": {"x": {"m": 3.0}, "y": {"m": 9.0}}}
+    other = Evaluation(status="ok", repeat=1, cost=Cost(wall=2, cpu=3, memory=20), cached=True, **more)
+    told = together([one, other, Evaluation(status="evaluator-error", repeat=2, cost=Cost(wall=99))])
+    assert (told.metrics, told.cases) == ({"m": 2.0}, {"x": {"m": 2.0}})
+    assert (told.cost, told.cached, told.repeat) == (Cost(wall=3, cpu=5, memory=30), False, 0)
+
+
+def test_a_pruned_best_gives_way_and_comes_back(run: Noisy) -> None:
+    run.judged("a", 50.0, 51.0, 50.0)
+    decision = run.add(Decision(kind="prune", by="Ada", candidates=("a",)))
+    assert run.history.best == "s"
+    run.add(Decision(kind="undo", by="Ada", undoes=decision))
+    assert (run.history.best, run.history.records) == ("a", ["s", "a"])
+
+
+def test_a_run_that_goes_on_without_repeats_takes_scores_as_they_are(run: Noisy) -> None:
+    run.judged("a", 9.0)
+    run.add(run.start)
+    assert run.history.best == "a"
+
+
+judgings = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.integers(0, 3),
+        st.floats(-9, 9) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(["crashed", "timeout"]),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(judgings)
+def test_what_is_kept_equals_what_is_computed_anew(found: list[tuple[str, int, float | str]]) -> None:
+    scores, latest = Scores(METRIC, "train", repeats=2), dict[tuple[str, int], Evaluation]()
+    for name, repeat, value in found:
+        ok = not isinstance(value, str)
+        status: Any = "ok" if ok else value
+        latest[name, repeat] = Evaluation(status=status, metrics={"m": float(value)} if ok else {}, repeat=repeat)
+        scores.record(name, latest[name, repeat])
+    anew = Scores(METRIC, "train", repeats=2)
+    for (name, _), evaluation in sorted(latest.items()):
+        anew.record(name, evaluation)
+    for name in "abc":
+        assert scores.evaluation(name) == anew.evaluation(name)
+        assert scores.estimate(name) == anew.estimate(name)
+        assert (scores.margin(name), scores.repeated(name)) == (anew.margin(name), anew.repeated(name))

@@ -1,0 +1,148 @@
+"""Skeleton, lanes and decisions on histories of known and of random shape."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evogit.core import (
+    Decision,
+    Entry,
+    Evaluated,
+    Evaluation,
+    Metric,
+    NotFoundError,
+    Proposed,
+    RefusedError,
+    RunStarted,
+)
+from evogit.history import History
+from evogit.history.decisions import standing
+from evogit.repository import Repository
+from evogit.review import agents, decide, effect, lanes, most_telling, open_run, resolve, rows, skeleton
+from evogit.review.lanes import Way
+
+
+def began(*names: str) -> RunStarted:
+    metric = Metric(name="score", direction="maximize", primary=True)
+    return RunStarted(
+        engine="e",
+        task="toy",
+        task_digest="t",
+        metrics=(metric,),
+        split="train",
+        evaluator="v",
+        provider="none",
+        image="i",
+        agents=names,
+        population="refs/heads/evogit/toy/",
+        editable=("*.py",),
+    )
+
+
+def born(number: int, parents: tuple[str, ...]) -> Proposed:
+    commit = f"{number:040x}"
+    operator = ("seed", "mutation", "merge")[len(parents)]
+    return Proposed(
+        engine="e", move=number, candidate=commit, tree=commit, parents=parents, agent="a1", operator=operator
+    )  # type: ignore[arg-type]
+
+
+def judged(commit: str, score: float) -> Evaluated:
+    return Evaluated(candidate=commit, evaluation=Evaluation(status="ok", metrics={"score": score}))
+
+
+def grown(seed: int, size: int) -> History:
+    """A random phylogeny, every candidate judged."""
+    rng, history, known = random.Random(seed), History("toy"), list[str]()
+    events: list[object] = [began("a1")]
+    for number in range(size):
+        parents = tuple(rng.sample(known, min(len(known), rng.choice([1, 1, 2]))))
+        event = born(number, parents)
+        known.append(event.candidate)
+        events += [event, judged(event.candidate, rng.random())]
+    for seq, event in enumerate(events):
+        history.apply(Entry(id=f"{seq:040x}", host="h", seq=seq, time=seq, event=event))  # type: ignore[arg-type]
+    return history
+
+
+histories = st.builds(grown, st.integers(0, 10**6), st.integers(1, 40))
+
+
+@settings(deadline=None)
+@given(histories, st.integers(2, 40))
+def test_no_candidate_is_lost_when_some_are_folded(history: History, limit: int) -> None:
+    everything = {candidate.commit for candidate in history.phylogeny}
+    for shown in (everything, skeleton(history), most_telling(history, everything, limit)):
+        drawn = rows(history, shown)
+        assert len(drawn) == len(shown)
+        assert len(drawn) + sum(row.folded for row in drawn) == len(everything)
+        assert {history.seed, history.best} <= shown
+
+
+@settings(deadline=None)
+@given(histories, st.integers(2, 40))
+def test_every_line_of_the_graph_leads_somewhere(history: History, limit: int) -> None:
+    drawn = rows(history, most_telling(history, skeleton(history), limit))
+    grid = lanes(drawn, history.best)
+    assert [sum(cell.node for cell in cells) for cells in grid] == [1] * len(drawn)
+    for above, below in zip(grid, [*grid[1:], []], strict=True):
+        downs = {i for i, cell in enumerate(above) if cell.ways & Way.DOWN}
+        assert downs == {i for i, cell in enumerate(below) if cell.ways & Way.UP}
+    for cells in grid:
+        rights = {i + 1 for i, cell in enumerate(cells) if cell.ways & Way.RIGHT}
+        assert rights == {i for i, cell in enumerate(cells) if cell.ways & Way.LEFT}
+
+
+@settings(deadline=None)
+@given(histories)
+def test_the_best_and_its_first_parents_keep_the_leftmost_lane(history: History) -> None:
+    drawn = rows(history, {candidate.commit for candidate in history.phylogeny})
+    trunk = {candidate.commit for candidate in history.phylogeny.lineage(history.best or "")}
+    columns = [next(i for i, cell in enumerate(cells) if cell.node) for cells in lanes(drawn, history.best)]
+    assert {column for row, column in zip(drawn, columns, strict=True) if row.candidate.commit in trunk} == {0}
+
+
+def test_looking_at_an_effect_changes_nothing() -> None:
+    history = grown(3, 30)
+    before = copy.deepcopy(vars(history) | {"phylogeny": None})
+    change = effect(history, Decision(kind="prune", by="me", candidates=(history.best or "",), subtree=True))
+    assert history.best in change.pruned
+    assert change.best[0] == history.best != change.best[1]
+    assert vars(history) | {"phylogeny": None} == before
+
+
+def test_revisions_are_names_agents_and_ids() -> None:
+    history = grown(1, 12)
+    history.apply(Entry(id="x", host="h", seq=99, time=0, event=replace(began("a10", "a2", "b"), engine="f")))
+    assert agents(history) == ["a1", "a2", "a10", "b"]
+    assert resolve(history, "best").commit == history.best
+    assert resolve(history, "a10").commit == resolve(history, "seed").commit == history.seed
+    with pytest.raises(NotFoundError, match="several|names 12 candidates"):
+        resolve(history, "0000")
+
+
+def test_a_decision_that_somebody_made_meanwhile_is_refused(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "repo")
+    history = History("toy")
+    journal = repository.journal("toy", history.apply)
+    seed, child = born(0, ()), born(1, (f"{0:040x}",))
+    for event in (began("a1"), seed, judged(seed.candidate, 1), child, judged(child.candidate, 2)):
+        journal.append(event)  # type: ignore[arg-type]
+    prune = Decision(kind="prune", by="me", candidates=(child.candidate,))
+    mine, my_journal = open_run(Repository.open(tmp_path / "repo"))
+    effect(mine, prune)
+    entry = decide(history, journal, prune)
+    with pytest.raises(RefusedError, match="pruned already"):
+        decide(mine, my_journal, prune)
+    decide(mine, my_journal, Decision(kind="undo", by="me", undoes=entry.id))
+    with pytest.raises(RefusedError, match="undone already"):
+        decide(history, journal, Decision(kind="undo", by="me", undoes=entry.id))
+    assert [each.event.kind for each in standing(history.decisions)] == ["undo"]  # type: ignore[union-attr]
+    assert history.pruned == set()

@@ -1,0 +1,177 @@
+"""What is found out about projects from their files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evogit.config import load_repository_task
+from evogit.core import ConfigError, RefusedError
+from evogit.scaffold.detect import Project, Source, detect, direction_of, editable, read_of
+from evogit.scaffold.repository_files import Choices, files, tried, write
+
+PROJECTS = Path(__file__).parent.parent / "projects"
+
+
+def found(texts: dict[str, str]) -> Project:
+    return detect(Source(list(texts), texts.__getitem__))
+
+
+def real(name: str) -> Project:
+    root = PROJECTS / name
+    paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
+    return detect(Source(paths, lambda path: (root / path).read_text()))
+
+
+def test_a_python_package_with_pytest_and_a_benchmark() -> None:
+    project = real("python")
+    assert project.command == "python3 -m pytest -q && python3 benchmark.py"
+    assert (project.reads, project.editable) == ({"milliseconds": "json"}, ("textstats/**",))
+    assert (project.python, project.debian) == (("pytest",), ())
+
+
+def test_a_c_program_with_make() -> None:
+    project = real("c")
+    assert project.command == "make test && make bench"
+    assert project.reads == {"milliseconds": "regex:took ([0-9.]+) ms"}
+    assert (project.editable, project.debian) == (("src/**",), ("make", "gcc", "libc6-dev"))
+
+
+def test_a_javascript_package_needs_no_npm_for_nodes_own_runner() -> None:
+    project = real("javascript")
+    assert project.command == "node --test && node bench.js"
+    assert (project.reads, project.editable) == ({"milliseconds": "json"}, ("lib/**",))
+    assert (project.debian, project.prepare) == (("nodejs",), "")
+
+
+def test_a_javascript_package_with_dependencies_is_installed_first() -> None:
+    package = {"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "^1"}}
+    project = found({"package.json": json.dumps(package), "package-lock.json": "{}", "src/a.ts": ""})
+    assert (project.tests, project.prepare) == ("npm run --silent test", "npm ci")
+    assert "npm" in project.debian
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": {"test": 5}}', '{"scripts": ["test"]}'])
+def test_a_damaged_package_json_is_a_package_about_which_nothing_is_known(text: str) -> None:
+    assert found({"package.json": text, "index.js": ""}).command == ""
+
+
+def test_a_src_layout_with_unittest_and_requirements() -> None:
+    project = found(
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["numpy>=2", "x[all]", "y @ file:///y"]',
+            "src/x/core.py": "",
+            "tests/test_core.py": "import unittest",
+        }
+    )
+    assert project.tests == 'PYTHONPATH="src:$PYTHONPATH" python3 -m unittest discover -s tests'
+    assert (project.python, project.editable) == (("numpy>=2",), ("src/**",))
+
+
+def test_plugins_of_pytest_are_needed_and_other_tools_of_developers_are_not() -> None:
+    project = found(
+        {
+            "pyproject.toml": '[dependency-groups]\ndev = ["ruff", "pytest>=8", "pytest-cov", {include-group = "x"}]',
+            "x.py": "",
+            "test_x.py": "",
+            "benchmarks/one.py": "",
+            "benchmarks/two.py": "",
+            "tests/bench.py": "",
+        }
+    )
+    assert project.python == ("pytest>=8", "pytest-cov")
+    assert project.benchmark == ""
+
+
+@pytest.mark.parametrize("text", ["[", "project = 5", "[project]\ndependencies = 3", "[tool]\npoetry = []"])
+def test_a_damaged_pyproject_is_no_obstacle(text: str) -> None:
+    assert found({"pyproject.toml": text, "x.py": ""}).editable == ("x.py",)
+
+
+def test_other_languages_get_a_command_to_begin_with() -> None:
+    assert found({"Cargo.toml": "", "src/main.rs": ""}).tests == "cargo test --offline"
+    assert found({"go.mod": "", "main.go": "", "main_test.go": ""}).editable == ("main.go",)
+    assert found({"notes.txt": ""}) == Project()
+
+
+def test_odd_names_reach_no_command_and_no_glob() -> None:
+    project = found({"setup.py": "", "x.py": "", "\x1b[2J.py": "", "benchmarks/my bench.py": ""})
+    assert project.editable == ("x.py",)
+    assert project.benchmark.endswith("python3 'benchmarks/my bench.py'")
+
+
+def test_sources_are_editable_and_what_judges_them_is_not() -> None:
+    paths = ["a/x.py", "a/sub/y.py", "b/z.py", "b/tests/test_z.py", "conftest.py", "main.py", "docs/conf.py"]
+    assert editable(paths) == ("main.py", "a/**", "b/z.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("print(json.dumps({'n': 5, 'opsPerSecond': x}))", {"opsPerSecond": "json"}),
+        ('printf("{\\"name\\": 1, \\"score\\": %f}\\n", x);', {"score": "json"}),
+        ("print(f'{{\"latency\": {x}}}')", {"latency": "json"}),
+        ("console.log(`elapsed: ${x} s`)", {"seconds": "regex:elapsed: ([0-9.]+) s"}),
+        ('print(f"sorted {n} items in {x:.2f} ms")', {"milliseconds": "regex:in ([0-9.]+) ms"}),
+        ("print('done')", {}),
+    ],
+)
+def test_what_a_benchmark_prints_is_found_in_its_source(text: str, reads: dict[str, str]) -> None:
+    assert read_of([text]) == reads
+
+
+def test_which_way_is_better_is_in_the_name() -> None:
+    names = {"ops_per_second": "maximize", "errorRate": "minimize", "seconds": "minimize", "size": "minimize"}
+    assert {name: direction_of(name, "json") for name in names} == names
+    assert direction_of("quux", "json") is None
+    assert direction_of("quux", "junit:report.xml") == "maximize"
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+CHOICES = Choices(
+    name="tool",
+    goal='Say "faster" \\ and\nmean it ☃',
+    editable=("src/**",),
+    work="./bench 'x' \"y\"",
+    reads={"score": r"regex:score\s+(\d+)", "seconds": "cpu"},
+    directions={"score": "maximize", "seconds": "minimize"},
+    primary="seconds",
+)
+
+
+def test_what_is_written_means_what_was_chosen(tmp_path: Path) -> None:
+    assert write(tmp_path, files(CHOICES), force=False) == ["evogit.toml", ".evogit/README.md"]
+    task = load_repository_task(tmp_path)
+    assert task.goal == CHOICES.goal
+    assert task.primary.name == "seconds"
+    assert task.command is not None
+    assert task.command.text == CHOICES.command
+    assert task.command.reads["score"].what == r"score\s+(\d+)"
+
+
+def test_a_file_that_is_there_is_replaced_only_when_asked_for(tmp_path: Path) -> None:
+    write(tmp_path, files(CHOICES), force=False)
+    (tmp_path / ".evogit" / "README.md").write_text("mine")
+    with pytest.raises(RefusedError, match="--force"):
+        write(tmp_path, files(CHOICES), force=False)
+    assert write(tmp_path, files(CHOICES), force=True) == ["evogit.toml"]
+    assert (tmp_path / ".evogit" / "README.md").read_text() == "mine"
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / ".evogit").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match="symbolic link"):
+        write(tmp_path / "repo", files(CHOICES), force=True)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_what_evogit_would_not_accept_is_found_before_it_is_written(tmp_path: Path) -> None:
+    wrong = {**files(CHOICES), "evogit.toml": files(CHOICES)["evogit.toml"].replace('"1g"', '"lots"')}
+    with pytest.raises(ConfigError, match=rf"^{tmp_path}/evogit.toml: sandbox.memory: expected a size"):
+        tried(wrong, tmp_path)
+    assert list(tmp_path.iterdir()) == []
