@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from evogit.stats.bradley_terry import Fit, Tally, fit
+from evogit.stats.bradley_terry import Comparisons, Fit, fit
 from evogit.stats.pairs import Pair, pairs
 
 CANDIDATES, VERDICTS, RIGHT = 50, 2000, 0.8
@@ -48,7 +48,7 @@ def trial(
     items = [f"c{number}" for number in range(CANDIDATES)]
     truth = rng.sample(items, len(items))
     place = {item: number for number, item in enumerate(truth)}
-    tally = Tally()
+    tally = Comparisons()
 
     def ask(pair: Pair) -> None:
         a, b = pair
@@ -66,7 +66,7 @@ def trial(
     return kendall(truth, final.strength), final
 
 
-def _planned(tally: Tally, items: Sequence[str], rng: random.Random, ask: Ask, verdicts: int) -> None:
+def _planned(tally: Comparisons, items: Sequence[str], rng: random.Random, ask: Ask, verdicts: int) -> None:
     now, asked, last = fit(tally), 0, frozenset[str]()
     while asked < verdicts:
         for pair in list(pairs(now, tally, items, rng, {last}))[: min(ROUND, verdicts - asked)]:
@@ -101,7 +101,7 @@ def main() -> None:
 
 def _show_time() -> None:
     """How long one fit of all verdicts takes, from nothing and after one more verdict."""
-    tally, rng = Tally(), random.Random(0)
+    tally, rng = Comparisons(), random.Random(0)
     for _ in range(VERDICTS):
         a, b = sorted(rng.sample(range(CANDIDATES), 2))
         tally.add("judge", f"c{a}", f"c{b}", float(rng.random() < 1 - RIGHT))

@@ -14,20 +14,20 @@ from evogit.agents import Agent, NoUsableChangeError
 from evogit.agents.mutation.mutator import Mutator
 from evogit.agents.population import Employ, Models, no_models, no_programs, populate
 from evogit.breeding.breeder import Bred, Breeder
-from evogit.breeding.candidates import Proposals
-from evogit.breeding.fingerprints import Novelty
+from evogit.breeding.candidates import CandidateWriter
+from evogit.breeding.fingerprints import Fingerprints
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
-from evogit.engine.account import Purse
+from evogit.engine.account import RunAccount
 from evogit.engine.budget import Budget
-from evogit.engine.confirmation import Believing
-from evogit.engine.evaluations import Executor, Judge, Verdict
+from evogit.engine.confirmation import Confirmation
+from evogit.engine.evaluations import EvaluationBackend, Evaluations, Verdict
 from evogit.engine.panel import open_panel
 from evogit.engine.people import Adding, People
 from evogit.engine.projections import Projections
 from evogit.engine.start import Start, generator
-from evogit.engine.steering import Attention
+from evogit.engine.steering import Steering
 from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.workshop import Trials
 from evogit.evaluation.evaluator import Evaluator
@@ -88,7 +88,7 @@ class Run:
         secrets: Sequence[str] = (),
         agents: Sequence[Agent] = (),
         selector: Selector | None = None,
-        executor: Executor | None = None,
+        executor: EvaluationBackend | None = None,
     ) -> None:
         self.repository, self.task, self.settings = repository, task, settings
         self.history = History(name)
@@ -107,11 +107,11 @@ class Run:
         self._stopping, self._silent, self._hurry = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._people = People(Adding(repository, self.journal, self.history), self._adopt)
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
-        self._proposals: Proposals
-        self._purse: Purse
-        self._judge: Judge
+        self._proposals: CandidateWriter
+        self._purse: RunAccount
+        self._judge: Evaluations
         self._budget: Budget
-        self._believing: Believing
+        self._believing: Confirmation
         self._turns: Turns
 
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
@@ -176,19 +176,21 @@ class Run:
         start.check(self._executor.digest if self._executor else self.task.evaluator_digest)
         return start
 
-    def _employ(self, executor: Executor, agents: int) -> None:
+    def _employ(self, executor: EvaluationBackend, agents: int) -> None:
         """Have somebody who judges, who counts what is used up, and who judges again what may be luck."""
         journal, history, settings, engine = self.journal, self.history, self.settings, self._engine
         limits: Any = {"dollars": settings.dollars, "tokens": settings.tokens}
-        self._purse = Purse(journal=journal, history=history, engine=engine, silent=self._silent, **limits)
+        self._purse = RunAccount(journal=journal, history=history, engine=engine, silent=self._silent, **limits)
         panel = open_panel(self.repository, journal, history, self.task, engine, self._models, self._purse)
         most = settings.evaluations
-        self._judge = Judge(self.repository, journal, history, self.task, executor, engine, most, panel)
+        self._judge = Evaluations(self.repository, journal, history, self.task, executor, engine, most, panel)
         self._budget = Budget(history, engine, agents, **{name: getattr(settings, name) for name in LIMITS})
         limit, room, hurry = settings.confirmations, self._budget.has_room_to_repeat, self._hurry
-        self._believing = Believing(journal, history, self._judge, limit=limit, room=room, hurry=hurry, show=self._show)
+        self._believing = Confirmation(
+            journal, history, self._judge, limit=limit, room=room, hurry=hurry, show=self._show
+        )
 
-    async def _evaluator(self, stack: AsyncExitStack) -> Executor:
+    async def _evaluator(self, stack: AsyncExitStack) -> EvaluationBackend:
         evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
         return await stack.enter_async_context(evaluator)
 
@@ -210,16 +212,16 @@ class Run:
     async def _live_together(self, names: Sequence[str], agents: Sequence[Agent]) -> None:
         settings, first = self.settings, self.history.moves
         self._turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
-        self._proposals = Proposals(
+        self._proposals = CandidateWriter(
             repository=self.repository,
             journal=self.journal,
             history=self.history,
             engine=self._engine,
             deterministic=settings.deterministic,
             full=self._budget.full,
-            fingerprint=Novelty(self.repository, self.history).fingerprint if self.task.fingerprints else None,
+            fingerprint=Fingerprints(self.repository, self.history).fingerprint if self.task.fingerprints else None,
         )
-        attention = Attention(self.journal, self._projections, self._judge, self._people, self._stopping)
+        attention = Steering(self.journal, self._projections, self._judge, self._people, self._stopping)
         alarm = asyncio.get_running_loop().call_later((settings.minutes or 0) * 60, self.stop, "minutes")
         if settings.minutes is None:
             alarm.cancel()

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 TAIL = 0.6
 """Share of what is shown of a long text that is its end, where programs say why they failed."""
+
+TITLE_LENGTH = 72
+"""Characters of a title."""
+
+MOST_BACKTICKS = 20
+"""Backticks in a row that are shown; as fences are longer, more of them would multiply the length of a brief."""
+
+SHORTEST_MARKER = 7
+"""Characters of a marker of an edit, where the content asks for no longer one."""
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories of characters that are not seen, or that change how others are seen."""
 
 _COLOURS = re.compile(r"\x1b\[[0-?]{0,60}[ -/]{0,9}[@-~]")
 _ODD = re.compile(r"[^\n\t\x20-\x7e]")
+_MARKER = re.compile(r"^(<{7,}|={7,}|>{7,})", re.MULTILINE)
 
 
 def plain(text: str) -> str:
@@ -40,3 +51,26 @@ def ends(text: str, most: int) -> str:
     first, last = _unless_short(first.rpartition("\n")[0], first), _unless_short(last.partition("\n")[2], last)
     missing = len(content) - len(first.encode()) - len(last.encode())
     return f"{first}\n[... {missing:,} more bytes ...]\n{last}"
+
+
+def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
+    """Text as one line of printable characters, shortened to `limit` characters."""
+    line = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+    line = " ".join(line.split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def fence(text: str, kind: str = "") -> str:
+    """Text between lines of backticks, more of them than the text itself has anywhere; empty for none."""
+    if not text.strip():
+        return ""
+    text = re.sub(f"`{{{MOST_BACKTICKS},}}", "`" * MOST_BACKTICKS, text)
+    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
+    marks = "`" * (longest + 1)
+    return f"{marks}{kind}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{marks}"
+
+
+def marker_length(texts: Iterable[str]) -> int:
+    """The length of markers that none of the texts has at the beginning of a line."""
+    taken = {len(found) for text in texts for found in _MARKER.findall(text)}
+    return next(length for length in range(SHORTEST_MARKER, SHORTEST_MARKER + len(taken) + 1) if length not in taken)

@@ -29,7 +29,7 @@ class NoUsableChangeError(EvoGitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class OperatorCredit:
     """How often a way of changing code was tried of late, and how often the child was better than its first parent."""
 
     tries: int
@@ -37,7 +37,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merit:
+class ModelCredit:
     """What the moves of a model brought of late, where each move counts less the longer ago it was.
 
     Attributes:
@@ -53,7 +53,7 @@ class Merit:
     dollars: float | None
 
 
-def no_merits() -> Mapping[str, Merit]:
+def no_merits() -> Mapping[str, ModelCredit]:
     """Where no model was asked yet."""
     return {}
 
@@ -204,8 +204,8 @@ class Brief:
     move: int = 0
     account: Account | None = None
     boldness: float = 1.0
-    experience: Mapping[str, Tally] = field(default_factory=dict)
-    merits: Callable[[], Mapping[str, Merit]] = no_merits
+    experience: Mapping[str, OperatorCredit] = field(default_factory=dict)
+    merits: Callable[[], Mapping[str, ModelCredit]] = no_merits
     steps: Mapping[Constant, float] | None = None
     conflicts: Mapping[str, int] = field(default_factory=dict)
     """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from evogit.llm import Account, Left, Limit, Model, SpendingLimitError, Usage
+from evogit.llm import Account, Left, Limit, Model, SpendingLimitError, TokenUsage
 
 
 @dataclass(slots=True)
-class Allowance:
+class SessionAllowance:
     """The account of the move, with a limit of the session's own."""
 
     account: Account
@@ -41,7 +41,7 @@ class Allowance:
         if limit == "dollars" or (left is not None and left <= self.most - self.used):
             self.account.exhaust(limit)
 
-    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
         """Count one attempt."""
         self.used += usage.prompt + usage.completion
         self.account.charge(model, usage, failure)

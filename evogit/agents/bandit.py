@@ -20,7 +20,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evogit.agents import Merit
+from evogit.agents import ModelCredit
 
 THRIFT = 0.1
 """The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/agents.md)."""
@@ -44,7 +44,7 @@ UNKNOWN = Score(gain=0.0, doubt=math.inf, cheap=1.0)
 """Of a model of which no move came to an end yet."""
 
 
-def scores(models: Sequence[str], merits: Mapping[str, Merit]) -> dict[str, Score]:
+def scores(models: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, Score]:
     """The score of each of these models."""
     known = {model: merits[model] for model in models if model in merits}
     moves = max(math.fsum(merit.moves for merit in known.values()), 2.0)
@@ -61,7 +61,7 @@ def scores(models: Sequence[str], merits: Mapping[str, Merit]) -> dict[str, Scor
     return {model: told.get(model, UNKNOWN) for model in models}
 
 
-def choose(models: Sequence[str], merits: Callable[[], Mapping[str, Merit]], rng: random.Random) -> str:
+def choose(models: Sequence[str], merits: Callable[[], Mapping[str, ModelCredit]], rng: random.Random) -> str:
     """The model with the highest score, of equals one by chance; nobody asks for merits where there is no choice."""
     if len(models) == 1:
         return models[0]
@@ -70,7 +70,7 @@ def choose(models: Sequence[str], merits: Callable[[], Mapping[str, Merit]], rng
     return rng.choice([model for model, score in told.items() if score.total == highest])
 
 
-def _costs(known: Mapping[str, Merit]) -> dict[str, float]:
+def _costs(known: Mapping[str, ModelCredit]) -> dict[str, float]:
     """What a move of each takes: dollars, or tokens where a price is not known."""
     dollars = {model: merit.dollars for model, merit in known.items() if merit.dollars is not None}
     return dollars if len(dollars) == len(known) else {model: merit.tokens for model, merit in known.items()}

@@ -12,14 +12,13 @@ import time
 from dataclasses import dataclass, field
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.allowance import Allowance
+from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import cut, listed
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import read_calls
-from evogit.agents.editing.tools import Answer, Desk
-from evogit.agents.mutation.edits import one_line
+from evogit.agents.editing.tools import ToolResults, ToolSession
 from evogit.config.run_settings import TURNS
 from evogit.llm import (
     Account,
@@ -31,6 +30,7 @@ from evogit.llm import (
     SpendingLimitError,
     estimate_tokens,
 )
+from evogit.text import one_line
 
 TRIALS = 3
 """Evaluations in a session, beside that of what is proposed."""
@@ -46,7 +46,7 @@ ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class CoderBounds:
     """What one session may take: replies, tokens read and written in all, seconds, replies of no use in a row."""
 
     turns: int = TURNS
@@ -60,8 +60,8 @@ class Coder:
 
     kind = "coder"
 
-    def __init__(self, *models: Model, bounds: Bounds | None = None, trials: int = TRIALS) -> None:
-        self._models, self._bounds = {model.name: model for model in models}, bounds or Bounds()
+    def __init__(self, *models: Model, bounds: CoderBounds | None = None, trials: int = TRIALS) -> None:
+        self._models, self._bounds = {model.name: model for model in models}, bounds or CoderBounds()
         self.trials = trials
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
@@ -74,7 +74,7 @@ class Coder:
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
-        account = Allowance(brief.account, self._bounds.tokens)
+        account = SessionAllowance(brief.account, self._bounds.tokens)
         model = self._models[choose(list(self._models), brief.merits, rng)]
         return await _Session(model, self._bounds, brief, brief.background(), account).work()
 
@@ -105,7 +105,7 @@ class _Session:
     """One move: the conversation, the draft, and what is kept of them."""
 
     model: Model
-    bounds: Bounds
+    bounds: CoderBounds
     brief: Brief
     background: Background
     account: Account
@@ -119,25 +119,25 @@ class _Session:
         self.messages += written.messages
         self.evidence["prompt.md"] = f"{written.rules}\n\n{written.text}".encode(errors="replace")
         room = int(ANSWER_SHARE * self.model.context)
-        desk = Desk(self.brief, self.background, self.account, self.model.name, self.evidence, room)
+        tools = ToolSession(self.brief, self.background, self.account, self.model.name, self.evidence, room)
         try:
-            await self._converse(desk)
+            await self._converse(tools)
         except _EndedError as ended:
-            return self._last(desk, str(ended))
-        return desk.proposal()
+            return self._last(tools, str(ended))
+        return tools.proposal()
 
-    async def _converse(self, desk: Desk) -> None:
+    async def _converse(self, tools: ToolSession) -> None:
         deadline, useless = time.monotonic() + self.bounds.seconds, 0
         for turn in range(self.bounds.turns):
             if time.monotonic() > deadline:
                 raise _EndedError(f"the session took more than {self.bounds.seconds:g} s")
             reply = await self._ask(turn)
-            answer = await self._answered(desk, reply, deadline)
+            answer = await self._answered(tools, reply, deadline)
             useless = 0 if answer.done else useless + 1
-            text = f"{answer.text}\n\n{desk.state} Turns left: {self.bounds.turns - turn - 1}."
+            text = f"{answer.text}\n\n{tools.state} Turns left: {self.bounds.turns - turn - 1}."
             news = self._news(reply)
             self._say(Message("user", text + news, answer.measured or bool(news)))
-            if desk.finished:
+            if tools.finished:
                 return
             if useless >= self.bounds.useless:
                 raise _EndedError(f"{useless} replies in a row were of no use; the last one: {answer.text}")
@@ -155,13 +155,13 @@ class _Session:
         self._say(Message("assistant", cut(reply, int(REPLY_SHARE * self.model.context))))
         return reply
 
-    async def _answered(self, desk: Desk, reply: str, deadline: float) -> Answer:
+    async def _answered(self, tools: ToolSession, reply: str, deadline: float) -> ToolResults:
         try:
             asked = read_calls(reply)
         except EditError as error:
-            return Answer(f"Nothing was done: {one_line(str(error), 1000)}.\n{error.hint}", 0, measured=False)
+            return ToolResults(f"Nothing was done: {one_line(str(error), 1000)}.\n{error.hint}", 0, measured=False)
         try:
-            return await desk.answer(asked, deadline)
+            return await tools.answer(asked, deadline)
         except (RunEndsError, SpendingLimitError) as error:
             raise _EndedError(str(error)) from error
 
@@ -177,11 +177,11 @@ class _Session:
         self.heard.update(new)
         return f"\n\nOthers are trying now, so do something else:\n{listed(new, self.model.context)}" if new else ""
 
-    def _last(self, desk: Desk, why: str) -> Proposal:
+    def _last(self, tools: ToolSession, why: str) -> Proposal:
         """The draft as it was when the session ended before it was finished."""
         self._say(Message("user", f"The session ended: {why}."))
         try:
-            return desk.proposal()
+            return tools.proposal()
         except EditError as error:
             raise NoUsableChangeError(f"{one_line(why, 500)}; {error}", self.evidence) from error
 

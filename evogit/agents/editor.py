@@ -9,7 +9,7 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import cut
-from evogit.agents.editing.blocks import EditError, Reply, parse
+from evogit.agents.editing.blocks import EditError, EditReply, parse
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
@@ -90,7 +90,7 @@ class _Talk:
         Raises:
             EditError: it cannot be carried out as a whole.
         """
-        read: Reply = parse(reply)
+        read: EditReply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)
         name = self._model.name

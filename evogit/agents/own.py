@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
-from evogit.agents.mutation.edits import one_line
 from evogit.core import ConfigError, UsageError
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.plugins import load
 from evogit.repository import EXECUTABLE, FILE
+from evogit.text import one_line
 
 LOST = (NoUsableChangeError, ModelError, RunEndsError, SpendingLimitError)
 """Errors with which an agent says itself that a move came to nothing."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from evogit.bench.driver import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
-from evogit.bench.outcome import Merges, Outcome
+from evogit.bench.outcome import BenchRun, Merges
 from evogit.bench.workers import Order
 from evogit.core import Direction
 from evogit.stats import comparison as statistics
@@ -114,7 +114,7 @@ class Findings:
         return next(found, None)
 
 
-def findings(bench: Bench, done: Mapping[Order, Outcome]) -> Findings | None:
+def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     """Sum up the seeds for which the runs of all methods are done; None while there is no such seed."""
     course = bench.course
     seeds = tuple(seed for seed in bench.seeds if all((method, seed) in done for method in bench.methods))
@@ -180,7 +180,7 @@ def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _result(
-    bench: Bench, method: Method, runs: Sequence[Outcome], areas: Sequence[float], finals: Sequence[float]
+    bench: Bench, method: Method, runs: Sequence[BenchRun], areas: Sequence[float], finals: Sequence[float]
 ) -> Result:
     course = bench.course
     reached = points(course.evaluations)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.bench.methods import Method
-from evogit.bench.outcome import Outcome, read, write
-from evogit.bench.worker_run import Course
-from evogit.bench.workers import Order, Place, outcomes
+from evogit.bench.outcome import BenchRun, read, write
+from evogit.bench.worker_run import BenchTask
+from evogit.bench.workers import Order, Workspace, outcomes
 
 RAM = Path("/dev/shm")
 """A file system in memory, where runs of which little is kept take half the time."""
@@ -35,7 +35,7 @@ FRESH = 60.0
 class Bench:
     """Methods on one task, `seeds` of each; `folder` holds a file for each run."""
 
-    course: Course
+    course: BenchTask
     methods: tuple[Method, ...]
     seeds: range
     folder: Path
@@ -54,7 +54,7 @@ class Bench:
         """All runs, seed by seed, so that a bench which is cut off has pairs."""
         return [(method, seed) for seed in self.seeds for method in self.methods]
 
-    def done(self) -> dict[Order, Outcome]:
+    def done(self) -> dict[Order, BenchRun]:
         """The runs that are there and would come out the same today."""
         found = {order: read(self.file(*order)) for order in self.orders}
         return {
@@ -76,7 +76,7 @@ class Bench:
         """How many files are there of runs that would come out otherwise today."""
         return sum(self.file(*order).exists() for order in self.missing(done))
 
-    def race(self, *, jobs: int, keep: bool) -> Generator[Outcome, None, None]:
+    def race(self, *, jobs: int, keep: bool) -> Generator[BenchRun, None, None]:
         """Do the runs that are missing, and give each that is done; its file is written by then. Closing it ends all.
 
         Raises:
@@ -87,7 +87,7 @@ class Bench:
         missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
         with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:
-            place = Place(scratch=scratch, memory=self.memory, keep=keep)
+            place = Workspace(scratch=scratch, memory=self.memory, keep=keep)
             with closing(outcomes(self.course, missing, place, jobs=jobs)) as found:
                 for outcome in found:
                     write(self.file(methods[outcome.method], outcome.seed), outcome)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from evogit.core import Evaluation, Evidence, Judged
-from evogit.engine.evaluations import Executor
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.sandbox import Files
 
 _ADAPTER = TypeAdapter(Evaluation)
@@ -51,7 +51,7 @@ class Memory:
 class Remembering:
     """An executor that never judges the same twice, whichever run asks; what it remembers counts like any other."""
 
-    def __init__(self, executor: Executor, memory: Memory) -> None:
+    def __init__(self, executor: EvaluationBackend, memory: Memory) -> None:
         self._executor, self._memory = executor, memory
         self.digest, self.provider, self.image = executor.digest, executor.provider, executor.image
 

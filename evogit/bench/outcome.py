@@ -32,7 +32,7 @@ class Merges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class BenchRun:
     """One run of one method.
 
     `curve` is the value of what was believed to be the best after each evaluation, the seed's first; `truth` the same
@@ -64,10 +64,10 @@ class Outcome:
         return self.truth or self.curve
 
 
-_ADAPTER = TypeAdapter(Outcome)
+_ADAPTER = TypeAdapter(BenchRun)
 
 
-def write(path: Path, outcome: Outcome) -> None:
+def write(path: Path, outcome: BenchRun) -> None:
     """Write the file whole or not at all.
 
     Raises:
@@ -76,7 +76,7 @@ def write(path: Path, outcome: Outcome) -> None:
     save(path, json.dumps({"schema": SCHEMA, **asdict(outcome)}, allow_nan=False) + "\n")
 
 
-def read(path: Path) -> Outcome | None:
+def read(path: Path) -> BenchRun | None:
     """The run in this file; None where there is no file, or none of this version."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

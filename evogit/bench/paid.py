@@ -13,8 +13,8 @@ from pathlib import Path
 from evogit.agents.programs.registry import Programs
 from evogit.bench.driver import Bench
 from evogit.bench.memory import Memory
-from evogit.bench.outcome import Outcome, write
-from evogit.bench.worker_run import NAME, Lane
+from evogit.bench.outcome import BenchRun, write
+from evogit.bench.worker_run import NAME, BenchRunner
 from evogit.bench.workers import Order
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
@@ -26,7 +26,7 @@ CUT_OFF = ("asked", "dollars", "interrupted", "proposals", "tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allowance:
+class BenchLimits:
     """What a bench may use of models in all; `limits` by the names of settings: `dollars`, `tokens`, `proposals`."""
 
     models: OpenModels
@@ -41,9 +41,9 @@ class Paid:
     A run that is cut off stays in its repository and goes on there, so that no call is paid twice.
     """
 
-    def __init__(self, bench: Bench, allowance: Allowance, *, jobs: int, keep: bool) -> None:
+    def __init__(self, bench: Bench, allowance: BenchLimits, *, jobs: int, keep: bool) -> None:
         self._bench, self._allowance, self._jobs, self._keep = bench, allowance, jobs, keep
-        self._lane: Lane | None = None
+        self._lane: BenchRunner | None = None
         self._stopped = False
 
     def stop(self) -> None:
@@ -52,7 +52,7 @@ class Paid:
         if self._lane:
             self._lane.stop()
 
-    async def race(self) -> AsyncIterator[Outcome]:
+    async def race(self) -> AsyncIterator[BenchRun]:
         """Do the runs, and give each that is done; its file is written by then.
 
         Raises:
@@ -66,7 +66,7 @@ class Paid:
             stack.push_async_callback(models.close)
             judging = Evaluator(course.task, provider=course.sandbox, jobs=self._jobs)
             evaluator = await stack.enter_async_context(judging)
-            self._lane = Lane(
+            self._lane = BenchRunner(
                 course,
                 evaluator,
                 Memory(bench.memory),
@@ -96,7 +96,7 @@ class Paid:
         digest = hashlib.sha256(depends.encode()).hexdigest()[:8]
         return self._bench.folder / "repositories" / f"{method.file_name}-{seed}-{digest}.git"
 
-    def _left(self, order: Order, done: Mapping[Order, Outcome]) -> dict[str, float | None]:
+    def _left(self, order: Order, done: Mapping[Order, BenchRun]) -> dict[str, float | None]:
         """What a run may use, what it used before included: all that no other run has used."""
         used: dict[str, float] = dict.fromkeys(self._allowance.limits, 0)
         for (method, _), outcome in done.items():

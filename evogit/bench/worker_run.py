@@ -16,11 +16,11 @@ from evogit import __version__
 from evogit.agents.population import Employ, Models, no_models, no_programs, populate
 from evogit.bench.memory import Memory, Remembering
 from evogit.bench.methods import Method
-from evogit.bench.outcome import Merges, Outcome, source_digest
+from evogit.bench.outcome import BenchRun, Merges, source_digest
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
 from evogit.core import Entry, EvoGitError, RefusedError, Stopped
-from evogit.engine.evaluations import Executor, Judge
+from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.history import History
 from evogit.plugins import is_own
 from evogit.repository import Repository
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class BenchTask:
     """What all runs on one task have in common.
 
     `truth` names a split that record holders are judged on as well, uncounted; `count_repeats` says that what a noisy
@@ -92,7 +92,7 @@ def _own_digest(text: str) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if is_own(text) and file.is_file() else ""
 
 
-class Here(Pool):
+class InlineExecutor(Pool):
     """Has mutators think where the engine works: beside the judge, one process for each run keeps a core busy."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -105,13 +105,13 @@ class Here(Pool):
         return future
 
 
-class Lane:
+class BenchRunner:
     """Runs one run after the other on one executor, which stays warm."""
 
     def __init__(
         self,
-        course: Course,
-        executor: Executor,
+        course: BenchTask,
+        executor: EvaluationBackend,
         memory: Memory,
         *,
         models: Models = no_models,
@@ -129,7 +129,7 @@ class Lane:
         if self._engine:
             self._engine.stop("interrupted")
 
-    async def run(self, method: Method, seed: int, folder: Path, **limits: Any) -> Outcome:
+    async def run(self, method: Method, seed: int, folder: Path, **limits: Any) -> BenchRun:
         """Evolve in `folder` to the end, and sum it up; a run that is there goes on. `limits` are settings.
 
         Raises:
@@ -140,7 +140,7 @@ class Lane:
         settings = replace(self._course.settings(method, seed), **limits)
         executor = self._judging(settings)
         async with AsyncExitStack() as stack:
-            agents = populate(stack, settings.population, self._models, self._employ, Here())
+            agents = populate(stack, settings.population, self._models, self._employ, InlineExecutor())
             self._engine = engine = Run(
                 repository,
                 self._course.task,
@@ -158,7 +158,7 @@ class Lane:
         outcome = await self._outcome(repository, stopped, executor)
         return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
 
-    def _judging(self, settings: Settings) -> Executor:
+    def _judging(self, settings: Settings) -> EvaluationBackend:
         """Who judges a run: what another run saw is not taken over where that would show.
 
         A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
@@ -177,16 +177,16 @@ class Lane:
             return Repository.borrow(folder, Repository.discover(self._course.task.folder))
         return Repository.create(folder)
 
-    async def _outcome(self, repository: Repository, stopped: Stopped, executor: Executor) -> Outcome:
+    async def _outcome(self, repository: Repository, stopped: Stopped, executor: EvaluationBackend) -> BenchRun:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
         story = Story(count_repeats=self._course.count_repeats)
         journal = repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
         truth: tuple[float, ...] = ()
         if self._course.truth:
-            judge = Judge(repository, journal, history, self._course.task, executor, stopped.engine)
+            judge = Evaluations(repository, journal, history, self._course.task, executor, stopped.engine)
             truth = await self._truth(judge, history, [commit for commit, _ in story.best])
-        return Outcome(
+        return BenchRun(
             method="",
             seed=0,
             curve=tuple(value for _, value in story.best),
@@ -204,7 +204,7 @@ class Lane:
             tokens=history.spent.tokens,
         )
 
-    async def _truth(self, judge: Judge, history: History, best: Sequence[str]) -> tuple[float, ...]:
+    async def _truth(self, judge: Evaluations, history: History, best: Sequence[str]) -> tuple[float, ...]:
         """The values of these candidates on the split of truth; one that fails there is worth what the seed is.
 
         Raises:

@@ -17,8 +17,8 @@ from typing import Self
 
 from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
-from evogit.bench.outcome import Outcome
-from evogit.bench.worker_run import Course, Lane
+from evogit.bench.outcome import BenchRun
+from evogit.bench.worker_run import BenchRunner, BenchTask
 from evogit.core import EvoGitError, RefusedError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.processes import HELD, end_with_parent, signals_held_back
@@ -31,7 +31,7 @@ Order = tuple[Method, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Workspace:
     """Where runs are done: repositories below `scratch`, kept or not, and evaluations that are shared in `memory`."""
 
     scratch: Path
@@ -39,7 +39,9 @@ class Place:
     keep: bool
 
 
-def outcomes(course: Course, orders: Sequence[Order], place: Place, *, jobs: int) -> Generator[Outcome, None, None]:
+def outcomes(
+    course: BenchTask, orders: Sequence[Order], place: Workspace, *, jobs: int
+) -> Generator[BenchRun, None, None]:
     """Do these runs, `jobs` at a time, and give what came of each as it ends.
 
     Closing it ends the workers at once.
@@ -67,7 +69,7 @@ def outcomes(course: Course, orders: Sequence[Order], place: Place, *, jobs: int
 class Worker:
     """One process, which does the runs that are sent to it; a context manager that ends it at once."""
 
-    def __init__(self, course: Course, place: Place) -> None:
+    def __init__(self, course: BenchTask, place: Workspace) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, self._theirs = context.Pipe()
         self._process = context.Process(target=work, args=(self._theirs, course, place), daemon=True)
@@ -88,14 +90,14 @@ class Worker:
         with suppress(ConnectionError):
             self.connection.send(order)
 
-    def receive(self) -> Outcome:
+    def receive(self) -> BenchRun:
         """What came of the run that was sent.
 
         Raises:
             EvoGitError: it failed, or the process died.
         """
         try:
-            reply: Outcome | EvoGitError = self.connection.recv()
+            reply: BenchRun | EvoGitError = self.connection.recv()
         except (EOFError, ConnectionError):
             self._process.join()
             code = self._process.exitcode or 0
@@ -116,7 +118,7 @@ class Worker:
         self._process.join(PATIENCE)
 
 
-def work(connection: Connection, course: Course, place: Place) -> None:
+def work(connection: Connection, course: BenchTask, place: Workspace) -> None:
     """In a worker: do what comes in until there is nothing more, and send what came of it."""
     for number in HELD:
         signal.signal(number, lambda *_: None)  # the parent's; ignoring them outright would be inherited by candidates
@@ -130,9 +132,9 @@ def work(connection: Connection, course: Course, place: Place) -> None:
         connection.send(RefusedError(f"{error.strerror}: {error.filename}" if error.filename else str(error)))
 
 
-async def _work(connection: Connection, course: Course, place: Place) -> None:
+async def _work(connection: Connection, course: BenchTask, place: Workspace) -> None:
     async with Evaluator(course.task, provider=course.sandbox, jobs=1) as evaluator:
-        lane = Lane(course, evaluator, Memory(place.memory))
+        lane = BenchRunner(course, evaluator, Memory(place.memory))
         while order := connection.recv():
             method, seed = order
             folder = place.scratch / f"{method.file_name}-{seed}.git"

@@ -9,7 +9,6 @@ from functools import cache, partial
 from typing import Protocol
 
 from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
-from evogit.agents.mutation.edits import one_line
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
 from evogit.breeding.crossings import Crossing, Crossings, title
@@ -26,6 +25,7 @@ from evogit.selection.anatomy import Anatomy
 from evogit.selection.linkage import Linkage
 from evogit.selection.strategies import MODEL, PIECES
 from evogit.selection.tuning import Tuning
+from evogit.text import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

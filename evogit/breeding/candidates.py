@@ -13,7 +13,7 @@ from evogit.repository import Journal, Repository, clean_title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposals:
+class CandidateWriter:
     """The proposals of one engine. `full` says whether a limit is used up, the last time as a candidate is journalled.
 
     In a deterministic run the times of commits are made up. `fingerprint` gives what a tree does, so that candidates

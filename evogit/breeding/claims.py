@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from evogit.agents.mutation.edits import one_line
+from evogit.text import one_line
 
 LONGEST = 200
 """Characters of a plan."""

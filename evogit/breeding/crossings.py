@@ -15,7 +15,6 @@ from evogit.history import History
 from evogit.repository import (
     Choose,
     Conflict,
-    Draft,
     Merged,
     Merger,
     Repository,
@@ -23,6 +22,7 @@ from evogit.repository import (
     Settler,
     Side,
     UnfitChangeError,
+    UnsettledMerge,
     count_markers,
 )
 from evogit.selection.strategies import FITTER, FUNCTION, MODEL, RANDOM, STRATEGIES
@@ -92,7 +92,7 @@ class Crossings:
         first, second = parents
         return "theirs" if self.history.fitter(second, first) else "ours"
 
-    async def draft(self, how: Crossing, parents: tuple[str, ...]) -> Draft:
+    async def draft(self, how: Crossing, parents: tuple[str, ...]) -> UnsettledMerge:
         """The merge of two candidates, or the graft of the second one's change onto the first, as far as Git can.
 
         Raises:

@@ -33,7 +33,7 @@ NAMING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Novelty:
+class Fingerprints:
     """Fingerprints of trees as changes to the seed of a run: equal ones mean that the trees do the same."""
 
     repository: Repository

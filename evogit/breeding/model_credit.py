@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from evogit.agents import Merit
+from evogit.agents import ModelCredit
 from evogit.core import Proposed
 from evogit.history import History
 from evogit.history.authors import Effort
@@ -34,7 +34,7 @@ class _Sum:
     priced: float = 0.0
 
 
-def merits(history: History) -> Mapping[str, Merit]:
+def merits(history: History) -> Mapping[str, ModelCredit]:
     """What each model's moves brought: those that came to nothing, and candidates once they are judged.
 
     The reward of a move is that of ShinkaEvolve (arXiv 2509.19349), exp(max(r - max(parent, seed), 0)) - 1 for a
@@ -54,7 +54,7 @@ def merits(history: History) -> Mapping[str, Merit]:
         known.dollars += weight * spent.dollars
         known.priced += 0.0 if spent.unpriced else weight
     return {
-        model: Merit(
+        model: ModelCredit(
             moves=each.weight,
             gain=each.reward / each.weight,
             tokens=each.tokens / each.weight,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from evogit.agents import Tally
+from evogit.agents import OperatorCredit
 from evogit.history import History
 
 WINDOW = 200
 """Judged candidates that are looked at, the latest ones: what paid early in a run need not pay late."""
 
 
-def experience(history: History) -> Mapping[str, Tally]:
+def experience(history: History) -> Mapping[str, OperatorCredit]:
     """How often each way of changing code was tried and made a child that is fitter than its first parent.
 
     A way is a part of a candidate's strategy, with its step and without: `perturb_number@0.01+swap_name` counts for
@@ -27,4 +27,4 @@ def experience(history: History) -> Mapping[str, Tally]:
         tries.update(ways)
         if history.fitter(commit, candidate.parents[0]):
             gains.update(ways)
-    return {way: Tally(tries[way], gains[way]) for way in sorted(tries)}
+    return {way: OperatorCredit(tries[way], gains[way]) for way in sorted(tries)}

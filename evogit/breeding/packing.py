@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from evogit.agents import Agent, Brief, Files, Proposal
-from evogit.agents.mutation.edits import MOST_WAYS, TITLE_LENGTH, one_line
+from evogit.agents.mutation.edits import MOST_WAYS
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
 from evogit.source.pieces import WHOLE, Versions, exchanged, versions
+from evogit.text import TITLE_LENGTH, one_line
 
 DRAWN = 12
 """Changes to choose from: most have a say in cases that another one has a say in, or are known."""

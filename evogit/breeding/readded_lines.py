@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.repository import Lines, Repository
+from evogit.repository import ChangedLines, Repository
 
 FARTHEST = 12
 """Ancestors that are looked at, the nearest first."""
@@ -47,6 +47,6 @@ class Readded:
                 return
             yield candidate
 
-    def _read_step(self, candidate: Candidate) -> Lines:
+    def _read_step(self, candidate: Candidate) -> ChangedLines:
         parent = self._history.phylogeny[candidate.parents[0]]
         return self._repository.lines(parent.tree, candidate.tree, self._wanted)

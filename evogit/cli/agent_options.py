@@ -41,7 +41,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AgentOptions:
     """What a person said about agents and models."""
 
     agent: tuple[AgentSpec, ...] = ()
@@ -82,14 +82,14 @@ def with_agents(command: Command) -> Command:
         specs = tuple(AgentSpec.parse(text) for text in agent)
         if specs and agents is not None:
             raise UsageError("expected --agent KIND[@MODEL][:N] with its own N, or --agents N, got both")
-        asked = Asked(agent=specs, agents=agents, model=model or "", record=record, replay=replay, yes=yes)
+        asked = AgentOptions(agent=specs, agents=agents, model=model or "", record=record, replay=replay, yes=yes)
         return command(asked=asked, **rest)
 
     return wrapped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crew:
+class AgentSetup:
     """Who works on a run: settings with the limits that hold, and those of the models that are `asking` somebody."""
 
     settings: Settings
@@ -108,7 +108,7 @@ class Crew:
         return any(getattr(self.settings, name) is not None for name in LIMITS if not (free and name == "dollars"))
 
 
-def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str] = ()) -> Crew:
+def resolve_agents(asked: AgentOptions, settings: Settings, history: History, panel: Sequence[str] = ()) -> AgentSetup:
     """Find the agents and open their models and those of the `panel` that judges, before anything is written.
 
     Raises:
@@ -131,7 +131,7 @@ def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
     added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
-    return Crew(
+    return AgentSetup(
         settings=limited,
         models=models,
         programs=programs,
@@ -144,7 +144,9 @@ def hire(asked: Asked, settings: Settings, history: History, panel: Sequence[str
 # --- who works ----------------------------------------------------------------------------------------------------
 
 
-def population(asked: Asked, history: History, user: UserSettings, panel: Sequence[str] = ()) -> tuple[AgentSpec, ...]:
+def population(
+    asked: AgentOptions, history: History, user: UserSettings, panel: Sequence[str] = ()
+) -> tuple[AgentSpec, ...]:
     """Those that were asked for, else those of the run's last start, else those of the user's settings.
 
     Raises:
@@ -185,7 +187,7 @@ def _named(spec: AgentSpec, model: str, user: UserSettings, *, before: bool) -> 
         raise UsageError(f"{error}\nthe run's last start had this agent; name others with --agent") from error
 
 
-def _check_programs(asked: Asked, settings: Settings, specs: Sequence[AgentSpec]) -> None:
+def _check_programs(asked: AgentOptions, settings: Settings, specs: Sequence[AgentSpec]) -> None:
     """Refuse coding programs where what they do could not be repeated, or not be contained.
 
     Raises:
@@ -201,7 +203,7 @@ def _check_programs(asked: Asked, settings: Settings, specs: Sequence[AgentSpec]
         )
 
 
-def _by_number(asked: Asked) -> tuple[AgentSpec, ...]:
+def _by_number(asked: AgentOptions) -> tuple[AgentSpec, ...]:
     if asked.agents is not None and asked.agents < 1:
         raise UsageError(f"expected --agents above 0, got {asked.agents}")
     if asked.model:

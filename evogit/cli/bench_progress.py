@@ -12,7 +12,7 @@ from types import FrameType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from evogit.bench.driver import Bench
-from evogit.bench.outcome import Outcome
+from evogit.bench.outcome import BenchRun
 from evogit.bench.paid import Paid
 from evogit.bench.workers import Order
 from evogit.cli.terminal import Terminal
@@ -22,7 +22,7 @@ SLOW = 3600.0
 """Seconds of the past that the remaining time is estimated from: runs end seldom."""
 
 
-class Headway:
+class BenchProgress:
     """Says how far the runs of one bench are."""
 
     def __init__(self, terminal: Terminal, bench: Bench) -> None:
@@ -68,7 +68,7 @@ class Headway:
             yield
             self._bar = None
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: BenchRun) -> None:
         """One more run is done."""
         self.done[self._methods[outcome.method], outcome.seed] = outcome
         if self._bar:
@@ -76,37 +76,37 @@ class Headway:
             bar.update(line, completed=len(self.done))
 
 
-def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Order, Outcome]:
+def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Order, BenchRun]:
     """Do what is missing, in worker processes.
 
     Raises:
         KeyboardInterrupt: a signal came; what is done is kept.
     """
-    headway = Headway(terminal, bench)
+    progress = BenchProgress(terminal, bench)
     alone = bench.course.task.environment.exclusive  # there is one core for candidates
-    with headway.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
+    with progress.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
         for outcome in outcomes:
-            headway.take(outcome)
-    return headway.done
+            progress.take(outcome)
+    return progress.done
 
 
-def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, Outcome]:
+def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, BenchRun]:
     """Do what is missing with agents that ask models; the first signal ends the run at work cleanly, a second at once.
 
     Raises:
         KeyboardInterrupt: a signal came; what is done is kept.
     """
-    headway = Headway(terminal, bench)
-    with headway.shown():
-        if asyncio.run(_paid(headway, paid)):
+    progress = BenchProgress(terminal, bench)
+    with progress.shown():
+        if asyncio.run(_paid(progress, paid)):
             raise KeyboardInterrupt
-    return headway.done
+    return progress.done
 
 
-async def _paid(headway: Headway, paid: Paid) -> bool:
+async def _paid(progress: BenchProgress, paid: Paid) -> bool:
     """Whether a signal stopped it."""
     asked = False
-    racing = asyncio.create_task(_take_all(headway, paid))
+    racing = asyncio.create_task(_take_all(progress, paid))
 
     def stop() -> None:
         nonlocal asked
@@ -125,9 +125,9 @@ async def _paid(headway: Headway, paid: Paid) -> bool:
     return asked
 
 
-async def _take_all(headway: Headway, paid: Paid) -> None:
+async def _take_all(progress: BenchProgress, paid: Paid) -> None:
     async for outcome in paid.race():
-        headway.take(outcome)
+        progress.take(outcome)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing
-from evogit.cli.agent_options import CEILINGS, Crew, costs
-from evogit.cli.program_consent import entrust
+from evogit.cli.agent_options import CEILINGS, AgentSetup, costs
+from evogit.cli.program_consent import confirm_logins
 from evogit.cli.spending import amount, money
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
@@ -22,7 +22,7 @@ from evogit.config import Task
 from evogit.config.run_settings import PROGRAM_CALLS, Settings
 from evogit.core import Candidate, RefusedError
 from evogit.history import History
-from evogit.llm import Model, Usage
+from evogit.llm import Model, TokenUsage
 from evogit.repository import EXECUTABLE, FILE, Repository
 from evogit.review import last_asking_start, used
 
@@ -37,7 +37,7 @@ FIRST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class SentFiles:
     """What models would be sent: path -> bytes of the `files` that agents may see, and how many are `kept` back.
 
     `brief` is about how many tokens a question has: that on the seed, or the average so far where that is more.
@@ -48,7 +48,7 @@ class Reach:
     brief: int
 
 
-def reach(task: Task, repository: Repository | None, history: History, context: int) -> Reach:
+def reach(task: Task, repository: Repository | None, history: History, context: int) -> SentFiles:
     """What models of a run would be sent of its seed, or what becomes its seed; `context` tokens a question at most."""
     contents = _contents(task, repository, history)
     visible = {path: read for path, read in contents.items() if task.is_visible(path)}
@@ -69,7 +69,7 @@ def reach(task: Task, repository: Repository | None, history: History, context: 
         templates=task.templates,
     )
     spent, told = history.spent, sum(briefing.write(brief, known, context).tokens.values())
-    return Reach(files=files, kept=len(contents) - len(files), brief=max(told, spent.prompt // max(spent.calls, 1)))
+    return SentFiles(files=files, kept=len(contents) - len(files), brief=max(told, spent.prompt // max(spent.calls, 1)))
 
 
 def _contents(task: Task, repository: Repository | None, history: History) -> dict[str, Callable[[], bytes]]:
@@ -83,13 +83,13 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class CostForecast:
     """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate."""
 
     settings: Settings
     history: History
     models: Sequence[tuple[Model, str]]
-    reach: Reach
+    reach: SentFiles
     comparisons: int = 0
 
     @property
@@ -112,29 +112,29 @@ class Offer:
         return not raised and set(self.paid) <= set(before.get("agreed", ()))
 
 
-def engage(
-    terminal: Terminal, crew: Crew, task: Task, repository: Repository | None, history: History, *, yes: bool
+def confirm_costs(
+    terminal: Terminal, setup: AgentSetup, task: Task, repository: Repository | None, history: History, *, yes: bool
 ) -> Settings:
-    """The crew's settings with what a person agreed to; for one that asks no model, nothing is to be agreed to.
+    """The setup's settings with what a person agreed to; for one that asks no model, nothing is to be agreed to.
 
     Raises:
         RefusedError: the person does not agree, or nobody is there to ask.
     """
-    trusted = entrust(terminal, crew, history, yes=yes)
-    if not crew.asking:
-        return replace(crew.settings, agreed=trusted)
-    models = [(model, crew.models.endpoint(model.name)) for model in crew.asking]
-    sent = reach(task, repository, history, max(model.context for model in crew.asking))
+    trusted = confirm_logins(terminal, setup, history, yes=yes)
+    if not setup.asking:
+        return replace(setup.settings, agreed=trusted)
+    models = [(model, setup.models.endpoint(model.name)) for model in setup.asking]
+    sent = reach(task, repository, history, max(model.context for model in setup.asking))
     comparisons = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
-    offer = Offer(settings=crew.settings, history=history, models=models, reach=sent, comparisons=comparisons)
-    if crew.added:
-        limits = ", ".join(amount(name, getattr(crew.settings, name)) for name in crew.added)
+    offer = CostForecast(settings=setup.settings, history=history, models=models, reach=sent, comparisons=comparisons)
+    if setup.added:
+        limits = ", ".join(amount(name, getattr(setup.settings, name)) for name in setup.added)
         why = "as before" if any(last_asking_start(history).get(name) for name in CEILINGS) else "as none was given"
         terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"), hang=LABEL)
-    return replace(crew.settings, agreed=(*consent(terminal, offer, yes=yes), *trusted))
+    return replace(setup.settings, agreed=(*consent(terminal, offer, yes=yes), *trusted))
 
 
-def consent(terminal: Terminal, offer: Offer, *, yes: bool) -> tuple[str, ...]:
+def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str, ...]:
     """Tell what will be paid and sent, and ask unless that was agreed to; returns what is agreed.
 
     Raises:
@@ -152,7 +152,7 @@ def consent(terminal: Terminal, offer: Offer, *, yes: bool) -> tuple[str, ...]:
     return offer.paid
 
 
-def lines(offer: Offer, *, short: bool) -> Iterator[Text]:
+def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
     """What a person should know; `short`: only what is sent where."""
     for model, endpoint in offer.models:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
@@ -176,28 +176,28 @@ def _price(model: Model) -> str:
     return f"{money(model.price.prompt)} in and {money(model.price.completion)} out for a million tokens"
 
 
-def _sent(reach: Reach) -> str:
+def _sent(reach: SentFiles) -> str:
     first = sorted(reach.files)[:FIRST]
     names = ", ".join(map(first_line, first)) + (" ..." if len(reach.files) > FIRST else "")
     kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
     return f"{count(len(reach.files), 'file')} of {sum(reach.files.values()):,} bytes at most: {names}{kept}"
 
 
-def _call(offer: Offer) -> str:
+def _call(offer: CostForecast) -> str:
     price = dearest(offer)
     tokens = f"about {offer.reach.brief:,} tokens of question and {REPLY:,} of reply"
     return tokens if price is None else f"{tokens}, {money(price)}"
 
 
-def dearest(offer: Offer) -> float | None:
+def dearest(offer: CostForecast) -> float | None:
     """Dollars for a call of the dearest model; None while a price is not known."""
-    usage = Usage(prompt=offer.reach.brief, completion=REPLY)
+    usage = TokenUsage(prompt=offer.reach.brief, completion=REPLY)
     prices = [model.price.of(usage) if model.price else None for model, _ in offer.models]
     known = [price for price in prices if price is not None]
     return max(known) if len(known) == len(prices) else None
 
 
-def _forecast(offer: Offer) -> Iterator[Text]:
+def _forecast(offer: CostForecast) -> Iterator[Text]:
     """What the run will use: about, until its candidates are judged, and at most, by the limit that is nearest.
 
     A proposal may take all calls that its agent may make, and need not come to be judged: evaluations bound no money.
@@ -219,7 +219,7 @@ def _forecast(offer: Offer) -> Iterator[Text]:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}{over}")
 
 
-def _calls(offer: Offer, limit: str, left: float) -> float | None:
+def _calls(offer: CostForecast, limit: str, left: float) -> float | None:
     """How many calls a limit leaves, about; None where nobody knows."""
     if limit == "proposals":
         return _most(offer) * left
@@ -227,7 +227,7 @@ def _calls(offer: Offer, limit: str, left: float) -> float | None:
     return left / each if each else None
 
 
-def _most(offer: Offer) -> int:
+def _most(offer: CostForecast) -> int:
     """Calls for each candidate at most, but for the few questions whose answer is known: any may be asked twice."""
     return offer.calls + offer.comparisons
 
@@ -236,12 +236,12 @@ def _number(calls: int) -> str:
     return "two" if calls == 2 else str(calls)
 
 
-def _use(offer: Offer, calls: float, of: str) -> str:
+def _use(offer: CostForecast, calls: float, of: str) -> str:
     price, each = dearest(offer), offer.reach.brief + REPLY
     cost = f"{calls * each:,.0f} tokens" if price is None else money(calls * price)
     return f"{cost} in {count(int(calls), 'call')} for {of}"
 
 
-def _left(offer: Offer, name: Any) -> float | None:
+def _left(offer: CostForecast, name: Any) -> float | None:
     limit = getattr(offer.settings, name)
     return None if limit is None else max(limit - used(offer.history, name), 0)

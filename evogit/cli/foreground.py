@@ -9,10 +9,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from evogit.cli.agent_options import Crew
+from evogit.cli.agent_options import AgentSetup
 from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.terminal import Terminal, silence
-from evogit.cli.watch import Dashboard, Lines, Several, Watch
+from evogit.cli.watch import Dashboard, EventLines, Several, Watch
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Stopped
@@ -40,21 +40,21 @@ def evolve(
     *,
     quiet: bool = False,
     hooks: Hooks = NO_HOOKS,
-    crew: Crew | None = None,
+    setup: AgentSetup | None = None,
 ) -> Done:
     """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 
-    `quiet`: without a terminal only new best candidates are told. The models of the `crew` are closed in
+    `quiet`: without a terminal only new best candidates are told. The models of the `setup` are closed in
     the end.
     """
-    shown: Watch = Dashboard(terminal, settings) if terminal.live else Lines(terminal, quiet)
-    secrets = crew.models.secrets if crew else ()
+    shown: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
+    secrets = setup.models.secrets if setup else ()
     watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
-    staff: dict[str, Any] = {"models": crew.models.get, "employ": crew.programs.employ} if crew else {}
+    staff: dict[str, Any] = {"models": setup.models.get, "employ": setup.programs.employ} if setup else {}
     engine = Run(repository, task, name, settings, watch, secrets=secrets, **staff)
     watch.follow(engine.history)
     began, before = time.monotonic(), engine.history.counts.evaluated
-    stopped = asyncio.run(_evolve(engine, watch, crew.models if crew else None))
+    stopped = asyncio.run(_evolve(engine, watch, setup.models if setup else None))
     return Done(engine, stopped, time.monotonic() - began, engine.history.counts.evaluated - before)
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
-from evogit.cli.agent_options import Crew
+from evogit.cli.agent_options import AgentSetup
 from evogit.cli.terminal import Terminal
 from evogit.core import RefusedError
 from evogit.history import History
 from evogit.review import last_start
 
 
-def entrust(terminal: Terminal, crew: Crew, history: History, *, yes: bool) -> tuple[str, ...]:
+def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, yes: bool) -> tuple[str, ...]:
     """Tell which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
 
     Raises:
         RefusedError: the answer is no, or nobody is there to give one.
     """
-    found = {spec.kind: crew.programs.find(spec.kind) for spec in crew.settings.population}
+    found = {spec.kind: setup.programs.find(spec.kind) for spec in setup.settings.population}
     mounted = {kind: program for kind, program in found.items() if program and not program.metered}
     agreed = tuple(f"{kind} with your login and a network" for kind in sorted(mounted))
     for kind, program in mounted.items():
@@ -35,16 +35,16 @@ def entrust(terminal: Terminal, crew: Crew, history: History, *, yes: bool) -> t
     return agreed
 
 
-def prepare(terminal: Terminal, crew: Crew) -> None:
+def prepare(terminal: Terminal, setup: AgentSetup) -> None:
     """Have what programs need installed; the first time that takes a while.
 
     Raises:
         SandboxError: it cannot be had, or is not there.
         UsageError: there is no login.
     """
-    kinds = dict.fromkeys(spec.kind for spec in crew.settings.population)
-    found = {kind: program for kind in kinds if (program := crew.programs.find(kind))}
+    kinds = dict.fromkeys(spec.kind for spec in setup.settings.population)
+    found = {kind: program for kind in kinds if (program := setup.programs.find(kind))}
     for kind, program in found.items():
         if wanted := (*program.environment.packages, *program.environment.setup):
             terminal.note(f"preparing {kind}; the first time {', '.join(wanted)} is installed, which may take minutes")
-        crew.programs.prepare(kind)
+        setup.programs.prepare(kind)

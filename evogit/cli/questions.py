@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from evogit.config.values import Read, is_safe_path, matches, nearest
+from evogit.config.values import MetricReader, is_safe_path, matches, nearest
 from evogit.core import Direction, UsageError
 from evogit.scaffold.detect import Project, direction_of
 from evogit.scaffold.repository_files import Choices
@@ -118,7 +118,7 @@ def _pair(text: str) -> tuple[str, str]:
     if not metric.isidentifier() or metric in ("name", "feedback"):
         raise click.UsageError(f"expected METRIC=HOW with a metric such as seconds, got {text!r}")
     try:
-        Read.parse(how)
+        MetricReader.parse(how)
     except ValueError as error:
         raise click.UsageError(f"{metric}: {error}") from None
     return metric, how

@@ -26,7 +26,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class RunTarget:
     """A run before it begins or goes on; `repository` is None where it is yet to be created."""
 
     task: Task
@@ -36,7 +36,7 @@ class Ground:
     history: History
     fork: Fork | None = None
 
-    def lay(self) -> None:
+    def write_fork(self) -> None:
         """Write the fork, if it is one."""
         if self.fork is not None and self.repository is not None:
             make(self.repository, self.fork)
@@ -63,7 +63,7 @@ def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def find_ground(task: str | None, repo: str | None, name: str | None, origin: Origin) -> Ground:
+def resolve_run(task: str | None, repo: str | None, name: str | None, origin: Origin) -> RunTarget:
     """The run that is meant; nothing is written.
 
     Raises:
@@ -80,10 +80,10 @@ def find_ground(task: str | None, repo: str | None, name: str | None, origin: Or
     else:
         found = find_task(task)
         run = name or found.name
-    return Ground(found, run, repo, *run_before(found, repo, run))
+    return RunTarget(found, run, repo, *run_before(found, repo, run))
 
 
-def _forked(task: str | None, repo: str | None, name: str | None, at: str, run: str | None) -> Ground:
+def _forked(task: str | None, repo: str | None, name: str | None, at: str, run: str | None) -> RunTarget:
     if name is None:
         raise UsageError("expected --name NEW with --at, as the fork is a run of its own")
     if task is None:
@@ -97,4 +97,4 @@ def _forked(task: str | None, repo: str | None, name: str | None, at: str, run: 
     where = str(repository.path)
     if task is None:
         found, _ = task_here(where, fork.origin)
-    return Ground(found, name, where, repository, fork.history, fork)
+    return RunTarget(found, name, where, repository, fork.history, fork)

@@ -149,7 +149,7 @@ class View:
         return Text(commit[:SHORT], "cyan")
 
 
-def one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """All of a foreign text in one line, harmless: of what agents are told nothing may be out of sight."""
     return escape(" ".join(text.split()))
 

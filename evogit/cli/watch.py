@@ -104,7 +104,7 @@ class Several:
             watch.close()
 
 
-class Lines:
+class EventLines:
     """One line per event on stderr; `quiet`: only those that made a new best."""
 
     def __init__(self, terminal: Terminal, quiet: bool) -> None:

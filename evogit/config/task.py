@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evogit.config.values import Command, Gate, Pairwise, Read, is_safe_path, matches, nearest
+from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches, nearest
 from evogit.content import content
 from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
@@ -45,7 +45,7 @@ class Task:
     splits: tuple[str, ...] = ("train",)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     evaluator: Path
-    command: Command | None = None
+    command: EvaluationCommand | None = None
     pairwise: Pairwise | None = None
     repeats: int = 0
     fingerprints: bool = False
@@ -280,12 +280,12 @@ def _load(file: Path) -> Task:
     return _task(read(file, folder), file.name, folder)
 
 
-def _command(table: EvaluatorTable) -> Command | None:
+def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     if table.kind == "python":
         return None
-    reads = {metric: Read.parse(text) for metric, text in table.read.items()}
+    reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
     where = {"directory": table.directory, "folder": table.folder}
-    return Command(text=table.command, reads=reads, prepare=table.prepare, **where)
+    return EvaluationCommand(text=table.command, reads=reads, prepare=table.prepare, **where)
 
 
 def _pairwise(table: EvaluatorTable) -> Pairwise | None:

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from evogit.config.fields import Duration, Glob, Module, Package, Size, Word
-from evogit.config.values import STRENGTH, Gate, Read, is_safe_path, nearest, problem
+from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.core import ConfigError, Direction
 
 COMMANDS = ("command", "directory", "folder", "prepare")
@@ -28,7 +28,7 @@ PYTHON_ONLY = ("file", "requirements")
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 
 
-class _Table(BaseModel):
+class _TaskTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
@@ -37,7 +37,7 @@ def _beside(info: ValidationInfo, name: str) -> Path:
     return context["folder"] / name
 
 
-class MetricTable(_Table):
+class MetricTable(_TaskTable):
     """`[metrics.NAME]`: one number that the evaluator yields for every case."""
 
     direction: Direction
@@ -52,7 +52,7 @@ class MetricTable(_Table):
     """The best value known from elsewhere, shown beside the results."""
 
 
-class EvaluatorTable(_Table):
+class EvaluatorTable(_TaskTable):
     """`[evaluator]`: who judges; for kind = "python" trusted code, for kind = "command" the candidate's own folder."""
 
     kind: Literal["python", "command", "judge"]
@@ -124,7 +124,7 @@ class EvaluatorTable(_Table):
     def _readable(cls, value: dict[str, str]) -> dict[str, str]:
         for metric, text in value.items():
             try:
-                Read.parse(text)
+                MetricReader.parse(text)
             except ValueError as error:
                 raise ValueError(f"{metric}: {error}") from None
         return value
@@ -178,7 +178,7 @@ _NEEDED = {
 """What each kind has no use for, and what it cannot do without: (kind, key) -> what is expected."""
 
 
-class SandboxTable(_Table):
+class SandboxTable(_TaskTable):
     """`[sandbox]`: what a candidate may use."""
 
     memory: Size = 512 * 1024**2
@@ -217,7 +217,7 @@ class SandboxTable(_Table):
     """Whether `prepare` may use the network; candidates never can."""
 
 
-class TaskTable(_Table):
+class TaskTable(_TaskTable):
     """A whole task.toml or evogit.toml."""
 
     name: Word

@@ -21,7 +21,7 @@ Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
 _KEY_ITSELF = re.compile(r"api_?key|key|token|secret|password", re.IGNORECASE)
 
 
-class _Table(BaseModel):
+class _UserTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
@@ -43,7 +43,7 @@ def endpoint_url(text: str) -> str:
     return text
 
 
-class PriceTable(_Table):
+class PriceTable(_UserTable):
     """`price`: dollars for a million tokens; all 0 for a model of your own."""
 
     input: Dollars
@@ -56,7 +56,7 @@ class PriceTable(_Table):
     """Of that part of the prompt which goes into the endpoint's cache (Anthropic); default: 1.25 times `input`."""
 
 
-class ModelTable(_Table):
+class ModelTable(_UserTable):
     """`[models.NAME]`: one model, how it is reached and what it costs."""
 
     id: str = ""
@@ -103,7 +103,7 @@ class ModelTable(_Table):
         return value
 
 
-class CommandTable(_Table):
+class CommandTable(_UserTable):
     """`[commands.NAME]`: a coding program that runs as an agent; what is not said is the preset's of that name."""
 
     preset: str = ""
@@ -141,7 +141,7 @@ class CommandTable(_Table):
     """What it may write."""
 
 
-class AgentTable(_Table):
+class AgentTable(_UserTable):
     """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
 
     kind: str
@@ -152,7 +152,7 @@ class AgentTable(_Table):
     """How many."""
 
 
-class UserSettings(_Table):
+class UserSettings(_UserTable):
     """A whole settings.toml."""
 
     durability: Literal["process", "fsync"] = "process"

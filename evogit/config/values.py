@@ -108,14 +108,14 @@ How = Literal["exit", "junit", "regex", "json", "cpu", "wall"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class MetricReader:
     """How one metric is read from a command that has ended: `how`, and the file, pattern or key that this needs."""
 
     how: How
     what: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Read:
+    def parse(cls, text: str) -> MetricReader:
         """Read "exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall".
 
         Raises:
@@ -140,7 +140,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class EvaluationCommand:
     """A shell command that judges a candidate from inside its sandbox, for tasks of kind "command".
 
     Attributes:
@@ -152,7 +152,7 @@ class Command:
     """
 
     text: str
-    reads: Mapping[str, Read]
+    reads: Mapping[str, MetricReader]
     directory: str = ""
     folder: str = ".evogit"
     prepare: str = ""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from evogit.core import Spent, StopReason
 from evogit.history import History
-from evogit.llm import Left, Limit, Model, RunEndsError, SpendingLimitError, Usage
+from evogit.llm import Left, Limit, Model, RunEndsError, SpendingLimitError, TokenUsage
 from evogit.repository import Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purse:
+class RunAccount:
     """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
 
     A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight. An attempt is
@@ -55,7 +55,7 @@ class Purse:
 class MoveAccount:
     """The `llm.Account` of one move."""
 
-    purse: Purse
+    purse: RunAccount
     agent: str
     move: int
 
@@ -86,7 +86,7 @@ class MoveAccount:
         """Count what the run has left of a limit as used up."""
         self.purse.exhausted.add(limit)
 
-    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
         """Journal one attempt."""
         self.purse.journal.append(
             Spent(

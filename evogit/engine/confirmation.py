@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from evogit.core import StopReason
-from evogit.engine.evaluations import Judge
+from evogit.engine.evaluations import Evaluations
 from evogit.history import History
 from evogit.history.leaders import field, to_repeat
 from evogit.repository import Journal
@@ -22,7 +22,7 @@ UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
 """Reasons to stop after which the leaders may not have been told apart."""
 
 
-class Believing:
+class Confirmation:
     """Repeats of one run, as far as there is `room` for one more; a function of the history, so that a kill costs none.
 
     Whom to judge again follows from what is journalled alone. `limit` is on all repeats of the run, None for no limit;
@@ -34,7 +34,7 @@ class Believing:
         self,
         journal: Journal,
         history: History,
-        judge: Judge,
+        judge: Evaluations,
         *,
         hurry: asyncio.Event,
         limit: int | None = None,

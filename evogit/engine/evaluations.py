@@ -33,7 +33,7 @@ FAULTS = 3
 """Errors of the evaluator in a row after which a run stops."""
 
 
-class Executor(Protocol):
+class EvaluationBackend(Protocol):
     """Who judges trees: an `Evaluator` on this machine, or whatever a library user gives to `Run`."""
 
     digest: str
@@ -71,7 +71,7 @@ class Verdict:
     evidence: dict[str, bytes] | str
 
 
-class Judge:
+class Evaluations:
     """Judges candidates of one run on its evaluator; what people added only within `evaluations` of the run in all.
 
     A `panel` compares those that are valid with others before they are ranked.
@@ -83,7 +83,7 @@ class Judge:
         journal: Journal,
         history: History,
         task: Task,
-        evaluator: Executor,
+        evaluator: EvaluationBackend,
         engine: str,
         evaluations: int | None = None,
         panel: Panel | None = None,

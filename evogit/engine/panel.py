@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evogit.agents.population import Models
 from evogit.config import Task
-from evogit.engine.account import Purse
+from evogit.engine.account import RunAccount
 from evogit.history import History
 from evogit.llm import Account
 from evogit.panel import NAME, Panel
@@ -12,7 +12,13 @@ from evogit.repository import Journal, Repository
 
 
 def open_panel(
-    repository: Repository, journal: Journal, history: History, task: Task, engine: str, models: Models, purse: Purse
+    repository: Repository,
+    journal: Journal,
+    history: History,
+    task: Task,
+    engine: str,
+    models: Models,
+    purse: RunAccount,
 ) -> Panel | None:
     """The panel of a task that names models who compare; None where nobody or people do.
 

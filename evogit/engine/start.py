@@ -14,7 +14,7 @@ from typing import Any
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config import Task
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
-from evogit.engine.evaluations import Executor
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.seed_check import check_tree
 from evogit.history import History
 from evogit.repository import Journal, Repository
@@ -128,7 +128,7 @@ class Start:
                 changed = changes(began.parts, self.task.parts)
                 logger.warning("the %s changed; the run goes on, as candidates are judged as before", *changed)
 
-    def begin(self, evaluator: Executor, agents: int, *, joined: bool) -> list[str]:
+    def begin(self, evaluator: EvaluationBackend, agents: int, *, joined: bool) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.
 
         Raises:
@@ -145,7 +145,7 @@ class Start:
             self._propose_seed(seed)
         return names
 
-    def _started(self, evaluator: Executor, names: list[str]) -> RunStarted:
+    def _started(self, evaluator: EvaluationBackend, names: list[str]) -> RunStarted:
         began = self.history.started
         return RunStarted(
             engine=self.engine,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from evogit.engine.evaluations import Judge
+from evogit.engine.evaluations import Evaluations
 from evogit.engine.people import People
 from evogit.engine.projections import Projections
 from evogit.repository import Journal
@@ -14,11 +14,11 @@ LOOK_EVERY = 0.3
 """Seconds between two looks."""
 
 
-class Attention:
+class Steering:
     """Looks at the repository again and again, also while all agents think or wait; `over` ends it."""
 
     def __init__(
-        self, journal: Journal, projections: Projections, judge: Judge, people: People, over: asyncio.Event
+        self, journal: Journal, projections: Projections, judge: Evaluations, people: People, over: asyncio.Event
     ) -> None:
         self._journal, self._projections, self._judge, self._over = journal, projections, judge, over
         self._people = people

@@ -9,7 +9,7 @@ from evogit.agents import Agent, NoUsableChangeError, Proposal, Trying
 from evogit.breeding.breeder import Bred
 from evogit.core import Evaluation, Evidence, FailedProposal
 from evogit.engine.budget import Budget
-from evogit.engine.evaluations import Judge, Verdict, files_of
+from evogit.engine.evaluations import Evaluations, Verdict, files_of
 from evogit.sandbox import Completed
 
 Outcome = tuple[Bred | FailedProposal, Verdict | None]
@@ -24,14 +24,14 @@ class Trials:
     loses no more than what was in flight.
     """
 
-    judge: Judge
+    judge: Evaluations
     most: int
     evaluations: int = 0
     _make: Callable[[Proposal], Bred] | None = None
     _judged: dict[str, tuple[Bred, Evaluation, Evidence]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: Agent, judge: Judge, budget: Budget) -> Trials:
+    def of(cls, agent: Agent, judge: Evaluations, budget: Budget) -> Trials:
         """Those of the move that was reserved last, as many as the agent wants and every limit has room for."""
         most = budget.more(agent.trials) if isinstance(agent, Trying) else 0
         return cls(judge, most, most)

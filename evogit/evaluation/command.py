@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from evogit.config import Task
-from evogit.config.values import Command, Read, matches
+from evogit.config.values import EvaluationCommand, MetricReader, matches
 from evogit.core import ConfigError
 from evogit.evaluation.junit import Report
 from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, Ran
@@ -41,7 +41,7 @@ LINES_BESIDE = 20
 class CommandJudge:
     """The evaluator of a task that a command judges: its `evaluate` and `prepare`, as a Python file has them."""
 
-    def __init__(self, task: Task, command: Command) -> None:
+    def __init__(self, task: Task, command: EvaluationCommand) -> None:
         """Read the evaluator's folder, once for all candidates.
 
         Raises:
@@ -141,7 +141,7 @@ def in_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def case_of(command: Command, ran: Ran) -> Case:
+def case_of(command: EvaluationCommand, ran: Ran) -> Case:
     """The one case of an evaluation: every metric, and what agents are told.
 
     Raises:
@@ -165,11 +165,11 @@ def _said(ran: Ran, reports: Mapping[str, Report]) -> str:
     return "\n\n".join(filter(None, [*failures, _tail(ran, LINES_BESIDE if failures else LAST_LINES)]))
 
 
-def _place(command: Command, path: str) -> str:
+def _place(command: EvaluationCommand, path: str) -> str:
     return f"{command.directory}/{path}" if command.directory else path
 
 
-def _value(name: str, read: Read, ran: Ran, reports: dict[str, Report]) -> float:
+def _value(name: str, read: MetricReader, ran: Ran, reports: dict[str, Report]) -> float:
     """One metric.
 
     Raises:

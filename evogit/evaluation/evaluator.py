@@ -20,8 +20,8 @@ from evogit.core import (
     Judged,
     UsageError,
 )
-from evogit.evaluation.worker import JudgeDiedError, JudgeProcess
-from evogit.sandbox import Completed, Files, Usage
+from evogit.evaluation.worker import EvaluatorProcess, JudgeDiedError
+from evogit.sandbox import Completed, Files, ResourceUsage
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
 
@@ -46,7 +46,7 @@ class Evaluator:
         self.provider = provider
         self.image = ""
         self.needs_seed = self._builds_on_seed = False
-        self._idle: asyncio.LifoQueue[JudgeProcess | None] = asyncio.LifoQueue()
+        self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
         self._cores: list[int] = []
         self._told: set[str] = set()
@@ -131,10 +131,10 @@ class Evaluator:
                 code=None, signal=None, stdout=b"", stderr=b"", breach=None, usage=NOTHING, detail=str(death)
             )
         told, cut = header["ran"], header["stdout"]
-        return Completed(**{**told, "usage": Usage(**told["usage"])}, stdout=output[:cut], stderr=output[cut:])
+        return Completed(**{**told, "usage": ResourceUsage(**told["usage"])}, stdout=output[:cut], stderr=output[cut:])
 
     @contextlib.asynccontextmanager
-    async def _slot(self) -> AsyncIterator[JudgeProcess]:
+    async def _slot(self) -> AsyncIterator[EvaluatorProcess]:
         """A judge, once one is free; one that is left in the middle of its work is killed."""
         judge = await self._idle.get()
         try:
@@ -146,8 +146,8 @@ class Evaluator:
                 await judge.kill()
             self._idle.put_nowait(judge if judge and not judge.busy else None)
 
-    async def _judge(self) -> tuple[JudgeProcess, Mapping[str, Any]]:
-        return await JudgeProcess.start(self.task, self.provider, self._cores, self._tell)
+    async def _judge(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
+        return await EvaluatorProcess.start(self.task, self.provider, self._cores, self._tell)
 
     def _tell(self, warning: str) -> None:
         """Warn once of what every judge warns of."""
@@ -186,7 +186,7 @@ class _Record:
     log: str = ""
     losses: list[str] = field(default_factory=list)
 
-    async def fill(self, judge: JudgeProcess, files: Files, split: str, repeat: int) -> None:
+    async def fill(self, judge: EvaluatorProcess, files: Files, split: str, repeat: int) -> None:
         request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, output in judge.ask(request, files.changed, files.base):
@@ -206,7 +206,7 @@ class _Record:
     def evidence(self) -> Evidence:
         return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
 
-    def _forget(self, judge: JudgeProcess, loss: str) -> None:
+    def _forget(self, judge: EvaluatorProcess, loss: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""
         self.losses.append(f"the sandbox was lost, and the evaluation began again: {loss}")
         self.cases.clear()

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from evogit.config import Task
-from evogit.config.values import STRENGTH, Command
+from evogit.config.values import STRENGTH, EvaluationCommand
 from evogit.core import ConfigError
 from evogit.evaluation.command import CommandJudge
 from evogit.evaluation.program import Case, Program
@@ -45,7 +45,7 @@ def judging(task: Task) -> Judging:
     return Judging(module.evaluate, getattr(module, "prepare", None))
 
 
-def _valid(judge: CommandJudge, command: Command) -> Callable[..., object]:
+def _valid(judge: CommandJudge, command: EvaluationCommand) -> Callable[..., object]:
     """Every candidate that the command does not fail on is worth the same, until it is compared with others."""
 
     def evaluate(program: Program, split: str) -> Iterator[Case]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, Status
-from evogit.sandbox import Breach, Reply, Session
+from evogit.sandbox import Breach, CallReply, Session
 from evogit.sandbox.values import MisfitError, dump, parse
 
 ENDING = 1.0
@@ -217,7 +217,7 @@ class Program:
             CandidateFailedError: when nothing does, or the candidate has broken a limit.
         """
         stream = self._session.connect(port, patience=seconds(timeout))
-        if isinstance(stream, Reply):
+        if isinstance(stream, CallReply):
             self._done(stream)
         assert isinstance(stream, socket.socket)
         self._connected = True
@@ -235,12 +235,12 @@ class Program:
         status: Status = "timeout" if late else "crashed"
         return CandidateFailedError(status, f"the candidate's server did not do its part: {said}")
 
-    def _done(self, reply: Reply) -> None:
+    def _done(self, reply: CallReply) -> None:
         if reply.failure:
             sentence, _, rest = reply.detail.partition("\n")
             raise CandidateFailedError(reply.failure, sentence, rest)
 
-    def _called(self, reply: Reply, fits: Check | None) -> Called:
+    def _called(self, reply: CallReply, fits: Check | None) -> Called:
         self._calls += 1
         self._done(reply)
         return Called(_value(reply.value, fits, self._calls), reply.usage.cpu, reply.usage.wall)

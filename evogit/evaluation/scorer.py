@@ -61,7 +61,7 @@ def aggregate(metric: Metric, values: list[float]) -> float:
 
 
 @dataclass(kw_only=True)
-class Verdict:
+class Scored:
     """What the engine is told at the end; the cases are on their way already."""
 
     status: str = "ok"
@@ -76,7 +76,7 @@ class Verdict:
         self.status, self.reason, self.log = status, " ".join(reason.split())[:LONGEST_REASON], log
 
 
-class Judge:
+class Scorer:
     """Drives one task's evaluator over one candidate after the other."""
 
     def __init__(self, task: Task, sandbox: Sandbox, tell: Callable[[Mapping[str, Any]], None]) -> None:
@@ -103,7 +103,7 @@ class Judge:
         """Whether verdicts depend on the seed in any way."""
         return self.needs_seed or self._prepare is not None or self._lay is not None
 
-    def judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
+    def judge(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
         """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
 
         Raises:
@@ -138,8 +138,8 @@ class Judge:
                 self._tell({"again": str(error)})
         raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
 
-    def _judge(self, split: str, repeat: int, files: Files) -> tuple[Verdict, bytes, bytes]:
-        verdict, begun = Verdict(), time.perf_counter()
+    def _judge(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
+        verdict, begun = Scored(), time.perf_counter()
         try:
             files = self.laid(files)
         except (ConfigError, EvaluatorError) as error:
@@ -194,7 +194,7 @@ class Judge:
                 self._layers[files.base.id] = layer(self.task, self._prepare, files.base, sandbox)
         return replace(files, base=self._layers[files.base.id])
 
-    def _cascade(self, verdict: Verdict, programs: list[Program], split: str, repeat: int) -> None:
+    def _cascade(self, verdict: Scored, programs: list[Program], split: str, repeat: int) -> None:
         for stage in self.task.stages(split):
             metrics = self._metrics(self._cases(programs, stage, repeat))
             verdict.stages[stage] = metrics

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.config import Task
-from evogit.config.values import Command, Gate, Pairwise, Read
+from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.core import Metric
 from evogit.sandbox import Environment, Limits
 
@@ -26,7 +26,8 @@ def task_of(data: Mapping[str, Any]) -> Task:
     parts: dict[str, Any] = {
         "metrics": tuple(Metric(**each) for each in metrics),
         "gates": {split: Gate(**each) for split, each in data["gates"].items()},
-        "command": command and Command(**{**command, "reads": {m: Read(**r) for m, r in command["reads"].items()}}),
+        "command": command
+        and EvaluationCommand(**{**command, "reads": {m: MetricReader(**r) for m, r in command["reads"].items()}}),
         "pairwise": pairwise and Pairwise(**_with_tuples(pairwise)),
         "limits": Limits(**data["limits"]),
         "environment": Environment(**_with_tuples(data["environment"])),

@@ -39,7 +39,7 @@ class JudgeDiedError(Exception):
         self.log = log
 
 
-class JudgeProcess:
+class EvaluatorProcess:
     """One judge process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
 
     def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:

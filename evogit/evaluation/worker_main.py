@@ -22,7 +22,7 @@ from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
 from evogit.core import ConfigError, EvaluatorError, EvoGitError, SandboxError, UsageError
-from evogit.evaluation.scorer import Judge
+from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
 from evogit.sandbox import Base, Completed, Files
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
@@ -76,7 +76,7 @@ class _Teller(logging.Handler):
         self._send(frame({"warning": record.getMessage()}))
 
 
-def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Judge:
+def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Scorer:
     header, _ = _receive(requests) or ({}, b"")
     task = task_of(header["task"])
     if task.evaluator_digest != header["digest"]:
@@ -87,13 +87,13 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     stack.callback(sandbox.close)
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))
-    judge = Judge(task, sandbox, lambda header: send(frame(header)))
+    judge = Scorer(task, sandbox, lambda header: send(frame(header)))
     seed = {"needs_seed": judge.needs_seed, "builds_on_seed": judge.builds_on_seed}
     send(frame({"provider": sandbox.name, "image": sandbox.image(), **seed}))
     return judge
 
 
-def _serve(judge: Judge, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
+def _serve(judge: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
     base: Base | None = None
     while message := _receive(requests):
         request, body = message
@@ -104,7 +104,7 @@ def _serve(judge: Judge, requests: BinaryIO, send: Callable[[bytes], None]) -> N
             send(_answer(judge, request, files))
 
 
-def _answer(judge: Judge, request: Mapping[str, Any], files: Files) -> bytes:
+def _answer(judge: Scorer, request: Mapping[str, Any], files: Files) -> bytes:
     try:
         with turn() if judge.task.environment.exclusive else nullcontext():
             if "run" in request:

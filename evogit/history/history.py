@@ -27,7 +27,7 @@ from evogit.core import (
 )
 from evogit.history.counts import Counts, Spending
 from evogit.history.decisions import in_force, marked
-from evogit.history.state import Knowledge
+from evogit.history.state import RunState
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -36,7 +36,7 @@ CHANGEABLE = ("task_digest", "metrics", "split", "evaluator", "judged", "editabl
 """What a `task-changed` entry replaces of the first `run-started` one."""
 
 
-class History(Knowledge):
+class History(RunState):
     """The state of one run, rebuilt from its journals by `apply`, entry by entry, in the order of `seq`."""
 
     def extend(self, entries: Iterable[Entry]) -> None:

@@ -31,7 +31,7 @@ FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
 
 
-class Knowledge:
+class RunState:
     """What the journals of a run add up to.
 
     Attributes:

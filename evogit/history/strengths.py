@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from evogit.core import Compared, Evaluation
 from evogit.history.scores import Scores
-from evogit.stats.bradley_terry import Fit, Tally, fit
+from evogit.stats.bradley_terry import Comparisons, Fit, fit
 from evogit.stats.estimates import LEVEL, Estimate
 
 ANCHOR, GROWTH = 64, 1.25
@@ -28,7 +28,7 @@ WIDTH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 class Strengths(Scores):
     """The verdicts of one run under its present task; those that are valid are worth their Bradley-Terry strength."""
 
-    tally: Tally = field(default_factory=Tally)
+    tally: Comparisons = field(default_factory=Comparisons)
     verdicts: list[Compared] = field(default_factory=list)
     _anchor: Fit | None = None
     _next: int = ANCHOR
@@ -91,7 +91,7 @@ class Strengths(Scores):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class JudgeRecord:
     """What is known of one judge: `calibrated` questions with a known answer, `right` of which it knew.
 
     `agreed` of its `decided` verdicts, ties left out, name the one that all verdicts together hold for the stronger;
@@ -109,7 +109,7 @@ class Record:
     reliability: float
 
 
-def judges(strengths: Strengths) -> list[Record]:
+def judges(strengths: Strengths) -> list[JudgeRecord]:
     """Every judge, in the order in which they came."""
     found: dict[str, list[Compared]] = {}
     for verdict in strengths.verdicts:
@@ -117,11 +117,11 @@ def judges(strengths: Strengths) -> list[Record]:
     return [_record(strengths.fit, key, verdicts) for key, verdicts in found.items()]
 
 
-def _record(known: Fit, key: str, verdicts: list[Compared]) -> Record:
+def _record(known: Fit, key: str, verdicts: list[Compared]) -> JudgeRecord:
     known_ones = [each for each in verdicts if each.calibration]
     ranked = [each for each in verdicts if not each.calibration]
     decided = [each for each in ranked if each.winner != "tie"]
-    return Record(
+    return JudgeRecord(
         judge=verdicts[0].judge,
         by=verdicts[0].by,
         verdicts=len(ranked),

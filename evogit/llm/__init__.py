@@ -62,7 +62,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class TokenUsage:
     """Tokens of one attempt.
 
     Of those of `prompt` the endpoint had `cached` in its cache and put `written` there, for which it charges more.
@@ -89,7 +89,7 @@ class Price:
     completion: float
     written: float | None = None
 
-    def of(self, usage: Usage) -> float:
+    def of(self, usage: TokenUsage) -> float:
         """Dollars for one attempt."""
         fresh = usage.prompt - usage.cached - usage.written
         written = 1.25 * self.prompt if self.written is None else self.written
@@ -134,7 +134,7 @@ class Account(Protocol):
         """Count what is left of a limit as used up, since it does not pay for another question."""
         ...
 
-    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
         """Tell of every attempt that was sent; `failure` says in a few words why it brought no reply."""
         ...
 

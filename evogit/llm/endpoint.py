@@ -22,8 +22,8 @@ from evogit.llm import (
     CredentialError,
     Price,
     Question,
+    TokenUsage,
     UnknownModelError,
-    Usage,
     estimate_tokens,
 )
 from evogit.llm.replies import (
@@ -192,10 +192,10 @@ class Endpoint:
             account.charge(self, lost.usage, str(lost))
             raise
         except (CredentialError, UnknownModelError) as error:
-            account.charge(self, Usage(), str(error))
+            account.charge(self, TokenUsage(), str(error))
             raise
         except asyncio.CancelledError:
-            account.charge(self, Usage(prompt=prompt, estimated=True), "broken off")
+            account.charge(self, TokenUsage(prompt=prompt, estimated=True), "broken off")
             raise
         account.charge(self, usage)
         return text
@@ -205,15 +205,15 @@ class Endpoint:
         grown = min(self.patience.pause * 2**attempt, LONGEST_PAUSE) * self.rng.uniform(0.5, 1.0)
         return grown if wait is None else wait + self.rng.uniform(0.0, min(self.patience.pause, wait))
 
-    async def _attempt(self, question: Question, prompt: int) -> tuple[str, Usage]:
+    async def _attempt(self, question: Question, prompt: int) -> tuple[str, TokenUsage]:
         body = bytearray()
-        unknown = Usage(prompt=prompt, estimated=True)
+        unknown = TokenUsage(prompt=prompt, estimated=True)
         try:
             async with asyncio.timeout(self.patience.total), self._answer(question) as answer:
                 async for part in answer.iter_bytes():
                     body += part
                     if len(body) > LONGEST_BODY:
-                        unknown = Usage(prompt=prompt, completion=len(body) // 4, estimated=True)
+                        unknown = TokenUsage(prompt=prompt, completion=len(body) // 4, estimated=True)
                         said = f"the reply has more than {LONGEST_BODY} bytes"
                         raise LostAttemptError(said, unknown, again=False)
         except ErrorAnswer as error:
@@ -240,10 +240,10 @@ class Endpoint:
 
     # --- what went wrong ----------------------------------------------------------------------------------------
 
-    def broken(self, error: Exception, unknown: Usage) -> LostAttemptError:
+    def broken(self, error: Exception, unknown: TokenUsage) -> LostAttemptError:
         """No complete answer came."""
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
-        usage = Usage() if isinstance(cause, NEVER_ARRIVED) else unknown
+        usage = TokenUsage() if isinstance(cause, NEVER_ARRIVED) else unknown
         if isinstance(cause, httpx2.ConnectTimeout):
             what = f"no connection within {self.patience.connect:g} s"
         elif isinstance(cause, httpx2.TimeoutException):
@@ -269,7 +269,7 @@ class Endpoint:
             said = f"it sends us to {quote(self._redacted(elsewhere))}, which nobody agreed to; see base_url"
         again = status in (408, 409, 429) or status >= 500 or bool(elsewhere)
         wait = retry_after(error.headers.get("retry-after"))
-        return LostAttemptError(f"the endpoint answered {status}: {said}", Usage(), again=again, wait=wait)
+        return LostAttemptError(f"the endpoint answered {status}: {said}", TokenUsage(), again=again, wait=wait)
 
     @property
     def _where(self) -> str:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from evogit.core import UsageError
-from evogit.llm import Account, Left, Limit, Model, ModelError, Price, Question, Usage
+from evogit.llm import Account, Left, Limit, Model, ModelError, Price, Question, TokenUsage
 
-_USAGE = [each.name for each in fields(Usage)]
+_USAGE = [each.name for each in fields(TokenUsage)]
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Listener:
     def exhaust(self, limit: Limit) -> None:
         self.account.exhaust(limit)
 
-    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
         self.charges.append({**asdict(usage), "failure": failure})
         self.account.charge(model, usage, failure)
 
@@ -116,7 +116,7 @@ class RecordedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class RecordedCall:
     """One line of a recording."""
 
     key: str
@@ -125,7 +125,7 @@ class Record:
     attempt: int
     price: Price | None
     context: int
-    charges: tuple[tuple[Usage, str], ...]
+    charges: tuple[tuple[TokenUsage, str], ...]
     reply: str | None
     error: str
 
@@ -137,11 +137,11 @@ class ReplayedModel:
     that was never asked has no records.
     """
 
-    def __init__(self, name: str, records: Sequence[Record]) -> None:
+    def __init__(self, name: str, records: Sequence[RecordedCall]) -> None:
         self.name = name
         self.price: Price | None = records[0].price if records else NOTHING
         self.context = records[0].context if records else 100_000
-        self._left: dict[str, list[Record]] = defaultdict(list)
+        self._left: dict[str, list[RecordedCall]] = defaultdict(list)
         for record in records:
             self._left[record.key].append(record)
 
@@ -164,7 +164,7 @@ class ReplayedModel:
             raise ModelError(record.error)
         return record.reply
 
-    def _take(self, question: Question) -> Record:
+    def _take(self, question: Question) -> RecordedCall:
         key = question_key(self.name, question)
         left = self._left.get(key)
         if not left:
@@ -187,7 +187,7 @@ def question_key(model: str, question: Question) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_recording(file: Path) -> dict[str, list[Record]]:
+def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
     """Model -> what was recorded of it. Lines that are no JSON were cut off when an engine died, and are left out.
 
     Raises:
@@ -197,7 +197,7 @@ def read_recording(file: Path) -> dict[str, list[Record]]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the recording {file}: {error}") from error
-    records: dict[str, list[Record]] = defaultdict(list)
+    records: dict[str, list[RecordedCall]] = defaultdict(list)
     for number, line in enumerate(lines, 1):
         with suppress(json.JSONDecodeError):
             said = json.loads(line)
@@ -211,9 +211,9 @@ def read_recording(file: Path) -> dict[str, list[Record]]:
     return dict(records)
 
 
-def _record(said: dict[str, Any]) -> Record:
+def _record(said: dict[str, Any]) -> RecordedCall:
     prices = said["price"]
-    return Record(
+    return RecordedCall(
         key=str(said["key"]),
         model=str(said["model"]),
         move=int(said["move"]),
@@ -226,6 +226,6 @@ def _record(said: dict[str, Any]) -> Record:
     )
 
 
-def _usage(said: Mapping[str, Any]) -> Usage:
+def _usage(said: Mapping[str, Any]) -> TokenUsage:
     """Older recordings do not have all fields."""
-    return Usage(**{name: said[name] for name in _USAGE if name in said})
+    return TokenUsage(**{name: said[name] for name in _USAGE if name in said})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from evogit.llm import ModelError, Usage, estimate_tokens
+from evogit.llm import ModelError, TokenUsage, estimate_tokens
 
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
@@ -29,18 +29,18 @@ class LostAttemptError(ModelError):
     `usage` is what it cost, `again` whether another one may help, `wait` the seconds that the endpoint asks to wait.
     """
 
-    def __init__(self, reason: str, usage: Usage, *, again: bool, wait: float | None = None) -> None:
+    def __init__(self, reason: str, usage: TokenUsage, *, again: bool, wait: float | None = None) -> None:
         super().__init__(reason)
         self.usage, self.again, self.wait = usage, again, wait
 
 
-def read_reply(body: str, prompt: int) -> tuple[str, Usage]:
+def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
     """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say.
 
     Raises:
         LostAttemptError: it is no chat completion with a text.
     """
-    unknown = Usage(prompt=prompt, completion=estimate_tokens(body), estimated=True)
+    unknown = TokenUsage(prompt=prompt, completion=estimate_tokens(body), estimated=True)
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -57,7 +57,7 @@ def read_reply(body: str, prompt: int) -> tuple[str, Usage]:
     return text, usage if usage.completion else unknown
 
 
-def _text(choice: dict[str, Any], message: dict[str, Any], usage: Usage) -> str:
+def _text(choice: dict[str, Any], message: dict[str, Any], usage: TokenUsage) -> str:
     text, finish = message.get("content"), choice.get("finish_reason")
     if finish == "length":
         raise LostAttemptError("the reply was cut at the limit on its tokens; raise max_tokens", usage, again=False)
@@ -70,7 +70,7 @@ def _text(choice: dict[str, Any], message: dict[str, Any], usage: Usage) -> str:
     return text.encode(errors="replace").decode()  # JSON can spell halves of characters, which no file can hold
 
 
-def read_usage(said: Any) -> Usage | None:
+def read_usage(said: Any) -> TokenUsage | None:
     """What the endpoint counted, None unless that makes sense."""
     if not isinstance(said, dict):
         return None
@@ -79,7 +79,7 @@ def read_usage(said: Any) -> Usage | None:
     prompt, completion = count(said.get("prompt_tokens")), count(said.get("completion_tokens"))
     if not prompt or completion is None:
         return None
-    return Usage(prompt=prompt, cached=min(count(cached) or 0, prompt), completion=completion)
+    return TokenUsage(prompt=prompt, cached=min(count(cached) or 0, prompt), completion=completion)
 
 
 def count(value: Any) -> int | None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from evogit.core import UsageError
-from evogit.llm import Account, Price, Question, Usage, estimate_tokens
+from evogit.llm import Account, Price, Question, TokenUsage, estimate_tokens
 
 SCRIPT = "script:"
 """What the name of a scripted model begins with; the path of the file follows."""
@@ -33,7 +33,7 @@ class ScriptedModel:
         await asyncio.sleep(0)
         reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
-        account.charge(self, Usage(prompt=prompt, completion=estimate_tokens(reply), estimated=True))
+        account.charge(self, TokenUsage(prompt=prompt, completion=estimate_tokens(reply), estimated=True))
         return reply
 
 

@@ -13,7 +13,7 @@ from evogit.core import Compared, EvaluatorError
 from evogit.history import History
 from evogit.history.strengths import Strengths
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
-from evogit.panel.answer import Answer, BabbleError, read
+from evogit.panel.answer import UnusableAnswerError, Verdict, read
 from evogit.panel.question import question
 from evogit.panel.sides import Sides, Views
 from evogit.repository import Journal, Repository
@@ -133,7 +133,7 @@ class Panel:
         talk = list(question(self._task, self._pairwise, sides, model.context))
         try:
             answer, reply = await self._answer(model, talk, number, account)
-        except (ModelError, BabbleError) as error:
+        except (ModelError, UnusableAnswerError) as error:
             self._faults[model.name] += 1
             self._last_fault = str(error)
             return False
@@ -144,19 +144,19 @@ class Panel:
         self._journal.append(filled(verdict, answer, engine=self._engine, evidence=kept))
         return True
 
-    async def _answer(self, model: Model, talk: list[Message], number: int, account: Account) -> tuple[Answer, str]:
+    async def _answer(self, model: Model, talk: list[Message], number: int, account: Account) -> tuple[Verdict, str]:
         """The answer, after one more try where the first reply is something else."""
         reply = await model.ask(Question(messages=tuple(talk), move=number), account)
         try:
             return read(reply), reply
-        except BabbleError as error:
-            wrong = f"That cannot be used: {error}. Answer with the JSON object alone."
+        except UnusableAnswerError as error:
+            wrong = f"That cannot be used: {error}. Verdict with the JSON object alone."
             again = (*talk, Message("assistant", reply[:2000]), Message("user", wrong))
         reply = await model.ask(Question(messages=again, move=number, attempt=1), account)
         return read(reply), reply
 
 
-def filled(verdict: Compared, answer: Answer, *, engine: str, evidence: str) -> Compared:
+def filled(verdict: Compared, answer: Verdict, *, engine: str, evidence: str) -> Compared:
     """A verdict with what was answered; `a` was shown second where it is swapped."""
     sides: dict[str, str] = {"first": "b", "second": "a"} if verdict.swapped else {"first": "a", "second": "b"}
     winner = "tie" if answer.winner == "tie" else sides[answer.winner]

@@ -17,11 +17,11 @@ FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 """A reply that is one block of code from its first to its last character, as models are used to write JSON."""
 
 
-class BabbleError(EvoGitError):
+class UnusableAnswerError(EvoGitError):
     """A model answered something else than it was asked for; the message says what, for a second try."""
 
 
-class Answer(BaseModel):
+class Verdict(BaseModel):
     """Which side is better, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -30,24 +30,24 @@ class Answer(BaseModel):
     reason: str = Field(max_length=4000)
 
 
-def read(reply: str) -> Answer:
+def read(reply: str) -> Verdict:
     """The answer that a whole reply is; nothing is looked for inside of other text.
 
     Raises:
-        BabbleError: it is something else.
+        UnusableAnswerError: it is something else.
     """
     text = reply.strip()
     if len(text) > LONGEST_REPLY:
-        raise BabbleError(f"expected one JSON object, got {len(text):,} characters")
+        raise UnusableAnswerError(f"expected one JSON object, got {len(text):,} characters")
     fenced = FENCED.fullmatch(text)
     try:
-        return Answer.model_validate(json.loads(fenced[1] if fenced else text, object_pairs_hook=_once))
+        return Verdict.model_validate(json.loads(fenced[1] if fenced else text, object_pairs_hook=_once))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the object"
-        raise BabbleError(f"expected winner and reason alone, but {where}: {first['msg']}") from None
+        raise UnusableAnswerError(f"expected winner and reason alone, but {where}: {first['msg']}") from None
     except (ValueError, RecursionError) as error:
-        raise BabbleError(f"expected one JSON object and nothing else, got something else: {error}") from None
+        raise UnusableAnswerError(f"expected one JSON object and nothing else, got something else: {error}") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

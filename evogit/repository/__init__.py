@@ -16,7 +16,7 @@ from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryEr
 from evogit.repository import engines, forks, notes, refs
 from evogit.repository.branches import Branches
 from evogit.repository.bundle import Step, bundle
-from evogit.repository.changes import Change, Hunk, Lines, lines, take_apart
+from evogit.repository.changes import Change, ChangedLines, Hunk, lines, take_apart
 from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
 from evogit.repository.faults import advice, found_tree, written
 from evogit.repository.folders import tracked_below
@@ -24,7 +24,7 @@ from evogit.repository.git import git
 from evogit.repository.hunks import count_markers
 from evogit.repository.ignored import ignored
 from evogit.repository.journal import Journal
-from evogit.repository.merge import Draft, Merged, Merger
+from evogit.repository.merge import Merged, Merger, UnsettledMerge
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
 from evogit.repository.paths import UnfitChangeError, check_path, twins
@@ -39,10 +39,10 @@ __all__ = [
     "Change",
     "Choose",
     "Conflict",
-    "Draft",
+    "UnsettledMerge",
     "Hunk",
     "Journal",
-    "Lines",
+    "ChangedLines",
     "MergeImpossibleError",
     "Merged",
     "Merger",
@@ -271,7 +271,7 @@ class Repository:
         """The change from one tree to another, taken apart into hunks; raises UnfitChangeError where that is none."""
         return take_apart(self._repo, self.trees, old, new)
 
-    def lines(self, old: str, new: str, wanted: Callable[[str], bool]) -> Lines:
+    def lines(self, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
         """The lines that one tree has and the other has not, in wanted files."""
         return lines(self._repo, old, new, wanted)
 

@@ -137,14 +137,14 @@ LARGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ChangedLines:
     """Lines (path, text without spaces around it) that a change takes out or brings; what it moves is in neither."""
 
     removed: Counter[tuple[str, bytes]]
     added: Counter[tuple[str, bytes]]
 
 
-def lines(repo: pygit2.Repository, old: str, new: str, wanted: Callable[[str], bool]) -> Lines:
+def lines(repo: pygit2.Repository, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
     """The lines in which two trees differ, in wanted files that are texts."""
     diff = found_tree(repo, old).diff_to_tree(found_tree(repo, new), context_lines=0, interhunk_lines=0)
     removed, added = Counter[tuple[str, bytes]](), Counter[tuple[str, bytes]]()
@@ -156,4 +156,4 @@ def lines(repo: pygit2.Repository, old: str, new: str, wanted: Callable[[str], b
             text = line.raw_content.strip()
             if len(text) >= SHORTEST_LINE and line.origin in "+-":
                 (added if line.origin == "+" else removed)[path, text] += 1
-    return Lines(removed - added, added - removed)
+    return ChangedLines(removed - added, added - removed)

@@ -39,7 +39,7 @@ LONGEST_MARKER = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class UnsettledMerge:
     """A merge before its conflicts are settled: a tree, what becomes of some of its paths, and what is in conflict.
 
     `remark` is what Git said of a conflict about names or kinds of files, after which paths were merged one by one.
@@ -80,7 +80,7 @@ class Merger:
 
     # --- drafts -------------------------------------------------------------------------------------------------
 
-    async def draft(self, ours: str, theirs: str) -> Draft:
+    async def draft(self, ours: str, theirs: str) -> UnsettledMerge:
         """Merge commit `theirs` into commit `ours` as far as Git can."""
         self._prepare()
         draft = await self._draft(ours, theirs)
@@ -90,7 +90,7 @@ class Merger:
         trees = [str(self._repo[commit].peel(pygit2.Tree).id) if commit else "" for commit in (base, ours, theirs)]
         return self._path_by_path(trees, draft.remark)
 
-    async def graft(self, base: str, ours: str, theirs: str) -> Draft:
+    async def graft(self, base: str, ours: str, theirs: str) -> UnsettledMerge:
         """Apply what leads from the tree `base` to the tree `theirs` to the tree `ours`, as far as Git can.
 
         It is a merge of two commits of `ours` and `theirs` whose one parent is a commit of `base`; Git before 2.40
@@ -108,20 +108,20 @@ class Merger:
             raise RepositoryError(f"cannot write three commits for a graft to {memory}: {error}; make room") from error
         return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
 
-    async def _draft(self, ours: str, theirs: str, elsewhere: Path | None = None) -> Draft:
+    async def _draft(self, ours: str, theirs: str, elsewhere: Path | None = None) -> UnsettledMerge:
         output = await self._merge_trees(ours, theirs, elsewhere)
         head, _, rest = output.stdout.partition(b"\0")
         if not head:
             raise RepositoryError(f"cannot merge {theirs[:7]} into {ours[:7]}: {output.stderr[:500]}")
         if output.code == 0:
-            return Draft(head.decode())
+            return UnsettledMerge(head.decode())
         stages, _, messages = rest.partition(b"\0\0")
-        return Draft(head.decode(), tuple(of_stages(stages)), remark=_other_kind(messages))
+        return UnsettledMerge(head.decode(), tuple(of_stages(stages)), remark=_other_kind(messages))
 
-    def _path_by_path(self, trees: Sequence[str], remark: str) -> Draft:
+    def _path_by_path(self, trees: Sequence[str], remark: str) -> UnsettledMerge:
         """The draft of base (empty: none), ours and theirs."""
         changes, conflicts = path_by_path(*(self._trees.entries(tree) if tree else () for tree in trees))
-        return Draft(trees[1], tuple(conflicts), changes, remark)
+        return UnsettledMerge(trees[1], tuple(conflicts), changes, remark)
 
     async def _merge_trees(self, ours: str, theirs: str, elsewhere: Path | None) -> Output:
         """What `git merge-tree` says; it writes objects, so it is run again where `written` would."""
@@ -144,7 +144,7 @@ class Merger:
 
     # --- settling -----------------------------------------------------------------------------------------------
 
-    async def merge(self, draft: Draft, settle: Settler) -> Merged:
+    async def merge(self, draft: UnsettledMerge, settle: Settler) -> Merged:
         """The tree of a draft once `settle` has settled each of its conflicts, in order.
 
         Raises:

@@ -8,7 +8,7 @@ from evogit.review.export import Exported, export
 from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
 from evogit.review.lanes import Cell, lanes
 from evogit.review.runs import agents, kinds, open_run, own_names, resolve
-from evogit.review.skeleton import Edge, Row, expanded, most_telling, rows, skeleton
+from evogit.review.skeleton import Row, SkeletonEdge, expanded, most_telling, rows, skeleton
 from evogit.review.spending import (
     TOTALS,
     Use,
@@ -24,7 +24,7 @@ __all__ = [
     "SCHEMA",
     "TOTALS",
     "Cell",
-    "Edge",
+    "SkeletonEdge",
     "Effect",
     "Exported",
     "Row",

@@ -14,7 +14,7 @@ from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
 from evogit.history import History
 from evogit.repository import Journal, Merged, Repository, UnfitChangeError, clean
 from evogit.review.facts import Record
-from evogit.selection.strategies import Edge, Outcomes, edges, tallies
+from evogit.selection.strategies import Outcomes, StepEffect, edges, tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def merge_statistics(history: History) -> Record:
     return {"strategies": strategies, "steps": _steps(history, edges(outcomes))}
 
 
-def _steps(history: History, found: Sequence[Edge]) -> list[Record]:
+def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:
     return [
         {
             "commit": each.commit,
@@ -140,7 +140,7 @@ def _steps(history: History, found: Sequence[Edge]) -> list[Record]:
     ]
 
 
-def _interval(edge: Edge) -> list[float] | None:
+def _interval(edge: StepEffect) -> list[float] | None:
     if edge.gain is None or edge.margin is None or math.isinf(edge.margin):
         return None
     return [edge.gain - edge.margin, edge.gain + edge.margin]

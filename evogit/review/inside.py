@@ -10,7 +10,7 @@ from dataclasses import replace
 from evogit.config import Task
 from evogit.content import content
 from evogit.core import SandboxError
-from evogit.evaluation.scorer import Judge
+from evogit.evaluation.scorer import Scorer
 from evogit.sandbox import Files, Session
 from evogit.sandbox.providers import provider
 
@@ -32,7 +32,7 @@ def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
         EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
     """
     with closing(provider(name, replace(task.environment, exclusive=False))) as sandbox:
-        files = Judge(task, sandbox, lambda _: None).laid(files)
+        files = Scorer(task, sandbox, lambda _: None).laid(files)
         with sandbox.open(files, replace(task.limits, wall=DAY, cpu=DAY, total=DAY)) as session:
             yield session
 

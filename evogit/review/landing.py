@@ -38,7 +38,7 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class SplitTrial:
     """What was measured on one split: the target as it is, and with the candidate's change.
 
     `margins` are halves of the 95 % intervals by metric: of the value before, after, and of their difference; empty
@@ -98,7 +98,7 @@ async def prepare(
 
 async def measure(
     repository: Repository, task: Task, landing: Landing, provider: str, split: str = "train"
-) -> list[Trial]:
+) -> list[SplitTrial]:
     """Judge the target and the result on a run's split, and on the holdout if there is one.
 
     Hidden files, and the seed to compare with, are the target's.
@@ -118,7 +118,7 @@ async def measure(
     return trials
 
 
-def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> Trial:
+def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
     scores = Scores(task.primary, before[0].split, task.repeats)
     for name, evaluations in (("before", before), ("after", after)):
         for evaluation in evaluations:
@@ -128,12 +128,12 @@ def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]
         both = [scores.margin(name, None, metric.name) for name in ("before", "after")]
         if both[0] is not None and both[1] is not None:
             margins[metric.name] = (both[0], both[1], scores.difference("before", "after", metric=metric.name))
-    return Trial(
+    return SplitTrial(
         split=before[0].split, before=together(before), after=together(after), margins=margins, times=1 + task.repeats
     )
 
 
-def objections(metric: Metric, trials: Sequence[Trial]) -> list[str]:
+def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
     """Why the result should not be merged, one sentence each; empty when it fails nowhere and is better.
 
     It must be better on the first split, and no worse on the others; where pairs are compared it must be valid.
@@ -215,7 +215,7 @@ def follow_undo(repository: Repository, history: History, undoes: str) -> str:
 # --- what a commit says -------------------------------------------------------------------------------------------
 
 
-def message(history: History, landing: Landing, trials: Sequence[Trial], reason: str, *, squash: bool) -> str:
+def message(history: History, landing: Landing, trials: Sequence[SplitTrial], reason: str, *, squash: bool) -> str:
     """The commit's message: title, why, metrics, where it comes from."""
     return f"{title(landing.candidate, squash=squash)}\n\n{body(history, landing, trials, reason)}"
 
@@ -226,7 +226,7 @@ def title(candidate: Candidate, *, squash: bool) -> str:
     return what if squash else f"Merge candidate {candidate.commit[:7]}: {what}"
 
 
-def body(history: History, landing: Landing, trials: Sequence[Trial], reason: str) -> str:
+def body(history: History, landing: Landing, trials: Sequence[SplitTrial], reason: str) -> str:
     """Why, what was measured, and trailers that lead back to the candidate."""
     lines = clean(reason).splitlines()
     lines += [""] if lines else []
@@ -238,7 +238,7 @@ def body(history: History, landing: Landing, trials: Sequence[Trial], reason: st
     return "\n".join(lines).strip() + "\n\n" + author
 
 
-def _gains(history: History, trial: Trial) -> list[str]:
+def _gains(history: History, trial: SplitTrial) -> list[str]:
     names = trial.before.metrics.keys() | trial.after.metrics.keys()
     primary = history.metric.name
     return [
@@ -247,7 +247,7 @@ def _gains(history: History, trial: Trial) -> list[str]:
     ] or [f"{trial.before.status} -> {trial.after.status}"]
 
 
-def _value(trial: Trial, side: int, name: str) -> str:
+def _value(trial: SplitTrial, side: int, name: str) -> str:
     evaluation = (trial.before, trial.after)[side]
     if name not in evaluation.metrics:
         return evaluation.status

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 from itertools import zip_longest
 
-from evogit.review.skeleton import Edge, Row
+from evogit.review.skeleton import Row, SkeletonEdge
 
 
 class Way(IntFlag):
@@ -42,7 +42,7 @@ class _Layout:
     """The lanes between two rows: each is free (None) or leads down to a candidate."""
 
     def __init__(self, trunk: str | None) -> None:
-        self._lanes: list[Edge | None] = [Edge(trunk, True)] if trunk else []
+        self._lanes: list[SkeletonEdge | None] = [SkeletonEdge(trunk, True)] if trunk else []
         self._reserved = trunk is not None  # the first lane, until its candidate comes: nothing is drawn there
 
     def place(self, row: Row) -> list[Cell]:
@@ -63,10 +63,10 @@ class _Layout:
             self._lanes.pop()
         return cells
 
-    def _drawn(self) -> list[Edge | None]:
+    def _drawn(self) -> list[SkeletonEdge | None]:
         return [None if i == 0 and self._reserved else lane for i, lane in enumerate(self._lanes)]
 
-    def _join(self, edge: Edge, here: int, arriving: Sequence[int]) -> int:
+    def _join(self, edge: SkeletonEdge, here: int, arriving: Sequence[int]) -> int:
         """The lane that leads to the second parent, a new one if need be."""
         for i, lane in enumerate(self._drawn()):
             if lane and lane.parent == edge.parent and i != here:
@@ -83,7 +83,7 @@ class _Layout:
         return len(self._lanes) - 1
 
 
-def _cell(above: Edge | None, below: Edge | None) -> Cell:
+def _cell(above: SkeletonEdge | None, below: SkeletonEdge | None) -> Cell:
     ways = (Way.UP if above else Way(0)) | (Way.DOWN if below else Way(0))
     return Cell(ways, broken=above is not None and above is below and not above.direct)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evogit.breeding.breeder import Bred
-from evogit.breeding.candidates import Proposals
+from evogit.breeding.candidates import CandidateWriter
 from evogit.config import Task
 from evogit.core import MINIMIZE, Candidate, RefusedError
-from evogit.engine.evaluations import Judge
+from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
 from evogit.engine.start import changed_judge, ways_on
 from evogit.engine.turns import together
@@ -109,7 +109,7 @@ async def minimize(
     with repository.engines(history.run).enter(join=True) as engine:
         journal.refresh()
         async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
-            proposals = Proposals(
+            proposals = CandidateWriter(
                 repository=repository,
                 journal=journal,
                 history=history,
@@ -117,7 +117,7 @@ async def minimize(
                 deterministic=False,
                 full=lambda: False,
             )
-            judge = Judge(repository, journal, history, task, evaluator, engine)
+            judge = Evaluations(repository, journal, history, task, evaluator, engine)
             search = _Search(history, candidate, proposals, judge, told, evaluations, jobs)
             found = await search.run(repository, change)
         projections = Projections(repository, history)
@@ -134,8 +134,8 @@ class _NoneLeftError(Exception):
 class _Search:
     history: History
     candidate: Candidate
-    proposals: Proposals
-    judge: Judge
+    proposals: CandidateWriter
+    judge: Evaluations
     told: Callable[[Trial], None]
     left: int
     jobs: int

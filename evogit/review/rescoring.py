@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError, TaskChanged
-from evogit.engine.confirmation import Believing
-from evogit.engine.evaluations import Judge, Verdict
+from evogit.engine.confirmation import Confirmation
+from evogit.engine.evaluations import Evaluations, Verdict
 from evogit.engine.projections import Projections
 from evogit.engine.start import changed_judge, ways_on
 from evogit.evaluation.evaluator import Evaluator
@@ -19,7 +19,7 @@ from evogit.repository import Journal, Repository
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RescorePlan:
     """What rescoring does: `changed` parts of the task by name (none where an old journal does not tell), candidates.
 
     `begun`: the change is journalled, and these are left of a rescoring that was cut off. `seconds` is what their last
@@ -32,7 +32,7 @@ class Plan:
     seconds: float
 
 
-def plan(repository: Repository, history: History, task: Task) -> Plan | None:
+def plan(repository: Repository, history: History, task: Task) -> RescorePlan | None:
     """What there is to do, None when nothing changed that candidates are judged by.
 
     Raises:
@@ -45,11 +45,11 @@ def plan(repository: Repository, history: History, task: Task) -> Plan | None:
     changed = _changed(repository, history, task)
     if changed is None:
         left = _waiting(history)
-        return Plan((), left, True, _seconds(history, left)) if left else None
+        return RescorePlan((), left, True, _seconds(history, left)) if left else None
     after = copy.copy(history)
     after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(history, task, by="")))
     again = _waiting(after)
-    return Plan(changed, again, False, _seconds(after, again))
+    return RescorePlan(changed, again, False, _seconds(after, again))
 
 
 async def rescore(
@@ -66,7 +66,7 @@ async def rescore(
         journal.refresh()
         async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
             judged = history.counts.evaluated  # new ones of people are for a run, within its limits
-            judge = Judge(repository, journal, history, task, evaluator, engine, evaluations=judged)
+            judge = Evaluations(repository, journal, history, task, evaluator, engine, evaluations=judged)
             if _changed(repository, history, task) is not None:
                 verdict = await _judge_seed(judge, history)
                 journal.append(_event(history, task, by=repository.user))
@@ -74,14 +74,14 @@ async def rescore(
                 judge.record(history.seed or "", verdict)
             await judge.take_over()
             hurry = asyncio.Event()
-            await Believing(journal, history, judge, hurry=hurry).settle()
+            await Confirmation(journal, history, judge, hurry=hurry).settle()
             await judge.judge_finalists(history.repeats, hurry)
         projections = Projections(repository, history)
         projections.follow()
         projections.notes()
 
 
-async def _judge_seed(judge: Judge, history: History) -> Verdict:
+async def _judge_seed(judge: Evaluations, history: History) -> Verdict:
     verdict = await judge.judge(history.seed or "")
     assert verdict  # nobody can prune the seed
     if not verdict.evaluation.ok:
@@ -92,7 +92,7 @@ async def _judge_seed(judge: Judge, history: History) -> Verdict:
     return verdict
 
 
-def _refuse_strays(repository: Repository, history: History, task: Task, judge: Judge) -> None:
+def _refuse_strays(repository: Repository, history: History, task: Task, judge: Evaluations) -> None:
     """Find invalid, without judging them, those that changed what the task protects now, judged before or not."""
     seed = history.phylogeny[history.seed or ""].tree
     for commit in list(history.pending):

@@ -11,7 +11,7 @@ from evogit.history import History
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class SkeletonEdge:
     """The way down to `parent`, a shown candidate; it is not `direct` when it leads through some that are not."""
 
     parent: str
@@ -23,7 +23,7 @@ class Row:
     """A shown candidate, its nearest shown ancestors, and how many candidates are folded into it."""
 
     candidate: Candidate
-    edges: tuple[Edge, ...]
+    edges: tuple[SkeletonEdge, ...]
     folded: int
 
 
@@ -72,8 +72,8 @@ def rows(history: History, shown: Collection[str]) -> list[Row]:
     return [Row(each, _edges(each, owner), sizes[each.commit] - 1) for each in kept][::-1]
 
 
-def _edges(candidate: Candidate, owner: dict[str, str]) -> tuple[Edge, ...]:
-    edges: dict[str, Edge] = {}
+def _edges(candidate: Candidate, owner: dict[str, str]) -> tuple[SkeletonEdge, ...]:
+    edges: dict[str, SkeletonEdge] = {}
     for parent in candidate.parents:
-        edges.setdefault(owner[parent], Edge(owner[parent], owner[parent] == parent))
+        edges.setdefault(owner[parent], SkeletonEdge(owner[parent], owner[parent] == parent))
     return tuple(edges.values())

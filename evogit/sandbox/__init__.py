@@ -88,7 +88,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ResourceUsage:
     """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request."""
 
     wall: float
@@ -97,7 +97,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class CallReply:
     """What came back from a call: `value` is the JSON text of the result, untrusted and not yet parsed.
 
     Exactly one of three: a value (`failure` is empty); `failure == "crashed"`: the program raised, exited or was
@@ -107,7 +107,7 @@ class Reply:
     value: bytes = b""
     failure: Literal["", "crashed", "invalid"] | Breach = ""
     detail: str = ""
-    usage: Usage
+    usage: ResourceUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Completed:
     stdout: bytes
     stderr: bytes
     breach: Breach | None
-    usage: Usage
+    usage: ResourceUsage
     detail: str = ""
     """One sentence about the breach, or about the end of the sandbox."""
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -132,18 +132,18 @@ class Session(Protocol):
     `usage` is what all requests used so far: sums, and the peak of memory.
     """
 
-    usage: Usage
+    usage: ResourceUsage
 
     def call(
         self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
-    ) -> Reply:
+    ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
 
         The process stays up between calls (`fresh` starts another one first); a crash or a breach ends it.
         """
         ...
 
-    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[Reply]:
+    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
         """Call `target` once per JSON item (its one argument), of which the program sees one at a time.
 
         Items of a list or tuple are sent ahead; any other iterable is asked for the next one after the reply to the
@@ -163,19 +163,19 @@ class Session(Protocol):
         """Run a command in the candidate's folder, after writing `files` into it."""
         ...
 
-    def start(self, argv: Sequence[str]) -> Reply:
+    def start(self, argv: Sequence[str]) -> CallReply:
         """Run a command in the candidate's folder and leave it running; its output is the session's."""
         ...
 
-    def connect(self, port: int, *, patience: float) -> socket.socket | Reply:
+    def connect(self, port: int, *, patience: float) -> socket.socket | CallReply:
         """A stream to a port of the loopback interface inside, once something listens there; or the failure."""
         ...
 
-    def pack(self, most: int) -> tuple[Reply, bytes]:
+    def pack(self, most: int) -> tuple[CallReply, bytes]:
         """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
         ...
 
-    def salvage(self, most: int, without: Sequence[str]) -> tuple[Reply, Sequence[Entry], bytes]:
+    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[Entry], bytes]:
         """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
 
         Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of
@@ -183,14 +183,14 @@ class Session(Protocol):
         """
         ...
 
-    def explain(self, patience: float) -> Reply:
+    def explain(self, patience: float) -> CallReply:
         """The limit that a server broke which does not do its part, told by no failure when it broke none.
 
         A server ends after its streams: it is given `patience` seconds for it.
         """
         ...
 
-    def failure(self) -> Reply | None:
+    def failure(self) -> CallReply | None:
         """Why the session is over, None while it goes on."""
         ...
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from evogit.sandbox import Breach, Completed, Entry, Reply, Usage, values
+from evogit.sandbox import Breach, CallReply, Completed, Entry, ResourceUsage, values
 
-NOTHING = Usage(wall=0.0, cpu=0.0, memory=0)
+NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64
 """Bytes that cut output may be longer than the limit, for the marker."""
 
@@ -19,16 +19,16 @@ MOST = 1 << 53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SupervisorAnswer:
     """A supervisor's answer to a request, checked."""
 
     failure: str = ""
     detail: str = ""
-    usage: Usage
+    usage: ResourceUsage
     code: int | None = None
     out: tuple[str, ...] = ()
     parts: tuple[bytes, ...] = (b"", b"", b"")
-    shares: tuple[Usage, ...] = ()
+    shares: tuple[ResourceUsage, ...] = ()
     tunnel: int | None = None
     ended: bool = False
     full: bool = False
@@ -36,12 +36,12 @@ class Answer:
     """Those of a packed folder, whose contents are the second part."""
 
     @property
-    def usages(self) -> tuple[Usage, ...]:
+    def usages(self) -> tuple[ResourceUsage, ...]:
         """What each of the calls used that the request stood for."""
         return self.shares or (self.usage,)
 
 
-def checked(header: dict[str, Any], body: bytes) -> Answer:
+def checked(header: dict[str, Any], body: bytes) -> SupervisorAnswer:
     """Take an answer apart.
 
     Raises:
@@ -50,7 +50,9 @@ def checked(header: dict[str, Any], body: bytes) -> Answer:
     failure, detail = header.get("failure", ""), header.get("detail", "")
     if failure not in ("", "crashed", "invalid", *get_args(Breach)) or not isinstance(detail, str):
         raise ValueError(f"expected a known failure, got {failure!r}")
-    usage = Usage(wall=_number(header, "wall"), cpu=_number(header, "cpu"), memory=int(_number(header, "memory")))
+    usage = ResourceUsage(
+        wall=_number(header, "wall"), cpu=_number(header, "cpu"), memory=int(_number(header, "memory"))
+    )
     code, tunnel = header.get("code"), header.get("tunnel")
     if not all(number is None or type(number) is int for number in (code, tunnel)):
         raise ValueError(f"expected numbers, got {code!r} and {tunnel!r}")
@@ -60,7 +62,7 @@ def checked(header: dict[str, Any], body: bytes) -> Answer:
     shares, parts = tuple(_shares(header.get("shares", []))), tuple(_split(header.get("sizes"), body))
     if shares and len(parts) != len(shares) + 2:
         raise ValueError(f"expected {len(shares)} values and the output, got {len(parts)} parts")
-    return Answer(
+    return SupervisorAnswer(
         failure=failure,
         detail=clean(detail),
         usage=usage,
@@ -80,12 +82,12 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text[:4000])
 
 
-def reply_of(answer: Answer) -> Reply:
+def reply_of(answer: SupervisorAnswer) -> CallReply:
     """An answer without a value."""
-    return Reply(failure=cast(Any, answer.failure), detail=answer.detail, usage=answer.usage)
+    return CallReply(failure=cast(Any, answer.failure), detail=answer.detail, usage=answer.usage)
 
 
-def completed_of(answer: Answer, asked: Sequence[str]) -> Completed:
+def completed_of(answer: SupervisorAnswer, asked: Sequence[str]) -> Completed:
     """How a command ended, with those of the files that were `asked` for."""
     stdout, stderr, *contents = answer.parts
     code = answer.code
@@ -123,7 +125,7 @@ def _split(sizes: object, body: bytes) -> Iterator[bytes]:
         position += size
 
 
-def _shares(shares: object) -> Iterator[Usage]:
+def _shares(shares: object) -> Iterator[ResourceUsage]:
     if not isinstance(shares, list):
         raise ValueError(f"expected a list of usages, got {str(shares)[:100]}")
     for share in shares:
@@ -131,7 +133,7 @@ def _shares(shares: object) -> Iterator[Usage]:
             raise ValueError(f"expected CPU, memory and wall clock, got {str(share)[:100]}")
         numbers = dict(zip(("cpu", "memory", "wall"), share, strict=True))
         cpu, memory, wall = (_number(numbers, name) for name in numbers)
-        yield Usage(wall=wall, cpu=cpu, memory=int(memory))
+        yield ResourceUsage(wall=wall, cpu=cpu, memory=int(memory))
 
 
 def listed(parts: Sequence[bytes]) -> Iterator[Entry]:

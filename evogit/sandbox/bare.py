@@ -14,7 +14,7 @@ from evogit.sandbox import Environment
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
-from evogit.sandbox.pool import Pool, Start
+from evogit.sandbox.pool import Pool, WorkerStart
 from evogit.sandbox.process import JailProcess
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Bare:
         """A digest of what programs find: interpreter, libraries, supervisor."""
         return f"none:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
 
-    def _spawn(self, start: Start) -> JailProcess:
+    def _spawn(self, start: WorkerStart) -> JailProcess:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
         command = [str(self._python.path), "-s", "-S", "-B", str(self._folder / "jail_main.py"), "plain", str(box)]
         variables = environment(self._python.path, str(box))

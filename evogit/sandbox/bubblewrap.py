@@ -19,7 +19,7 @@ from evogit.sandbox.archive import disk_of
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
-from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
+from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.seccomp import compile_filter
 
@@ -79,7 +79,7 @@ class Bubblewrap:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
         return f"bubblewrap:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
 
-    def _spawn(self, start: Start) -> JailProcess:
+    def _spawn(self, start: WorkerStart) -> JailProcess:
         data = [*self._python.modules.values(), *ACCOUNTS.values()]
         with ExitStack() as stack, pinned(self._core) if self._core is not None else nullcontext():
             fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
@@ -101,7 +101,7 @@ class Bubblewrap:
             yield from ("--ro-bind", str(self._packages), "/packages", "--setenv", "PYTHONPATH", "/packages")
 
 
-def _arguments(python: Interpreter, start: Start, data: list[int]) -> Iterator[str]:
+def _arguments(python: Interpreter, start: WorkerStart, data: list[int]) -> Iterator[str]:
     """Command line of bubblewrap; `data` are the descriptors of supervisor and accounts, in this order.
 
     The supervisor keeps what it needs to make namespaces, in a user namespace of its own, and gives it up in each of

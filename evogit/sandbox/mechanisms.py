@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from evogit.sandbox import Limits, Reply, Sandbox
+from evogit.sandbox import CallReply, Limits, Sandbox
 from evogit.sandbox.archive import pack
 
 Check = tuple[str, bool, str]
@@ -107,12 +107,12 @@ def _privileges(rights: Any) -> Check:
     return "privileges", powerless and final, told + (", none to be gained" if final else ", more to be gained")
 
 
-def _run(sandbox: Sandbox, function: str, limits: Limits = ROOMY) -> Reply:
+def _run(sandbox: Sandbox, function: str, limits: Limits = ROOMY) -> CallReply:
     with sandbox.open(pack({"probe.py": PROGRAM}), limits) as session:
         return session.call(f"probe:{function}", b"{}")
 
 
-def _value(reply: Reply) -> Any:
+def _value(reply: CallReply) -> Any:
     return reply.detail if reply.failure else json.loads(reply.value)
 
 

@@ -20,7 +20,7 @@ MOST_SESSIONS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class WorkerStart:
     """What a worker is started with; sessions that want the same can share it."""
 
     limits: Limits
@@ -33,7 +33,7 @@ class Pool:
 
     def __init__(
         self,
-        spawn: Callable[[Start], Jail],
+        spawn: Callable[[WorkerStart], Jail],
         seccomp: bytes = b"",
         sessions: int = MOST_SESSIONS,
         *,
@@ -63,7 +63,7 @@ class Pool:
         if wanted.base and wanted.base.readonly:
             changed = [path for path, kind, *_ in entries if kind != "folder"]
             check_readonly([*changed, *wanted.removed], wanted.base.readonly)
-        start = Start(limits, tuple(preload), wanted.base)
+        start = WorkerStart(limits, tuple(preload), wanted.base)
         worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network)
         request = {"do": "open", "removed": list(wanted.removed), "files": entries, "seed": seed}
         return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
@@ -73,7 +73,7 @@ class Pool:
         while self._idle:
             self._idle.pop().jail.kill()
 
-    def _take(self, start: Start) -> _Worker | None:
+    def _take(self, start: WorkerStart) -> _Worker | None:
         """The idle worker that was used last, if it is clean; one that other candidates need not makes room."""
         while self._idle:
             worker = self._idle.pop()
@@ -94,7 +94,7 @@ class Pool:
 class _Worker:
     """A supervisor that was told what to start with."""
 
-    def __init__(self, jail: Jail, start: Start, seccomp: bytes, network: bool) -> None:
+    def __init__(self, jail: Jail, start: WorkerStart, seccomp: bytes, network: bool) -> None:
         """Start it.
 
         Raises:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, cast
 
 from evogit.core import SandboxLostError
-from evogit.sandbox import Completed, Entry, Limits, Reply, Usage
-from evogit.sandbox.answers import MARKER, NOTHING, Answer, checked, completed_of, reply_of
+from evogit.sandbox import CallReply, Completed, Entry, Limits, ResourceUsage
+from evogit.sandbox.answers import MARKER, NOTHING, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.tunnel import POLL, carried
 from evogit.sandbox.wire import LostError, Wire
@@ -26,7 +26,7 @@ BATCH, BATCH_BYTES = 256, 1 << 20
 LENGTH = struct.Struct(">I")
 """In front of each piece of a body of several."""
 SILENCE = "the sandbox stopped answering and was killed"
-CLOSED = Answer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
+CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
 
 class Jail(Protocol):
@@ -78,7 +78,7 @@ class SupervisedSession:
         """
         self._jail, self._limits, self._release = jail, limits, release
         self._stdout, self._stderr = bytearray(), bytearray()
-        self._ended: Answer | None = None
+        self._ended: SupervisorAnswer | None = None
         self._lost = False
         self._loss: SandboxLostError | None = None
         self._lock = threading.Lock()
@@ -88,7 +88,7 @@ class SupervisedSession:
 
     def call(
         self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
-    ) -> Reply:
+    ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
         body = b'{"target":%s,"arguments":%s}' % (json.dumps(target).encode(), arguments)
         request = {"do": "call", "fresh": fresh}
@@ -97,9 +97,9 @@ class SupervisedSession:
         self._stdout += stdout
         self._stderr += stderr
         failure = cast(Any, answer.failure)
-        return Reply(value=value, failure=failure, detail=answer.detail, usage=answer.usage)
+        return CallReply(value=value, failure=failure, detail=answer.detail, usage=answer.usage)
 
-    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[Reply]:
+    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
         """Call `target` once per JSON item; a failure is the last reply.
 
         Items of a list or tuple are sent ahead, and the supervisor shows them to the program one at a time; those of
@@ -114,7 +114,7 @@ class SupervisedSession:
             if reply.failure:
                 return
 
-    def _feed(self, target: str, items: Sequence[bytes], wall: float | None) -> Iterator[Reply]:
+    def _feed(self, target: str, items: Sequence[bytes], wall: float | None) -> Iterator[CallReply]:
         """Batches that start small, so that the first replies come soon."""
         first, most = 0, 8
         while first < len(items):
@@ -131,14 +131,14 @@ class SupervisedSession:
                     return
             first, most = first + len(batch), min(BATCH, 2 * most)
 
-    def _fed(self, target: str, batch: list[bytes], first: int, of: int, wall: float | None) -> Iterator[Reply]:
+    def _fed(self, target: str, batch: list[bytes], first: int, of: int, wall: float | None) -> Iterator[CallReply]:
         call = f'{{"target":{json.dumps(target)},"arguments":{{"args":['
         about = json.dumps({"call": call, "first": first + 1, "of": of}).encode()
         body = b"".join(LENGTH.pack(len(piece)) + piece for piece in (about, *batch))
         left = max(0.0, self._limits.total - self.usage.wall)
         longest = min(left + GRACE, len(batch) * (wall or self._limits.wall))
 
-        def fits(answer: Answer) -> bool:
+        def fits(answer: SupervisorAnswer) -> bool:
             return len(answer.shares) == len(batch) or (bool(answer.failure) and 0 < len(answer.shares) < len(batch))
 
         answer = self._ask({"do": "feed", "total": left}, body, wall=wall, longest=longest, fits=fits)
@@ -146,9 +146,9 @@ class SupervisedSession:
         self._stdout += stdout
         self._stderr += stderr
         for value, usage in zip(values[:-1], answer.usages[:-1], strict=True):
-            yield Reply(value=value, usage=usage)
+            yield CallReply(value=value, usage=usage)
         failure = cast(Any, answer.failure)
-        yield Reply(value=values[-1], failure=failure, detail=answer.detail, usage=answer.usages[-1])
+        yield CallReply(value=values[-1], failure=failure, detail=answer.detail, usage=answer.usages[-1])
 
     def run(
         self,
@@ -175,11 +175,11 @@ class SupervisedSession:
         answer = self._ask(request, body, wall=wall, fits=lambda answer: len(answer.parts) == 2 + len(answer.out))
         return completed_of(answer, out)
 
-    def start(self, argv: Sequence[str]) -> Reply:
+    def start(self, argv: Sequence[str]) -> CallReply:
         """Run a command in the candidate's folder and leave it running; its output is the session's."""
         return reply_of(self._ask({"do": "start", "argv": list(argv)}))
 
-    def connect(self, port: int, *, patience: float) -> socket.socket | Reply:
+    def connect(self, port: int, *, patience: float) -> socket.socket | CallReply:
         """A stream to a port of the loopback interface inside, which may take `patience` seconds to listen.
 
         Returns:
@@ -197,22 +197,22 @@ class SupervisedSession:
                 return stream
             if time.monotonic() >= until:
                 detail = f"nothing listens on port {port} after {patience:g} s"
-                return Reply(failure="timeout", detail=detail, usage=answer.usage)
+                return CallReply(failure="timeout", detail=detail, usage=answer.usage)
             time.sleep(POLL)
 
-    def _carry(self, request: dict[str, Any], body: bytes) -> Answer:
+    def _carry(self, request: dict[str, Any], body: bytes) -> SupervisorAnswer:
         """One step of a tunnel, in its thread; when it tells of a broken limit, that is the end of the session."""
         answer = self._ask(request, body)
         if answer.failure:
-            self._ended = self._ended or Answer(failure=answer.failure, detail=answer.detail, usage=NOTHING)
+            self._ended = self._ended or SupervisorAnswer(failure=answer.failure, detail=answer.detail, usage=NOTHING)
         return answer
 
-    def pack(self, most: int) -> tuple[Reply, bytes]:
+    def pack(self, most: int) -> tuple[CallReply, bytes]:
         """A tar archive of the candidate's whole folder, of `most` bytes; ends what runs in the session."""
         answer = self._folder(most)
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
-    def salvage(self, most: int, without: Sequence[str]) -> tuple[Reply, Sequence[Entry], bytes]:
+    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[Entry], bytes]:
         """Entries and contents of what can be had of the folder; ends what runs in the session.
 
         A session that broke a limit still has its folder.
@@ -220,16 +220,16 @@ class SupervisedSession:
         answer = self._folder(most, without=list(without), lenient=True)
         return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
 
-    def _folder(self, most: int, without: Sequence[str] = (), *, lenient: bool = False) -> Answer:
+    def _folder(self, most: int, without: Sequence[str] = (), *, lenient: bool = False) -> SupervisorAnswer:
         request = {"do": "pack", "most": most, "without": without, "lenient": lenient}
-        fits: Callable[[Answer], bool] = lambda answer: len(answer.parts) == 2 - bool(answer.failure)  # noqa: E731
+        fits: Callable[[SupervisorAnswer], bool] = lambda answer: len(answer.parts) == 2 - bool(answer.failure)  # noqa: E731
         return self._ask(request, longest=STARTUP, most=most, fits=fits, after_end=lenient)
 
-    def explain(self, patience: float) -> Reply:
+    def explain(self, patience: float) -> CallReply:
         """Which limit a server broke that does not do its part; it has `patience` seconds to end after its stream."""
         return reply_of(self._ask({"do": "explain", "wait": patience}))
 
-    def failure(self) -> Reply | None:
+    def failure(self) -> CallReply | None:
         """Why the session is over, None while it goes on."""
         return reply_of(self._ended) if self._ended else None
 
@@ -265,9 +265,9 @@ class SupervisedSession:
         cpu: float | None = None,
         longest: float | None = None,
         most: int = 0,
-        fits: Callable[[Answer], bool] = lambda answer: len(answer.parts) == 1,
+        fits: Callable[[SupervisorAnswer], bool] = lambda answer: len(answer.parts) == 1,
         after_end: bool = False,
-    ) -> Answer:
+    ) -> SupervisorAnswer:
         """Send a request and take its answer, waiting `longest` (default: `wall`) and a little more.
 
         The answer must have the parts that the request asks for. `after_end` it is sent to a sandbox that is up even if
@@ -284,7 +284,7 @@ class SupervisedSession:
             if self._ended and (self._ended is CLOSED or self._lost or not after_end):
                 return self._ended
             if self.usage.wall > limits.total and not after_end:
-                return Answer(failure="timeout", detail=f"took {limits.total:g} s in all", usage=NOTHING)
+                return SupervisorAnswer(failure="timeout", detail=f"took {limits.total:g} s in all", usage=NOTHING)
             began = time.monotonic()
             most = max(most, limits.reply) + 2 * (limits.output + MARKER)
             message = {**request, "wall": wall, "cpu": cpu or limits.cpu}
@@ -292,7 +292,7 @@ class SupervisedSession:
             self._patience = GRACE
             used, since = self.usage, self._answered if request["do"] == "exchange" else began
             self._answered = time.monotonic()
-            self.usage = Usage(
+            self.usage = ResourceUsage(
                 wall=used.wall + self._answered - since,
                 cpu=used.cpu + sum(each.cpu for each in answer.usages),
                 memory=max(used.memory, *(each.memory for each in answer.usages)),
@@ -305,13 +305,13 @@ class SupervisedSession:
         body: bytes,
         deadline: float,
         most: int | None,
-        fits: Callable[[Answer], bool] = lambda answer: True,
-    ) -> Answer:
+        fits: Callable[[SupervisorAnswer], bool] = lambda answer: True,
+    ) -> SupervisorAnswer:
         """Send a message and take its answer; `most` is None where there is none, as to `open`."""
         try:
             self._jail.wire.send(message, body, deadline=deadline)
             if most is None:
-                return Answer(usage=NOTHING)
+                return SupervisorAnswer(usage=NOTHING)
             answer = checked(*self._jail.wire.receive(most, deadline=deadline))
             if not fits(answer):
                 raise ValueError(f"expected other parts of an answer to {message['do']}, got {len(answer.parts)}")
@@ -323,7 +323,7 @@ class SupervisedSession:
         except LostError:
             failure, sentence = self._blamed(self._jail.autopsy)
         self._lost = True
-        self._ended = Answer(failure=failure, detail=sentence, usage=NOTHING)
+        self._ended = SupervisorAnswer(failure=failure, detail=sentence, usage=NOTHING)
         self._jail.kill()
         return self._ended
 

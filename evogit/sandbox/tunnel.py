@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evogit.core import SandboxLostError
-from evogit.sandbox.answers import Answer
+from evogit.sandbox.answers import SupervisorAnswer
 
 POLL = 0.01
 """Seconds between two looks at an end that is silent."""
@@ -19,7 +19,7 @@ SOON = 0.001
 CHUNK = 1 << 16
 
 
-Ask = Callable[[dict[str, Any], bytes], Answer]
+Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]
 """Sends a request to the supervisor and takes its answer."""
 
 

@@ -54,7 +54,7 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Source:
+class ProjectFiles:
     """The files of a project: their paths, relative to its folder, and how one is read."""
 
     paths: Sequence[str]
@@ -78,9 +78,9 @@ class Source:
         return sorted(found, key=lambda path: (path.count("/"), path))[:LOOKED_AT]
 
 
-def detect(source: Source) -> Project:
+def detect(source: ProjectFiles) -> Project:
     """Tell what project this is, from the files that its tools would look for; those with odd names do not count."""
-    source = Source([path for path in source.paths if path.isprintable()], source.read)
+    source = ProjectFiles([path for path in source.paths if path.isprintable()], source.read)
     kinds = (_python_package, _javascript, _rust, _go, _make, _python_files)
     return next(filter(None, (kind(source) for kind in kinds)), Project(editable=editable(source.paths)))
 
@@ -111,15 +111,15 @@ def _is_source(path: str) -> bool:
 # --- Python -------------------------------------------------------------------------------------------------------
 
 
-def _python_package(source: Source) -> Project | None:
+def _python_package(source: ProjectFiles) -> Project | None:
     return _python(source) if source.first("pyproject.toml", "setup.py", "setup.cfg") else None
 
 
-def _python_files(source: Source) -> Project | None:
+def _python_files(source: ProjectFiles) -> Project | None:
     return _python(source) if source.matching(PYTHON_TEST) else None
 
 
-def _python(source: Source) -> Project:
+def _python(source: ProjectFiles) -> Project:
     runner = _python_runner(source)
     benchmark = _python_benchmark(source)
     top = "src" if any(path.startswith("src/") for path in source.paths) else ""
@@ -138,7 +138,7 @@ def _python(source: Source) -> Project:
     )
 
 
-def _python_runner(source: Source) -> str:
+def _python_runner(source: ProjectFiles) -> str:
     tests = source.matching(PYTHON_TEST)
     settings = "".join(source.text(name) for name in ("pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"))
     if not tests:
@@ -148,14 +148,14 @@ def _python_runner(source: Source) -> str:
     return "pytest" if asked or any("import pytest" in text or "unittest" not in text for text in texts) else "unittest"
 
 
-def _python_benchmark(source: Source) -> str:
+def _python_benchmark(source: ProjectFiles) -> str:
     """The script that is called so, else the only one in a folder that is."""
     found = [path for path in source.matching(BENCHMARK) if re.fullmatch(r"(?!(.*/)?tests?/).*(?<!__init__)\.py", path)]
     named = [path for path in found if re.match(r"bench|perf", PurePosixPath(path).name)]
     return named[0] if named else found[0] if len(found) == 1 else ""
 
 
-def _start(source: Source) -> str:
+def _start(source: ProjectFiles) -> str:
     """Where unittest is to look, when the tests have a folder of their own."""
     folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
     return f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
@@ -165,7 +165,7 @@ def _with_path(folder: str, command: str) -> str:
     return f'PYTHONPATH="{folder}:$PYTHONPATH" {command}' if folder else command
 
 
-def _requirements(source: Source) -> tuple[str, ...]:
+def _requirements(source: ProjectFiles) -> tuple[str, ...]:
     """The packages that the project and its tests say they need."""
     try:
         table = tomllib.loads(source.text("pyproject.toml"))
@@ -188,7 +188,7 @@ def _requirements(source: Source) -> tuple[str, ...]:
 # --- other languages ----------------------------------------------------------------------------------------------
 
 
-def _javascript(source: Source) -> Project | None:
+def _javascript(source: ProjectFiles) -> Project | None:
     if not source.first("package.json"):
         return None
     package = _json(source.text("package.json"))
@@ -219,7 +219,7 @@ def _script(scripts: Mapping[str, str], names: Iterable[str]) -> str:
     return f"npm run --silent {name}"
 
 
-def _rust(source: Source) -> Project | None:
+def _rust(source: ProjectFiles) -> Project | None:
     if not source.first("Cargo.toml"):
         return None
     return Project(
@@ -231,7 +231,7 @@ def _rust(source: Source) -> Project | None:
     )
 
 
-def _go(source: Source) -> Project | None:
+def _go(source: ProjectFiles) -> Project | None:
     if not source.first("go.mod"):
         return None
     return Project(
@@ -243,7 +243,7 @@ def _go(source: Source) -> Project | None:
     )
 
 
-def _make(source: Source) -> Project | None:
+def _make(source: ProjectFiles) -> Project | None:
     text = source.text(source.first("GNUmakefile", "makefile", "Makefile"))
     targets = set(re.findall(r"^([\w.-]+)(?: [\w. -]*)?:(?!=)", text, re.MULTILINE))
     tests = next((name for name in ("test", "check", "tests") if name in targets), "")

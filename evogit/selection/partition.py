@@ -22,14 +22,14 @@ WINDOW = 100
 """Latest judged candidates that the best one is crossed with."""
 
 
-class Plan(NamedTuple):
+class PiecesPlan(NamedTuple):
     """The pieces that are better in another candidate, and what they should gain, as a sum over cases."""
 
     gain: float
     taken: frozenset[Piece]
 
 
-NOTHING = Plan(0.0, frozenset())
+NOTHING = PiecesPlan(0.0, frozenset())
 """The plan for a candidate that is better everywhere or nowhere, or cannot be compared."""
 
 
@@ -40,7 +40,7 @@ class Partition:
         self._anatomy = anatomy
         self._linkage = Linkage(anatomy)
         self._known: tuple[str, int] = "", 0
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, PiecesPlan] = {}
         """Other candidate -> what it has for the one that is named in `_known`, by the links of then."""
 
     def move(self, history: History, onto: str, is_mine: Callable[[str], bool]) -> Move | None:
@@ -65,7 +65,7 @@ class Partition:
             return None
         return Move(operator="merge", parents=(onto, found), strategy=PIECES, pieces=best.taken)
 
-    def _plan(self, history: History, onto: str, other: str) -> Plan:
+    def _plan(self, history: History, onto: str, other: str) -> PiecesPlan:
         mine, theirs = history.scores.cases(onto), history.scores.cases(other)
         if history.fitness(other) is None or theirs.keys() != mine.keys():
             return NOTHING
@@ -78,7 +78,7 @@ class Partition:
             if (part := math.fsum(gains.get(case, 0.0) for case in cases)) > 0:
                 gain += part
                 taken |= members
-        return Plan(gain, frozenset(taken)) if taken != differing else NOTHING
+        return PiecesPlan(gain, frozenset(taken)) if taken != differing else NOTHING
 
 
 def _gain(history: History, value: float, over: float) -> float:

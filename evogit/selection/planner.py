@@ -20,7 +20,7 @@ from evogit.selection.strategies import (
     PIECES,
     RANDOM,
     STRATEGIES,
-    Outcome,
+    MergeOutcome,
     Outcomes,
     available,
     tallies,
@@ -205,7 +205,7 @@ class Planner:
         return before is not None and _changed_apart(*_values(history, onto, other, before))
 
     def _by_pieces(
-        self, history: History, onto: str, agent: str, made: Sequence[Outcome], rng: random.Random
+        self, history: History, onto: str, agent: str, made: Sequence[MergeOutcome], rng: random.Random
     ) -> Move | None:
         """A merge by pieces, as often as the latest of these were better than both parents."""
         if self._partition is None:
@@ -230,7 +230,7 @@ def _is_for(history: History, agent: str, commit: str) -> bool:
     return agents[int(commit[:8], 16) % len(agents)] == agent
 
 
-def _drawn(plan: Plan, strategies: Sequence[str], latest: Sequence[Outcome], rng: random.Random) -> str:
+def _drawn(plan: Plan, strategies: Sequence[str], latest: Sequence[MergeOutcome], rng: random.Random) -> str:
     """One of the strategies, more often one that helped, by the square of its share."""
     known = tallies(latest)
     shares = []

@@ -39,7 +39,7 @@ def available(history: History, agent: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MergeOutcome:
     """What became of a judged merge or graft. `clean`: nothing was in conflict.
 
     `gain` is over the better parent, `lift` over the first one, in the primary metric's unit and positive when better;
@@ -56,7 +56,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class StrategyTally:
     """How many merges or grafts were judged, and of these without a conflict, valid, better than both parents.
 
     `gain` is the mean over the better one, None while there is none.
@@ -69,7 +69,7 @@ class Tally:
     gain: float | None
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> Tally:
+    def of(cls, outcomes: Iterable[MergeOutcome]) -> StrategyTally:
         """Count them."""
         known = list(outcomes)
         gains = [each.gain for each in known if each.gain is not None]
@@ -83,7 +83,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class StepEffect:
     """What one step, that to the candidate `commit`, did on other candidates: `helped` on so many of `backgrounds`.
 
     `gain` is the mean over the candidate that got it, `margin` half its interval (Student's t, 1908), infinite for one;
@@ -102,7 +102,7 @@ class Edge:
         return self.gain is not None and self.margin is not None and self.gain > self.margin
 
     @classmethod
-    def of(cls, commit: str, grafts: Iterable[Outcome]) -> Edge:
+    def of(cls, commit: str, grafts: Iterable[MergeOutcome]) -> StepEffect:
         """Sum up the grafts of one step; several onto one candidate, by other strategies, count with their mean."""
         known = list(grafts)
         steps = defaultdict[str, list[float]](list)
@@ -122,7 +122,7 @@ class Edge:
         )
 
 
-def outcome(history: History, commit: str) -> Outcome | None:
+def outcome(history: History, commit: str) -> MergeOutcome | None:
     """What became of a candidate; None unless it was merged or grafted by a strategy and is judged."""
     candidate = history.phylogeny[commit]
     strategy = candidate.strategy or FITTER
@@ -133,7 +133,7 @@ def outcome(history: History, commit: str) -> Outcome | None:
     parents = candidate.parents
     gains = [history.gain(commit, parent) for parent in parents]
     valid = [gain for gain in gains if gain is not None]
-    return Outcome(
+    return MergeOutcome(
         key=(candidate.operator, strategy),
         edge=parents[1] if candidate.operator == "graft" else "",
         onto=parents[0],
@@ -150,9 +150,9 @@ class Outcomes:
     def __init__(self) -> None:
         self._scores: Scores | None = None
         self._position = 0
-        self._found: dict[str, Outcome] = {}
+        self._found: dict[str, MergeOutcome] = {}
 
-    def of(self, history: History) -> Mapping[str, Outcome]:
+    def of(self, history: History) -> Mapping[str, MergeOutcome]:
         """Id -> outcome, for this history; valid until the next question."""
         log, graph = history.scores.log, history.phylogeny
         moved = history.scores.shifting and len(log) > self._position
@@ -166,19 +166,19 @@ class Outcomes:
         return self._found
 
 
-def tallies(outcomes: Iterable[Outcome]) -> dict[Key, Tally]:
+def tallies(outcomes: Iterable[MergeOutcome]) -> dict[Key, StrategyTally]:
     """Operator and strategy -> what is known of them, in the order of their names."""
-    groups = defaultdict[Key, list[Outcome]](list)
+    groups = defaultdict[Key, list[MergeOutcome]](list)
     for each in outcomes:
         groups[each.key].append(each)
-    return {key: Tally.of(groups[key]) for key in sorted(groups)}
+    return {key: StrategyTally.of(groups[key]) for key in sorted(groups)}
 
 
-def edges(outcomes: Iterable[Outcome]) -> list[Edge]:
+def edges(outcomes: Iterable[MergeOutcome]) -> list[StepEffect]:
     """The steps that were grafted: causes first, of these and of the others those tried on most backgrounds."""
-    groups = defaultdict[str, list[Outcome]](list)
+    groups = defaultdict[str, list[MergeOutcome]](list)
     for each in outcomes:
         if each.edge:
             groups[each.edge].append(each)
-    found = [Edge.of(commit, grafts) for commit, grafts in groups.items()]
+    found = [StepEffect.of(commit, grafts) for commit, grafts in groups.items()]
     return sorted(found, key=lambda edge: (not edge.causal, -edge.backgrounds, -(edge.gain or 0.0), edge.commit))

@@ -79,8 +79,8 @@ def merge_definitions(base: bytes, fitter: bytes, other: bytes) -> tuple[bytes, 
         None where a version cannot be parsed or the result would not compile.
     """
     try:
-        old = _Reader(base)
-        mine, its = (_Reader(version, old.texts) for version in (fitter, other))
+        old = _ModuleReader(base)
+        mine, its = (_ModuleReader(version, old.texts) for version in (fitter, other))
     except _UNREADABLE:
         return None
     merged, conflicts = _merge(old.parts, mine.parts, its.parts)
@@ -88,7 +88,7 @@ def merge_definitions(base: bytes, fitter: bytes, other: bytes) -> tuple[bytes, 
     return (result, conflicts) if compiles(result) else None
 
 
-class _Reader:
+class _ModuleReader:
     """Takes a module apart. `known` are the statements of the base, None for the base itself."""
 
     def __init__(self, content: bytes, known: frozenset[str] | None = None) -> None:

@@ -29,7 +29,7 @@ ROUGH, FINE = 0.05, 1e-4
 
 
 @dataclass(slots=True)
-class Tally:
+class Comparisons:
     """Who won against whom, by judge; items and judges are numbered in the order in which they came."""
 
     items: dict[str, int] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Fit:
         return _diagonal(len(self.strengths), self.edges)
 
 
-def fit(tally: Tally, start: Fit | None = None, steps: int = STEPS) -> Fit:
+def fit(tally: Comparisons, start: Fit | None = None, steps: int = STEPS) -> Fit:
     """The strengths and the judges' reliability that explain the verdicts best, with priors on both.
 
     The model is Bradley-Terry (Bradley & Terry 1952) seen through judges who say the opposite of what they saw now and
@@ -131,7 +131,7 @@ def fit(tally: Tally, start: Fit | None = None, steps: int = STEPS) -> Fit:
 
 
 def _slopes(
-    tally: Tally, strengths: Sequence[float], trust: Sequence[float]
+    tally: Comparisons, strengths: Sequence[float], trust: Sequence[float]
 ) -> tuple[list[float], list[tuple[int, int, float]], list[float]]:
     """The gradient of the log-posterior by the strengths, the information of each pair, and better reliabilities."""
     gradient = [-x / SPREAD**2 for x in strengths]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Sequence
 
-from evogit.stats.bradley_terry import Fit, Tally
+from evogit.stats.bradley_terry import Comparisons, Fit
 
 Pair = tuple[str, str]
 
@@ -21,7 +21,12 @@ def gain(fit: Fit, a: str, b: str) -> float:
 
 
 def opponent(
-    fit: Fit, tally: Tally, one: str, others: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]] = ()
+    fit: Fit,
+    tally: Comparisons,
+    one: str,
+    others: Sequence[str],
+    rng: random.Random,
+    avoid: Collection[frozenset[str]] = (),
 ) -> str | None:
     """Whom `one` should meet: someone of another connected part first, then where most is to be learned.
 
@@ -35,7 +40,7 @@ def opponent(
 
 
 def pairs(
-    fit: Fit, tally: Tally, items: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]] = ()
+    fit: Fit, tally: Comparisons, items: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]] = ()
 ) -> Iterator[Pair]:
     """Pairs worth comparing now, those of the least known first; none comes twice, so that all may be asked at once."""
     free = set(items)
@@ -48,7 +53,7 @@ def pairs(
             yield (one, other) if rng.random() < 0.5 else (other, one)
 
 
-def _reached(tally: Tally, one: str) -> set[str]:
+def _reached(tally: Comparisons, one: str) -> set[str]:
     """All that verdicts link with `one`, itself included."""
     reached, frontier = {one}, [one]
     while frontier:

@@ -15,7 +15,7 @@ from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task
 from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric, Operator, Proposed, RunStarted
 from evogit.history import History
-from evogit.llm import Account, Price, Question, Usage
+from evogit.llm import Account, Price, Question, TokenUsage
 from evogit.repository import EXECUTABLE, Repository
 from evogit.selection import Move
 
@@ -45,7 +45,7 @@ class Parrot:
         reply = self._replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
-        account.charge(self, Usage(prompt=1, completion=1))
+        account.charge(self, TokenUsage(prompt=1, completion=1))
         return reply
 
 
@@ -61,7 +61,7 @@ class Wallet:
     async def pause(self, seconds: float) -> None:
         """No reply is ever lost."""
 
-    def charge(self, model: object, usage: Usage, failure: str = "") -> None:
+    def charge(self, model: object, usage: TokenUsage, failure: str = "") -> None:
         self.paid += 1
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Merit
+from evogit.agents import ModelCredit
 from evogit.agents.bandit import choose, scores
 from evogit.breeding.model_credit import MEMORY, WINDOW, merits
 from evogit.core import FailedProposal, Proposed, Spent
 from tests.selection.born import Born
 
 
-def merit(moves: float, gain: float, dollars: float | None = 0.0, tokens: float = 100.0) -> Merit:
-    return Merit(moves=moves, gain=gain, tokens=tokens, dollars=dollars)
+def merit(moves: float, gain: float, dollars: float | None = 0.0, tokens: float = 100.0) -> ModelCredit:
+    return ModelCredit(moves=moves, gain=gain, tokens=tokens, dollars=dollars)
 
 
 def asked(born: Born, model: str, value: float | None, parent: int = 0, dollars: float | None = 0.5) -> None:
@@ -42,7 +42,7 @@ def test_who_is_unknown_comes_first_and_equals_are_drawn() -> None:
 
 
 def test_gain_doubt_and_cost_all_count() -> None:
-    def first(**known: Merit) -> str:
+    def first(**known: ModelCredit) -> str:
         return choose(list(known), lambda: known, random.Random(1))
 
     assert first(a=merit(8, 0.1), b=merit(8, 0.4)) == "b"

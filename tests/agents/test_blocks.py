@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from evogit.agents.editing.blocks import Delete, EditError, Rename, Replace, Write, marker_length, parse
+from evogit.agents.editing.blocks import Delete, EditError, Rename, Replace, Write, parse
 from evogit.agents.editing.draft import Draft
+from evogit.text import marker_length
 
 QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LINES = st.lists(

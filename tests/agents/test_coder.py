@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from evogit.agents import NoUsableChangeError
-from evogit.agents.coder import Bounds, Coder
+from evogit.agents.coder import Coder, CoderBounds
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import Edits, Evaluate, Finish, Grep, List, Read, Run, read_calls
+from evogit.agents.editing.calls import Edits, Evaluate, Finish, Grep, List, ReadLines, RunCommand, read_calls
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
@@ -24,7 +24,7 @@ from evogit.llm import CredentialError, Message, ModelError, Question, SpendingL
 from evogit.llm.recording import question_key
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
-from evogit.run import Run as Engine
+from evogit.run import RunCommand as Engine
 from evogit.selection import Move
 
 from .conftest import Lab, Parrot
@@ -42,7 +42,7 @@ def answers(model: Parrot) -> list[str]:
 
 async def refusal(lab: Lab, *replies: str | Exception, **bounds: Any) -> NoUsableChangeError:
     with pytest.raises(NoUsableChangeError) as caught:
-        await lab.breed(Coder(Parrot(*replies), bounds=Bounds(**bounds)), lab.seed())
+        await lab.breed(Coder(Parrot(*replies), bounds=CoderBounds(**bounds)), lab.seed())
     return caught.value
 
 
@@ -57,8 +57,8 @@ def test_a_reply_is_read_call_by_call() -> None:
     )
     asked = read_calls(said)
     kinds = [call for call in asked.calls if not isinstance(call, Edits)]
-    reads = [Read("a b.py", 3, 7), Read("a.py", 4, 4), Read("a.py", 9)]
-    runs = [Run("ls -l"), Run("a\nb")]
+    reads = [ReadLines("a b.py", 3, 7), ReadLines("a.py", 4, 4), ReadLines("a.py", 9)]
+    runs = [RunCommand("ls -l"), RunCommand("a\nb")]
     assert kinds == [List(""), List("src"), *reads, Grep("x = 1"), *runs, Evaluate(), Finish("done")]
     assert [len(call.blocks) for call in asked.calls if isinstance(call, Edits)] == [2]
     assert asked.title == "a title"
@@ -172,7 +172,7 @@ REFUSED = [
 async def test_what_cannot_be_done_is_answered_and_the_session_goes_on(lab: Lab) -> None:
     replies = [reply for block, _ in REFUSED for reply in (block, "<<<<<<< LIST\n")]
     model = Parrot(*replies, EDIT + FINISH)
-    bred = await lab.breed(Coder(model, bounds=Bounds(turns=50)), lab.seed())
+    bred = await lab.breed(Coder(model, bounds=CoderBounds(turns=50)), lab.seed())
     told = zip(REFUSED, answers(model)[::2], strict=True)
     assert [reason for (_, reason), answer in told if reason not in answer] == []
     assert lab.repository.changed_paths(lab.repository.tree_of(lab.seed()), bred.tree) == ["main.py"]
@@ -207,7 +207,7 @@ async def test_a_draft_is_proposed_whatever_ends_the_session(
     lab: Lab, replies: list[str | Exception], bounds: dict[str, Any]
 ) -> None:
     model = Parrot(*replies)
-    bred = await lab.breed(Coder(model, bounds=Bounds(**bounds)), lab.seed())
+    bred = await lab.breed(Coder(model, bounds=CoderBounds(**bounds)), lab.seed())
     assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
     assert bred.title == "edit main.py"
     assert "The session ended" in bred.evidence["transcript.md"].decode()

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from evogit.agents import Tally
+from evogit.agents import OperatorCredit
 from evogit.agents.mutation.mix import FLOOR, USUAL, Mix
 
 WAYS = {"a": 0.6, "b": 0.3, "c": 0.1}
@@ -15,7 +15,7 @@ def test_what_nobody_has_tried_is_as_usual() -> None:
 
 
 def test_what_pays_is_drawn_more_and_nothing_dies() -> None:
-    mix = Mix(experience={"a": Tally(1000, 0), "b": Tally(1000, 10), "c": Tally(1000, 500)})
+    mix = Mix(experience={"a": OperatorCredit(1000, 0), "b": OperatorCredit(1000, 10), "c": OperatorCredit(1000, 500)})
 
     a, b, c = mix.weights(WAYS)
 
@@ -26,11 +26,15 @@ def test_what_pays_is_drawn_more_and_nothing_dies() -> None:
 
 
 def test_a_few_tries_say_little() -> None:
-    assert Mix(experience={"a": Tally(2, 0), "c": Tally(1, 1)}).weights(WAYS) == pytest.approx([0.6, 0.3, 0.1], abs=0.1)
+    assert Mix(experience={"a": OperatorCredit(2, 0), "c": OperatorCredit(1, 1)}).weights(WAYS) == pytest.approx(
+        [0.6, 0.3, 0.1], abs=0.1
+    )
 
 
 def test_steps_that_pay_are_taken_more_but_some_of_every_size_are() -> None:
-    taught = Mix(experience={"perturb_number@0.01": Tally(90, 60), "perturb_number@0.1": Tally(90, 0)})
+    taught = Mix(
+        experience={"perturb_number@0.01": OperatorCredit(90, 60), "perturb_number@0.1": OperatorCredit(90, 0)}
+    )
     rng = random.Random(1)
 
     steps = [taught.step(rng)[1] for _ in range(500)]

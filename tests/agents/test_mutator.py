@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal, Tally
+from evogit.agents import Brief, NoUsableChangeError, OperatorCredit, Proposal
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import Mutator, MutatorPool, mutate, mutator_pool
 from evogit.core import Candidate
@@ -207,7 +207,7 @@ def test_a_proposal_says_how_it_was_made() -> None:
 
 
 def test_what_paid_is_done_more() -> None:
-    taught = Mix(experience={"perturb_number": Tally(100, 0), "swap_operator": Tally(100, 60)})
+    taught = Mix(experience={"perturb_number": OperatorCredit(100, 0), "swap_operator": OperatorCredit(100, 60)})
 
     def swaps(mix: Mix) -> int:
         return sum("swap_operator" in mutate({"a.py": TYPED}, {}, seed, mix).strategy for seed in range(200))

@@ -13,7 +13,7 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.own import OwnAgent
-from evogit.cli.agent_options import Asked, population
+from evogit.cli.agent_options import AgentOptions, population
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import AgentTable, UserSettings
@@ -94,7 +94,7 @@ def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest
     own(tmp_path, EXAMPLE)
     monkeypatch.setenv("EVOGIT_SETTINGS", str(tmp_path / "settings.toml"))
     user = UserSettings(agents=(AgentTable(kind="mine.py:Doubler", count=2),))
-    assert population(Asked(), History("r"), user) == (AgentSpec(f"{tmp_path}/mine.py:Doubler", count=2),)
+    assert population(AgentOptions(), History("r"), user) == (AgentSpec(f"{tmp_path}/mine.py:Doubler", count=2),)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from evogit.agents import Proposal, Tally
+from evogit.agents import OperatorCredit, Proposal
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import mutate
 from evogit.agents.mutation.tuning import ONE, SEVERAL, TUNING
@@ -59,7 +59,7 @@ def test_steps_stay_within_bounds_and_numbers_finite() -> None:
 
 
 def test_tuning_becomes_rarer_where_it_does_not_pay_and_never_happens_unasked() -> None:
-    paid = {"perturb_number": Tally(40, 20)} | {way: Tally(100, 0) for way in TUNING}
+    paid = {"perturb_number": OperatorCredit(40, 20)} | {way: OperatorCredit(100, 0) for way in TUNING}
     assert len(tuned(Mix(steps={}, experience=paid))) < 0.6 * len(tuned(Mix(steps={})))
     assert not tuned(Mix())
 

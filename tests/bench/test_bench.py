@@ -19,10 +19,10 @@ from evogit.bench.comparison import Findings, findings, points, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, methods
-from evogit.bench.outcome import Merges, Outcome, read, write
+from evogit.bench.outcome import BenchRun, Merges, read, write
 from evogit.bench.plot import pictures
 from evogit.bench.report import markdown, record, tables
-from evogit.bench.worker_run import Course, merges
+from evogit.bench.worker_run import BenchTask, merges
 from evogit.bench.workers import Order
 from evogit.config import Task
 from evogit.core import Evaluation, EvoGitError
@@ -37,13 +37,13 @@ def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], eval
     """What is found when runs had these curves, a list for each method."""
     compared = methods([name for name in curves if name in KNOWN], [name for name in curves if name not in KNOWN], [])
     bench = Bench(
-        course=Course(task=tiny(), evaluations=evaluations),
+        course=BenchTask(task=tiny(), evaluations=evaluations),
         methods=compared,
         seeds=range(len(next(iter(curves.values())))),
         folder=folder,
     )
     done = {
-        (method, seed): Outcome(method=method.name, seed=seed, curve=tuple(curve), evaluated=len(curve))
+        (method, seed): BenchRun(method=method.name, seed=seed, curve=tuple(curve), evaluated=len(curve))
         for method in compared
         for seed, curve in enumerate(curves[method.name])
     }
@@ -56,7 +56,7 @@ def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], eval
 
 
 def test_what_is_kept_of_a_run_comes_back(tmp_path: Path) -> None:
-    outcome = Outcome(method="m", seed=3, curve=(1.0, 2.5), merges={"merge:fitter": Merges(made=2)}, depends={"a": 1})
+    outcome = BenchRun(method="m", seed=3, curve=(1.0, 2.5), merges={"merge:fitter": Merges(made=2)}, depends={"a": 1})
     write(tmp_path / "x" / "m-3.json", outcome)
     assert read(tmp_path / "x" / "m-3.json") == outcome
     assert [file.name for file in (tmp_path / "x").iterdir()] == ["m-3.json"]
@@ -89,10 +89,10 @@ def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, t
         return len(done), bench.stale(done)
 
     evolve = KNOWN["evolve"]
-    bench = Bench(course=Course(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
+    bench = Bench(course=BenchTask(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
     for seed in (0, 1):
         depends = bench.course.depends(evolve)
-        write(bench.file(evolve, seed), Outcome(method="evolve", seed=seed, curve=(1.0,), depends=depends))
+        write(bench.file(evolve, seed), BenchRun(method="evolve", seed=seed, curve=(1.0,), depends=depends))
     assert found(bench) == (2, 0)
     task = tiny("other", program="A = 3.0\n")
     for course in ({"evaluations": 10}, {"task": task}, {"source": "edited meanwhile"}):
@@ -183,11 +183,11 @@ def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> N
 
 def test_seeds_without_all_methods_are_left_out(tiny: Tiny, tmp_path: Path) -> None:
     compared = methods(["evolve", "best-of-n"], [], [])
-    bench = Bench(course=Course(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
-    done: dict[Order, Outcome] = {}
+    bench = Bench(course=BenchTask(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
+    done: dict[Order, BenchRun] = {}
     assert findings(bench, done) is None
     for method, seed in bench.orders[1:]:
-        done[method, seed] = Outcome(method=method.name, seed=seed, curve=(-8.0, -4.0))
+        done[method, seed] = BenchRun(method=method.name, seed=seed, curve=(-8.0, -4.0))
     found = findings(bench, done)
     assert found
     assert found.seeds == (1, 2)
@@ -243,7 +243,7 @@ def test_pictures_are_the_same_every_time(tiny: Tiny, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: Path) -> None:
-    course = Course(task=tiny(), evaluations=8, truth="holdout", source="as the bench began")
+    course = BenchTask(task=tiny(), evaluations=8, truth="holdout", source="as the bench began")
     bench = Bench(
         course=course,
         methods=methods(["evolve"], [], []),
@@ -262,7 +262,7 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
     list(whole.race(jobs=2, keep=True))
     assert len(list((tmp_path / "b" / "repositories").iterdir())) == 2
 
-    def told(outcome: Outcome) -> Outcome:
+    def told(outcome: BenchRun) -> BenchRun:
         return replace(outcome, seconds=0.0, cached=0)
 
     assert {order: told(each) for order, each in bench.done().items()} == {
@@ -274,7 +274,7 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
 def test_runs_whose_scores_are_times_share_none_of_them(tiny: Tiny, tmp_path: Path) -> None:
     task = tiny()
     timed = replace(task, environment=replace(task.environment, exclusive=True))
-    course = Course(task=timed, evaluations=3)
+    course = BenchTask(task=timed, evaluations=3)
     bench = Bench(course=course, methods=methods(["evolve", "best-of-n"], [], []), seeds=range(1), folder=tmp_path)
     assert [(each.evaluated, each.cached) for each in bench.race(jobs=1, keep=False)] == [(3, 0), (3, 0)]
 
@@ -292,7 +292,7 @@ def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
     lock = os.open(at_work, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     bench = Bench(
-        course=Course(task=tiny(), evaluations=2),
+        course=BenchTask(task=tiny(), evaluations=2),
         methods=methods(["evolve"], [], []),
         seeds=range(0),
         folder=tmp_path / "o",
@@ -305,7 +305,7 @@ def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
 @pytest.mark.slow
 def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: Path) -> None:
     bench = Bench(
-        course=Course(task=tiny(), evaluations=2000),
+        course=BenchTask(task=tiny(), evaluations=2000),
         methods=methods(["evolve"], [], []),
         seeds=range(1),
         folder=tmp_path,
@@ -320,7 +320,7 @@ def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: 
     with pytest.raises(EvoGitError, match="a worker of the bench was killed"):
         next(race)
     broken = replace(
-        bench, course=Course(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)
+        bench, course=BenchTask(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)
     )
     with pytest.raises(EvoGitError, match="the seed of .* itself fails"):
         list(broken.race(jobs=1, keep=False))

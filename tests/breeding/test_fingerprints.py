@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evogit.agents import Brief, Proposal
-from evogit.breeding.fingerprints import LARGEST, UNCHANGED, Novelty, essence
+from evogit.breeding.fingerprints import LARGEST, UNCHANGED, Fingerprints, essence
 from evogit.config import Task
 from evogit.core import Duplicate, Entry, Proposed
 from evogit.history import History
@@ -138,7 +138,7 @@ def test_of_what_cannot_be_told_every_byte_matters(content: bytes) -> None:
 def test_a_tree_is_its_changes_in_effect(tmp_path: Path) -> None:
     repository, write = (made := Repository.create(tmp_path / "r")), made.trees.write
     seed = write(None, {"a.py": BASE.encode(), "b.txt": b"b\n", "c.py": b"x = 1\n"})
-    novelty = Novelty(repository, _with_seed(repository, seed))
+    novelty = Fingerprints(repository, _with_seed(repository, seed))
     noted = BASE.replace("grows", "shrinks").encode()
     assert novelty.fingerprint(seed) == novelty.fingerprint(write(seed, {"a.py": noted})) == UNCHANGED
     trees = [
@@ -157,7 +157,7 @@ def test_a_change_in_a_file_too_large_to_look_into_is_seen(tmp_path: Path) -> No
     repository = Repository.create(tmp_path / "r")
     filler = b"#" + b"." * LARGEST + b"\n"
     trees = [repository.trees.write(None, {"a.py": b"x = %d\n" % number + filler}) for number in range(3)]
-    novelty = Novelty(repository, _with_seed(repository, trees[0]))
+    novelty = Fingerprints(repository, _with_seed(repository, trees[0]))
     assert len({UNCHANGED, *map(novelty.fingerprint, trees)}) == 3
 
 

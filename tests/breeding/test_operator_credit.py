@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evogit.agents import Tally
+from evogit.agents import OperatorCredit
 from evogit.breeding.operator_credit import WINDOW, experience
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
 from evogit.history import History
@@ -59,10 +59,10 @@ def test_each_way_is_counted_and_pays_where_the_child_is_better_than_its_parent(
     run.born(2.0, "", run.seed)
 
     assert experience(run.history) == {
-        "perturb_number": Tally(2, 1),
-        "perturb_number@0.01": Tally(1, 1),
-        "perturb_number@0.1": Tally(1, 0),
-        "swap_name": Tally(2, 1),
+        "perturb_number": OperatorCredit(2, 1),
+        "perturb_number@0.01": OperatorCredit(1, 1),
+        "perturb_number@0.1": OperatorCredit(1, 0),
+        "swap_name": OperatorCredit(2, 1),
     }
 
 
@@ -72,7 +72,7 @@ def test_what_paid_long_ago_is_forgotten() -> None:
     for _ in range(WINDOW):
         run.born(0.0, "swap_call", run.seed)
 
-    assert experience(run.history) == {"swap_call": Tally(WINDOW, 0)}
+    assert experience(run.history) == {"swap_call": OperatorCredit(WINDOW, 0)}
 
 
 def test_candidates_that_wait_for_their_evaluation_teach_nothing() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
-from evogit.cli.agent_options import DOLLARS, MUTATORS, PROPOSALS, TOKENS, Asked, population, with_ceilings
-from evogit.cli.consent import Offer, Reach, lines
+from evogit.cli.agent_options import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
+from evogit.cli.consent import CostForecast, SentFiles, lines
 from evogit.cli.spending import spent_words
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import AgentTable, UserSettings
@@ -74,41 +74,43 @@ EDITORS = Settings(population=(AgentSpec("editor", "m", 4),))
 @pytest.mark.parametrize(
     ("asked", "specs"),
     [
-        (Asked(), (f"mutator:{MUTATORS}",)),
-        (Asked(agents=2), ("mutator:2",)),
-        (Asked(model="m"), ("editor@m:4",)),
-        (Asked(model="m", agents=9), ("editor@m:9",)),
+        (AgentOptions(), (f"mutator:{MUTATORS}",)),
+        (AgentOptions(agents=2), ("mutator:2",)),
+        (AgentOptions(model="m"), ("editor@m:4",)),
+        (AgentOptions(model="m", agents=9), ("editor@m:9",)),
         (
-            Asked(agent=(AgentSpec("mutator", count=2), AgentSpec("editor", "x:free@1", 8))),
+            AgentOptions(agent=(AgentSpec("mutator", count=2), AgentSpec("editor", "x:free@1", 8))),
             ("mutator:2", "editor@x:free@1:8"),
         ),
-        (Asked(agent=(AgentSpec("editor"), AgentSpec("editor", "b")), model="m"), ("editor@m", "editor@b")),
+        (AgentOptions(agent=(AgentSpec("editor"), AgentSpec("editor", "b")), model="m"), ("editor@m", "editor@b")),
     ],
 )
-def test_agents_that_are_asked_for(asked: Asked, specs: tuple[str, ...]) -> None:
+def test_agents_that_are_asked_for(asked: AgentOptions, specs: tuple[str, ...]) -> None:
     assert tuple(map(str, population(asked, History("r"), UserSettings()))) == specs
 
 
 def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> None:
     user = UserSettings(model="usual", agents=(AgentTable(kind="editor", count=3), AgentTable(kind="mutator")))
-    assert tuple(map(str, population(Asked(), History("r"), user))) == ("editor@usual:3", "mutator")
-    assert population(Asked(), past(EDITORS, Settings(population=FOUR)), user) == FOUR
-    assert population(Asked(agent=(AgentSpec("editor"),)), past(EDITORS), user) == (AgentSpec("editor", "usual"),)
+    assert tuple(map(str, population(AgentOptions(), History("r"), user))) == ("editor@usual:3", "mutator")
+    assert population(AgentOptions(), past(EDITORS, Settings(population=FOUR)), user) == FOUR
+    assert population(AgentOptions(agent=(AgentSpec("editor"),)), past(EDITORS), user) == (
+        AgentSpec("editor", "usual"),
+    )
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked(agent=(AgentSpec("editor"),)), 'model = "NAME"'),
-        (Asked(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder, aider, mini, claude"),
-        (Asked(agent=(AgentSpec("mutator", "m"),)), "expected no model for mutator agents"),
-        (Asked(agent=(AgentSpec("none.py:Good"),)), "with a file that is there"),
-        (Asked(agent=(AgentSpec("mutator"),), model="m"), "without a model of its own"),
-        (Asked(agents=0), "--agents above 0"),
-        (Asked(record=Path("f")), "agents that ask models"),
+        (AgentOptions(agent=(AgentSpec("editor"),)), 'model = "NAME"'),
+        (AgentOptions(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder, aider, mini, claude"),
+        (AgentOptions(agent=(AgentSpec("mutator", "m"),)), "expected no model for mutator agents"),
+        (AgentOptions(agent=(AgentSpec("none.py:Good"),)), "with a file that is there"),
+        (AgentOptions(agent=(AgentSpec("mutator"),), model="m"), "without a model of its own"),
+        (AgentOptions(agents=0), "--agents above 0"),
+        (AgentOptions(record=Path("f")), "agents that ask models"),
     ],
 )
-def test_agents_that_make_no_sense(asked: Asked, words: str) -> None:
+def test_agents_that_make_no_sense(asked: AgentOptions, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         population(asked, History("r"), UserSettings())
 
@@ -188,8 +190,8 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
 def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     def told(model: Known, kind: str = "editor", **limits: Any) -> str:
         settings = Settings(population=(AgentSpec(kind, "m", 2),), evaluations=6, **limits)
-        reach = Reach(files={}, kept=0, brief=8000)
-        offer = Offer(settings=settings, history=History("r"), models=[(model, "http://x/v1")], reach=reach)
+        reach = SentFiles(files={}, kept=0, brief=8000)
+        offer = CostForecast(settings=settings, history=History("r"), models=[(model, "http://x/v1")], reach=reach)
         return "\n".join(line.plain for line in lines(offer, short=False))
 
     dear = Known(Price(prompt=10, cached=1, completion=10))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task, find_task, load_repository_task, load_task
-from evogit.config.values import Gate, Read, is_safe_path, matches, seconds, size
+from evogit.config.values import Gate, MetricReader, is_safe_path, matches, seconds, size
 from evogit.core import ConfigError, EvoGitError, NotFoundError, UsageError
 
 SMALLEST = """\
@@ -162,7 +162,7 @@ def test_a_command_judges_by_what_is_read_of_it(tmp_path: Path) -> None:
     command = task.command
     assert command
     assert (command.text, command.directory, command.folder, command.prepare) == ("make bench", "", ".evogit", "")
-    assert command.reads == {"score": Read("json", "a.b"), "tests": Read("junit", "build/report.xml")}
+    assert command.reads == {"score": MetricReader("json", "a.b"), "tests": MetricReader("junit", "build/report.xml")}
     assert (task.evaluator, task.evaluator_folder) == (tmp_path / "task.toml", tmp_path / ".evogit")
     assert task.evaluator_files() == {}
     assert not task.is_editable(".evogit/hidden_test.py")

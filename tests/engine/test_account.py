@@ -17,9 +17,9 @@ from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
 from evogit.config.user_settings import ModelTable, PriceTable, UserSettings
 from evogit.core import Evaluation, Evidence, Stopped
-from evogit.engine.account import Purse
+from evogit.engine.account import RunAccount
 from evogit.history import History
-from evogit.llm import Account, Model, ModelError, Price, Question, Usage
+from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage
 from evogit.llm.gateway.gateway import Gateway
 from evogit.llm.registry import open_models
 from evogit.repository import Repository
@@ -28,7 +28,7 @@ from evogit.sandbox.archive import pack
 from tests.openai_server import refusal, serve
 from tests.protocol_replies import chat_stream
 
-CALL = Usage(prompt=800, cached=300, completion=200)
+CALL = TokenUsage(prompt=800, cached=300, completion=200)
 
 
 @dataclass
@@ -121,7 +121,7 @@ def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, 
     repository = Repository.create(tmp_path / "r")
     histories = [History("r"), History("r")]
     purses = [
-        Purse(journal=repository.journal("r", history.apply), history=history, engine=str(i), tokens=1500)
+        RunAccount(journal=repository.journal("r", history.apply), history=history, engine=str(i), tokens=1500)
         for i, history in enumerate(histories)
     ]
     one, other = (purse.account("a1", 1) for purse in purses)
@@ -205,7 +205,7 @@ def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
 @pytest.mark.slow
 async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: Path) -> None:
     repository, history = Repository.create(tmp_path / "r"), History("r")
-    purse = Purse(journal=repository.journal("r", history.apply), history=history, engine="e", dollars=1.0)
+    purse = RunAccount(journal=repository.journal("r", history.apply), history=history, engine="e", dollars=1.0)
     words = ["word"] * 400
     with serve([chat_stream(words, completion=400), chat_stream(words * 10, gap=0.0002)]) as server:
         price = PriceTable(input=0, output=1000)  # a word is a token, a thousand of them a dollar

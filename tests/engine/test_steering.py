@@ -13,7 +13,7 @@ import pytest
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import Decision, Entry, Evaluation, Evidence, Proposed, RepositoryError
-from evogit.engine.evaluations import Judge, Verdict
+from evogit.engine.evaluations import Evaluations, Verdict
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history import History
 from evogit.repository import Repository
@@ -132,7 +132,7 @@ async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_alo
     await engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve()
     person = Person(path)
     seed, one, other = (candidate.commit for candidate in person.history.phylogeny)
-    judge = Judge(Repository.open(path), person.journal, person.history, task, Gate(task), "e")
+    judge = Evaluations(Repository.open(path), person.journal, person.history, task, Gate(task), "e")
     verdicts = asyncio.gather(judge.judge(one), judge.judge(other))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -205,12 +205,12 @@ async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_p
     event = Proposed(engine="", move=0, candidate=commit, tree=tree, parents=(), agent="human", operator="human")
     person.journal.append(event)
     person.decide("prune", commit)
-    judge = Judge(repository, person.journal, person.history, task, Gate(task), "e")
+    judge = Evaluations(repository, person.journal, person.history, task, Gate(task), "e")
     verdict = Verdict(Evaluation(status="ok", metrics={"score": 1.0}), {})
     await judge.settle(commit, verdict)
     assert (person.history.counts.evaluated, person.history.judged(commit)) == (1, False)
     person.decide("undo", undoes=person.history.decisions[-1].id)
-    await Judge(repository, person.journal, person.history, task, Gate(task), "e", 1).settle(commit, verdict)
+    await Evaluations(repository, person.journal, person.history, task, Gate(task), "e", 1).settle(commit, verdict)
     assert not person.history.judged(commit), "its place is gone, and there is no other"
     await judge.settle(commit, verdict)
     assert person.history.judged(commit)

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from evogit.config import Task, load_repository_task
-from evogit.config.values import Command, Read
+from evogit.config.values import EvaluationCommand, MetricReader
 from evogit.core import UsageError
 from evogit.engine.evaluations import seed_files
 from evogit.evaluation.command import case_of, in_time
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.junit import MOST_XML
 from evogit.evaluation.program import Invalid, Ran
-from evogit.evaluation.scorer import Judge, Verdict
+from evogit.evaluation.scorer import Scored, Scorer
 from evogit.repository import Repository
 from evogit.review.folder import candidate_files
 from evogit.sandbox import Base, Files, Sandbox
@@ -59,7 +59,7 @@ FILES = {
     "evogit.toml": ("of the commit", 0o100644),
 }
 
-Judged = Callable[..., tuple[Verdict, str]]
+Judged = Callable[..., tuple[Scored, str]]
 
 
 def own_repository(
@@ -95,11 +95,11 @@ def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
         removed: tuple[str, ...] = (),
         split: str = "train",
         **more: str,
-    ) -> tuple[Verdict, str]:
+    ) -> tuple[Scored, str]:
         task, repository, tree = own_repository(tmp_path / "own", command, read, **more)
         files = Files(archive(changed or {}), removed, asyncio.run(seed_files(repository, tree, task)))
         told: list[Mapping[str, Any]] = []
-        verdict, _, _ = Judge(task, sandbox, told.append).judge(split, 0, files)
+        verdict, _, _ = Scorer(task, sandbox, told.append).judge(split, 0, files)
         return verdict, "\n".join([*(each["feedback"] for each in told), verdict.log])
 
     return judge
@@ -171,8 +171,8 @@ def ran(stdout: str = "", stderr: str = "", code: int | None = 0, report: str | 
     return Ran(code, signal, stdout, stderr, cpu=0.25, wall=0.5, memory=1, breach=None, files=files)
 
 
-def read_as(read: str) -> Command:
-    return Command(text="", reads={"score": Read.parse(read)}, directory="src")
+def read_as(read: str) -> EvaluationCommand:
+    return EvaluationCommand(text="", reads={"score": MetricReader.parse(read)}, directory="src")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_limit_is_told_as_what_it_is(judged: Judged) -> None:
 def test_a_link_cannot_be_withheld_alone(judged: Judged, tmp_path: Path) -> None:
     task, repository, _ = own_repository(tmp_path / "own", "true", "exit")
     base = Base("linked", archive({"secret_link.txt": "-> /etc/passwd", "src/main.sh": "x"}))
-    verdict, _, _ = Judge(task, Bubblewrap(), lambda _: None).judge("train", 0, Files(pack({}), (), base))
+    verdict, _, _ = Scorer(task, Bubblewrap(), lambda _: None).judge("train", 0, Files(pack({}), (), base))
     assert verdict.status == "evaluator-error"
     assert "withheld: secret_link.txt is a symbolic link" in verdict.reason
 

@@ -11,8 +11,8 @@ import pytest
 
 from evogit.config import Task
 from evogit.core import SandboxError, SandboxLostError
-from evogit.evaluation.scorer import ATTEMPTS, Judge, Verdict
-from evogit.sandbox import Files, Limits, Reply, Session
+from evogit.evaluation.scorer import ATTEMPTS, Scored, Scorer
+from evogit.sandbox import CallReply, Files, Limits, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.session import SupervisedSession
@@ -72,7 +72,7 @@ class Losing:
     def __init__(self, session: SupervisedSession) -> None:
         self._call, self._output, self._left = session.call, session.output, 3
 
-    def call(self, *arguments: Any, **options: Any) -> Reply:
+    def call(self, *arguments: Any, **options: Any) -> CallReply:
         self._left -= 1
         self._check()
         return self._call(*arguments, **options)
@@ -92,11 +92,11 @@ def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callab
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def judge(losses: int, evaluate: str = EVALUATE) -> tuple[Verdict, list[dict[str, Any]]]:
+    def judge(losses: int, evaluate: str = EVALUATE) -> tuple[Scored, list[dict[str, Any]]]:
         frames: list[dict[str, Any]] = []
         with closing(Fragile(Bubblewrap(), losses)) as sandbox:
             task, files = tiny(f"lost{losses}", evaluate=evaluate), Files(pack({"program.py": COUNTS}))
-            verdict, _, _ = Judge(task, sandbox, lambda header: frames.append(dict(header))).judge("train", 0, files)
+            verdict, _, _ = Scorer(task, sandbox, lambda header: frames.append(dict(header))).judge("train", 0, files)
         return verdict, frames
 
     return judge

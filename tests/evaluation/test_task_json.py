@@ -12,7 +12,7 @@ import pytest
 from pydantic import ConfigDict, TypeAdapter
 
 from evogit.config import find_task, gallery
-from evogit.config.values import Command, Gate, Pairwise, Read
+from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.evaluation.return_types import plain_schema
 from evogit.evaluation.task_json import described, task_of
 from evogit.sandbox import Environment
@@ -21,7 +21,9 @@ from evogit.sandbox import Environment
 @pytest.mark.parametrize("name", gallery())
 def test_a_judge_has_the_task_of_its_engine(name: str) -> None:
     task = find_task(name)
-    command = Command(text="make", reads={"score": Read("json", "a"), "time": Read("cpu")}, prepare="make seed")
+    command = EvaluationCommand(
+        text="make", reads={"score": MetricReader("json", "a"), "time": MetricReader("cpu")}, prepare="make seed"
+    )
     other = replace(
         task,
         command=command,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import Limits, Reply, Session, values
+from evogit.sandbox import CallReply, Limits, Session, values
 from evogit.sandbox.archive import pack
 
 JAILS = [
@@ -42,7 +42,7 @@ FILES = pack({"attacks.py": Path(__file__).with_name("attacks.py").read_bytes()}
 TIGHT = Limits(wall=2.0, cpu=2.0, memory=120 << 20, processes=20, disk=30 << 20, output=100_000, reply=8 << 20)
 
 
-def call(session: Session, attack: str, host: dict[str, Any], **options: Any) -> Reply:
+def call(session: Session, attack: str, host: dict[str, Any], **options: Any) -> CallReply:
     return session.call(f"attacks:{attack}", json.dumps({"args": [host]}).encode(), **options)
 
 
@@ -309,7 +309,7 @@ def expected(request: pytest.FixtureRequest, attack: str, usual: Any) -> Any:
     return EXCEPTIONS.get((attack, provider), usual)
 
 
-def gain(reply: Reply) -> Any:
+def gain(reply: CallReply) -> Any:
     """What an attack got, or how it ended."""
     return reply.failure or values.parse(reply.value)
 

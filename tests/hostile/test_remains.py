@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import Limits, Reply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 
 FILES = pack({"remains.py": Path(__file__).with_name("remains.py").read_bytes()})
@@ -18,7 +18,7 @@ LONGEST_CLEANING = 15
 """Seconds until the next candidate can start, whatever the last one did: sweeping, and a new worker."""
 
 
-def call(session: Session, function: str, *args: Any) -> Reply:
+def call(session: Session, function: str, *args: Any) -> CallReply:
     return session.call(f"remains:{function}", json.dumps({"args": args}).encode())
 
 

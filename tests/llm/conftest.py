@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from evogit.config.user_settings import UserSettings, load_user_settings
-from evogit.llm import Left, Message, Model, Question, SpendingLimitError, Usage
-from evogit.llm.gateway.gateway import Gateway, Session
+from evogit.llm import Left, Message, Model, Question, SpendingLimitError, TokenUsage
+from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.llm.registry import OpenModels, open_models
 
 KEY = "sk-test-0123456789"
@@ -35,7 +35,7 @@ class Ledger:
 
     attempts: int = 1000
     limit: float | None = None
-    charges: list[tuple[Usage, str]] = field(default_factory=list)
+    charges: list[tuple[TokenUsage, str]] = field(default_factory=list)
     dollars: float = 0.0
 
     def check(self) -> None:
@@ -50,7 +50,7 @@ class Ledger:
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    def charge(self, model: Model, usage: Usage, failure: str = "") -> None:
+    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
         self.charges.append((usage, failure))
         self.dollars += model.price.of(usage) if model.price else 0.0
 
@@ -92,7 +92,7 @@ def at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Opening:
 class Program:
     """What runs in a container: it knows a socket and nothing else."""
 
-    session: Session
+    session: GatewaySession
     http: httpx2.AsyncClient
     place: Path
 

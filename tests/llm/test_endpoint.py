@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evogit.core import EvoGitError
-from evogit.llm import CredentialError, ModelError, SpendingLimitError, UnknownModelError, Usage
+from evogit.llm import CredentialError, ModelError, SpendingLimitError, TokenUsage, UnknownModelError
 from evogit.llm.registry import OpenModels
 from evogit.llm.replies import LONGEST_WAIT, retry_after
 from tests.openai_server import (
@@ -33,7 +33,7 @@ from tests.openai_server import (
 from .conftest import KEY, Ledger, Opening, question
 
 PRICE = "price = {input = 1, cached = 0.5, output = 10}\n"
-GUESS = Usage(prompt=6, estimated=True)
+GUESS = TokenUsage(prompt=6, estimated=True)
 
 
 async def ask(models: OpenModels, ledger: Ledger) -> str:
@@ -49,7 +49,7 @@ async def test_a_reply_and_what_it_cost(at: Opening, ledger: Ledger) -> None:
             server.url, PRICE + 'id = "real-name"\ntemperature = 0.5\nmax_tokens = 99\nreasoning_effort = "low"'
         )
         assert await ask(models, ledger) == "Fine."
-    assert ledger.charges == [(Usage(prompt=1000, cached=200, completion=50), "")]
+    assert ledger.charges == [(TokenUsage(prompt=1000, cached=200, completion=50), "")]
     assert ledger.dollars == pytest.approx((800 * 1 + 200 * 0.5 + 50 * 10) / 1e6)
     [request] = server.requests
     assert request.path == "/v1/chat/completions"
@@ -64,24 +64,24 @@ async def test_a_reply_and_what_it_cost(at: Opening, ledger: Ledger) -> None:
 
 
 MAY_PASS = [
-    (refusal(429, "slow down"), "the endpoint answered 429: slow down", Usage()),
-    (refusal(429, "slow down", retry_after="0"), "the endpoint answered 429: slow down", Usage()),
-    (refusal(500, "oh\n \x1b[2J"), "the endpoint answered 500: oh ?[2J", Usage()),
-    (Behaviour(status=503, body="<html>busy</html>"), "the endpoint answered 503: <html>busy</html>", Usage()),
-    (Behaviour(status=500, body="ab" * 200_000, fault="stalled"), "the endpoint answered 500: abab", Usage()),
+    (refusal(429, "slow down"), "the endpoint answered 429: slow down", TokenUsage()),
+    (refusal(429, "slow down", retry_after="0"), "the endpoint answered 429: slow down", TokenUsage()),
+    (refusal(500, "oh\n \x1b[2J"), "the endpoint answered 500: oh ?[2J", TokenUsage()),
+    (Behaviour(status=503, body="<html>busy</html>"), "the endpoint answered 503: <html>busy</html>", TokenUsage()),
+    (Behaviour(status=500, body="ab" * 200_000, fault="stalled"), "the endpoint answered 500: abab", TokenUsage()),
     (
         Behaviour(status=503, body="busy", headers={"content-type": "text/plain; charset=rot13"}),
         "the endpoint answered 503: busy",
-        Usage(),
+        TokenUsage(),
     ),
     (RESET, "the connection broke: Server disconnected without sending a response.", GUESS),
     (CUT, "the connection broke: peer closed connection", GUESS),
-    (NOT_JSON, "the reply is not JSON: <html><body>Welcome", Usage(prompt=6, completion=12, estimated=True)),
-    (Behaviour(body="[" * 9999), "the reply is not JSON", Usage(prompt=6, completion=2500, estimated=True)),
-    (Behaviour(body='"text"'), "the reply is no chat completion", Usage(prompt=6, completion=2, estimated=True)),
-    (EMPTY, "the reply has no choices", Usage(prompt=9)),
-    (reply(None), "the reply has no text", Usage(prompt=100, completion=20)),
-    (reply(" \n"), "the reply has no text", Usage(prompt=100, completion=20)),
+    (NOT_JSON, "the reply is not JSON: <html><body>Welcome", TokenUsage(prompt=6, completion=12, estimated=True)),
+    (Behaviour(body="[" * 9999), "the reply is not JSON", TokenUsage(prompt=6, completion=2500, estimated=True)),
+    (Behaviour(body='"text"'), "the reply is no chat completion", TokenUsage(prompt=6, completion=2, estimated=True)),
+    (EMPTY, "the reply has no choices", TokenUsage(prompt=9)),
+    (reply(None), "the reply has no text", TokenUsage(prompt=100, completion=20)),
+    (reply(" \n"), "the reply has no text", TokenUsage(prompt=100, completion=20)),
 ]
 
 
@@ -92,7 +92,7 @@ async def test_what_may_pass_is_tried_again(at: Opening) -> None:
         for _, failure, usage in MAY_PASS:
             ledger = Ledger()
             assert await models.get("m").ask(question(), ledger) == "Fine."
-            assert [charge[0] for charge in ledger.charges] == [usage, Usage(prompt=1, completion=20)]
+            assert [charge[0] for charge in ledger.charges] == [usage, TokenUsage(prompt=1, completion=20)]
             assert ledger.failures[0].startswith(failure)
             assert ledger.failures[1] == ""
         await models.close()
@@ -105,7 +105,7 @@ async def test_an_endpoint_that_counts_nothing_is_not_believed(at: Opening) -> N
         for behaviour in uncounted:
             ledger = Ledger()
             assert await models.get("m").ask(question(), ledger) == "Fine."
-            guess = Usage(prompt=6, completion=-(-len(behaviour.body) // 4), estimated=True)
+            guess = TokenUsage(prompt=6, completion=-(-len(behaviour.body) // 4), estimated=True)
             assert ledger.charges == [(guess, "")]
             assert ledger.dollars > 0
         await models.close()
@@ -116,7 +116,7 @@ async def test_an_endpoint_that_falls_silent_is_asked_again(at: Opening, ledger:
     with serve([behaviour, reply("Fine.")]) as server:
         assert await ask(at(server.url, 'first_byte = "100ms"'), ledger) == "Fine."
     assert ledger.charges[0] == (GUESS, "nothing came for 0.1 s")
-    assert ledger.charges[-1] == (Usage(prompt=100, completion=20), "")
+    assert ledger.charges[-1] == (TokenUsage(prompt=100, completion=20), "")
 
 
 async def test_what_would_come_again_is_not(at: Opening) -> None:
@@ -167,7 +167,7 @@ async def test_nobody_there_costs_nothing(at: Opening, ledger: Ledger) -> None:
         url = server.url
     with pytest.raises(ModelError, match="the connection broke"):
         await ask(at(url, "retries = 0"), ledger)
-    assert ledger.charges[0][0] == Usage()
+    assert ledger.charges[0][0] == TokenUsage()
 
 
 NO_CREDIT = '{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
@@ -188,7 +188,7 @@ async def test_what_can_never_succeed_ends_the_run(at: Opening) -> None:
             ledger = Ledger()
             with pytest.raises(error, match=re.escape(message)):
                 await models.get("m").ask(question(), ledger)
-            assert [usage for usage, _ in ledger.charges] == [Usage()]
+            assert [usage for usage, _ in ledger.charges] == [TokenUsage()]
         await models.close()
     assert len(server.requests) == len(NEVER)
 

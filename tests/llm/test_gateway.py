@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from evogit.llm import SpendingLimitError, Usage
+from evogit.llm import SpendingLimitError, TokenUsage
 from tests.openai_server import reply, serve
 from tests.protocol_replies import chat_stream
 
@@ -26,7 +26,7 @@ async def test_a_call_passes_with_our_key_and_is_charged(program: Start, ledger:
             answer = await cli.http.post("/v1/chat/completions", json=sent, headers={"x-custom": "secret plan"})
     assert answer.status_code == 200
     assert answer.json()["choices"][0]["message"]["content"] == "Fine."
-    assert ledger.charges == [(Usage(prompt=1000, cached=200, completion=50), "")]
+    assert ledger.charges == [(TokenUsage(prompt=1000, cached=200, completion=50), "")]
     [request] = server.requests
     assert request.path == "/v1/chat/completions"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -55,6 +55,6 @@ async def test_a_stream_is_cut_when_the_money_is_gone(program: Start) -> None:
     assert again.json()["error"]["code"] == "insufficient_quota"
     assert len(server.requests) == 2
     (first, fine), (cut, failure) = ledger.charges
-    assert (first, fine) == (Usage(prompt=1, completion=3), "")
+    assert (first, fine) == (TokenUsage(prompt=1, completion=3), "")
     assert (cut.estimated, failure) == (True, "the dollars that were left are used up")
     assert 0.001 <= ledger.dollars < 0.0012

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from evogit.core import UsageError
-from evogit.llm import CredentialError, RunEndsError, SpendingLimitError, Usage
+from evogit.llm import CredentialError, RunEndsError, SpendingLimitError, TokenUsage
 from evogit.llm.gateway.gateway import Gateway
 from evogit.llm.gateway.serving import LONGEST_REQUEST
 from tests.openai_server import (
@@ -253,7 +253,7 @@ async def test_errors_pass_with_their_words_and_nothing_is_asked_twice(program: 
                 assert (answer.status_code, said in answer.json()["error"]["message"]) == (status, True)
                 assert len(server.requests) == len(ledger.charges) == number
                 assert ledger.failures[-1].startswith(failure)
-                assert (ledger.charges[-1][0] == Usage()) == free
+                assert (ledger.charges[-1][0] == TokenUsage()) == free
 
 
 async def test_bad_credentials_end_the_session(program: Start) -> None:
@@ -268,7 +268,7 @@ async def test_bad_credentials_end_the_session(program: Start) -> None:
         assert [answer.headers["x-should-retry"] for answer in answers] == ["false", "false"]
         assert "TEST_KEY" not in answers[0].text + answers[1].text
         assert len(server.requests) == len(ledger.charges) == 1
-        assert ledger.charges[0][0] == Usage()
+        assert ledger.charges[0][0] == TokenUsage()
 
 
 async def test_an_endpoint_that_asks_to_wait_is_left_alone(program: Start, ledger: Ledger) -> None:
@@ -287,7 +287,7 @@ async def test_nobody_there_costs_nothing(program: Start, ledger: Ledger) -> Non
     async with program(url) as cli:
         answer = await cli.ask()
     assert answer.status_code == 502
-    assert ledger.charges[0][0] == Usage()
+    assert ledger.charges[0][0] == TokenUsage()
 
 
 async def test_an_endpoint_that_falls_silent_is_given_up(program: Start, ledger: Ledger) -> None:

@@ -10,7 +10,7 @@ import httpx2
 import openai
 import pytest
 
-from evogit.llm import Price, Usage
+from evogit.llm import Price, TokenUsage
 from tests.openai_server import Behaviour, reply, serve
 from tests.protocol_replies import (
     WORDS,
@@ -47,7 +47,7 @@ async def test_each_protocol_is_counted(program: Start, ledger: Ledger, path: st
     assert "".join(WORDS) in whole.text
     assert [word for word in WORDS if word not in text] == []
     prompt = 1200 if path == "messages" else 1000  # Anthropic counts what it had cached on top
-    assert ledger.charges == [(Usage(prompt=prompt, cached=200, completion=50), "")] * 2
+    assert ledger.charges == [(TokenUsage(prompt=prompt, cached=200, completion=50), "")] * 2
     assert {request.path for request in server.requests} == {f"/v1/{path}"}
 
 
@@ -136,7 +136,7 @@ async def test_what_goes_into_anthropics_cache_costs_more(program: Start, ledger
         async with program(server.url, PRICE) as cli:
             await cli.ask("messages")
             await cli.stream("messages")
-    usage = Usage(prompt=1210, cached=200, written=1000, completion=50)
+    usage = TokenUsage(prompt=1210, cached=200, written=1000, completion=50)
     assert ledger.charges == [(usage, "")] * 2
     assert ledger.dollars == pytest.approx(2 * (10 * 1 + 200 * 0.5 + 1000 * 1.25 + 50 * 10) / 1e6)
     assert Price(prompt=1, cached=0.5, completion=10, written=2).of(usage) == pytest.approx(2610 / 1e6)
@@ -267,7 +267,7 @@ async def test_openais_client_speaks_through_the_socket(program: Start, ledger: 
     assert "".join(part.choices[0].delta.content or "" for part in parts) == said
     assert "".join(each.delta for each in events if each.type == "response.output_text.delta") == said
     assert names == ["m"]
-    assert [usage for usage, _ in ledger.charges] == [Usage(prompt=100, completion=20)] * 4
+    assert [usage for usage, _ in ledger.charges] == [TokenUsage(prompt=100, completion=20)] * 4
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "responses"])

@@ -6,7 +6,7 @@ import pytest
 
 from evogit.config.user_settings import UserSettings
 from evogit.core import UsageError
-from evogit.llm import Model, Usage
+from evogit.llm import Model, TokenUsage
 from evogit.llm.registry import open_models
 
 from .conftest import Ledger, question
@@ -27,7 +27,7 @@ async def test_what_is_said_depends_on_the_move_not_on_who_asks_first(tmp_path: 
 async def test_a_script_without_separators_is_one_reply_and_free(tmp_path: Path, ledger: Ledger) -> None:
     model = scripted(tmp_path / "replies.txt", "always 100 %% the same")
     assert await model.ask(question(move=7), ledger) == "always 100 %% the same"
-    assert ledger.charges == [(Usage(prompt=6, completion=6, estimated=True), "")]
+    assert ledger.charges == [(TokenUsage(prompt=6, completion=6, estimated=True), "")]
     assert ledger.dollars == 0
 
 

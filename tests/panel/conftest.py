@@ -15,7 +15,7 @@ from evogit.agents import Brief, Proposal
 from evogit.config import Task, load_task
 from evogit.core import Evaluation, Evidence
 from evogit.history import History
-from evogit.llm import Account, ModelError, Price, Question, Usage
+from evogit.llm import Account, ModelError, Price, Question, TokenUsage
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
@@ -94,7 +94,7 @@ class Speaker:
     async def ask(self, question: Question, account: Account) -> str:
         account.check()
         self.asked.append(question)
-        account.charge(self, Usage(prompt=1, completion=1))
+        account.charge(self, TokenUsage(prompt=1, completion=1))
         reply = self._say(question.messages[1].content)
         if reply == "unreachable":
             raise ModelError("nobody there")

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from evogit.panel.answer import BabbleError, read
+from evogit.panel.answer import UnusableAnswerError, read
 
 GOOD = '{"winner": "second", "reason": "It is shorter."}'
 
@@ -37,5 +37,5 @@ def test_one_object_is_an_answer(reply: str) -> None:
     ],
 )
 def test_anything_else_is_none(reply: str) -> None:
-    with pytest.raises(BabbleError, match="expected"):
+    with pytest.raises(UnusableAnswerError, match="expected"):
         read(reply)

@@ -10,7 +10,7 @@ import pytest
 
 from evogit.core import Decision, Evaluation, Metric, NotFoundError, RefusedError, UsageError
 from evogit.repository import Repository
-from evogit.review.landing import Landing, Trial, follow_undo, land, measure, message, objections, prepare
+from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, message, objections, prepare
 from evogit.review.risks import risks
 from tests.own import FILES, Own, main
 
@@ -27,13 +27,13 @@ def landed(own: Own, commit: str, *, squash: bool = True, reason: str = "") -> D
     return entry.event
 
 
-def trial(before: float | None, after: float | None, split: str = "train") -> Trial:
+def trial(before: float | None, after: float | None, split: str = "train") -> SplitTrial:
     def judged(value: float | None) -> Evaluation:
         if value is None:
             return Evaluation(status="crashed", reason="it broke", split=split)
         return Evaluation(status="ok", metrics={"score": value}, split=split)
 
-    return Trial(split=split, before=judged(before), after=judged(after))
+    return SplitTrial(split=split, before=judged(before), after=judged(after))
 
 
 def test_a_squash_is_one_commit_of_the_person_on_what_moved_meanwhile(own: Own) -> None:
@@ -201,7 +201,7 @@ SCORE = Metric(name="score", direction="maximize", primary=True)
         ([trial(1, 2), trial(3, 2, "holdout")], ["score on holdout is worse than the target's: 2 against 3"]),
     ],
 )
-def test_objections_say_what_is_no_better(trials: list[Trial], expected: list[str]) -> None:
+def test_objections_say_what_is_no_better(trials: list[SplitTrial], expected: list[str]) -> None:
     assert objections(SCORE, trials) == expected
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import Limits, Reply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
 
@@ -46,7 +46,7 @@ def ask() -> Ask:
     """Calls `m:function` and returns the parsed value, or the reply when there is none."""
 
     def ask_(session: Session, function: str, *args: Any, **options: Any) -> Any:
-        reply: Reply = session.call(f"m:{function}", json.dumps({"args": args}).encode(), **options)
+        reply: CallReply = session.call(f"m:{function}", json.dumps({"args": args}).encode(), **options)
         return reply if reply.failure else json.loads(reply.value)
 
     return ask_

@@ -9,20 +9,20 @@ import pytest
 
 from evogit.config import load_repository_task
 from evogit.core import ConfigError, RefusedError
-from evogit.scaffold.detect import Project, Source, detect, direction_of, editable, read_of
+from evogit.scaffold.detect import Project, ProjectFiles, detect, direction_of, editable, read_of
 from evogit.scaffold.repository_files import Choices, files, tried, write
 
 PROJECTS = Path(__file__).parent.parent / "projects"
 
 
 def found(texts: dict[str, str]) -> Project:
-    return detect(Source(list(texts), texts.__getitem__))
+    return detect(ProjectFiles(list(texts), texts.__getitem__))
 
 
 def real(name: str) -> Project:
     root = PROJECTS / name
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
-    return detect(Source(paths, lambda path: (root / path).read_text()))
+    return detect(ProjectFiles(paths, lambda path: (root / path).read_text()))
 
 
 def test_a_python_package_with_pytest_and_a_benchmark() -> None:

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from evogit.stats.bradley_terry import SPREAD, Fit, Tally, fit
+from evogit.stats.bradley_terry import SPREAD, Comparisons, Fit, fit
 
 
 def ranking(found: Fit, items: str) -> str:
@@ -11,12 +11,12 @@ def ranking(found: Fit, items: str) -> str:
 
 
 def test_nothing_known_is_nought_with_the_spread_of_the_prior() -> None:
-    found = fit(Tally())
+    found = fit(Comparisons())
     assert (found.strength("a"), found.error("a"), found.preference("a", "b")) == (0.0, SPREAD, 0.5)
 
 
 def test_one_win_is_not_infinity() -> None:
-    tally = Tally()
+    tally = Comparisons()
     tally.add("me", "a", "b", 1.0)
     found = fit(tally)
     assert 0 < found.strength("a") < SPREAD
@@ -25,20 +25,20 @@ def test_one_win_is_not_infinity() -> None:
 
 
 def test_a_tie_pulls_equals_together_and_is_no_win() -> None:
-    tally = Tally()
+    tally = Comparisons()
     for _ in range(3):
         tally.add("me", "a", "b", 0.5)
     found = fit(tally)
     assert found.strength("a") == found.strength("b") == 0.0
     assert found.error("a") < SPREAD
     tally.add("me", "a", "b", 1.0)
-    once = Tally()
+    once = Comparisons()
     once.add("me", "a", "b", 1.0)
     assert 0 < fit(tally).strength("a") < fit(once).strength("a") / 2
 
 
 def test_strengths_follow_the_wins_whichever_side_is_named_first() -> None:
-    tally = Tally()
+    tally = Comparisons()
     for worse, better in ("ab", "bc", "cd", "ac", "bd"):
         tally.add("me", better, worse, 1.0)
         tally.add("me", worse, better, 0.0)
@@ -48,7 +48,7 @@ def test_strengths_follow_the_wins_whichever_side_is_named_first() -> None:
 def test_more_verdicts_make_it_surer() -> None:
     errors = []
     for many in (1, 10, 100):
-        tally = Tally()
+        tally = Comparisons()
         for _ in range(many):
             tally.add("me", "a", "b", 1.0)
             tally.add("me", "b", "a", 1.0)
@@ -57,7 +57,7 @@ def test_more_verdicts_make_it_surer() -> None:
 
 
 def test_the_error_is_that_of_the_inverse_information() -> None:
-    tally = Tally()
+    tally = Comparisons()
     for pair in ("ab", "bc", "ca", "cd"):
         tally.add("me", pair[0], pair[1], 1.0)
     found = fit(tally)
@@ -81,7 +81,7 @@ def inverse(matrix: list[list[float]]) -> list[list[float]]:
 
 
 def test_a_liar_is_found_and_read_backwards() -> None:
-    tally, rng = Tally(), random.Random(1)
+    tally, rng = Comparisons(), random.Random(1)
     for _ in range(400):
         a, b = sorted(rng.sample("abcdefgh", 2))
         judge = rng.choice("123")
@@ -93,7 +93,7 @@ def test_a_liar_is_found_and_read_backwards() -> None:
 
 
 def test_answers_that_are_known_tell_of_the_judge_alone() -> None:
-    tally = Tally()
+    tally = Comparisons()
     for _ in range(20):
         tally.add_known("bad", right=False)
         tally.add_known("good", right=True)
@@ -106,7 +106,7 @@ def test_answers_that_are_known_tell_of_the_judge_alone() -> None:
 
 
 def test_a_start_near_the_answer_leads_to_the_same() -> None:
-    tally, rng = Tally(), random.Random(2)
+    tally, rng = Comparisons(), random.Random(2)
     for _ in range(300):
         a, b = sorted(rng.sample(range(20), 2))
         tally.add("me", str(b), str(a), float(rng.random() < 0.8))

@@ -4,12 +4,12 @@ from collections import Counter
 import pytest
 
 from benchmarks.judging import kendall, trial
-from evogit.stats.bradley_terry import Tally, fit
+from evogit.stats.bradley_terry import Comparisons, fit
 from evogit.stats.pairs import gain, opponent, pairs
 
 
-def told(*wins: str) -> Tally:
-    tally = Tally()
+def told(*wins: str) -> Comparisons:
+    tally = Comparisons()
     for winner, loser in wins:
         tally.add("me", winner, loser, 1.0)
     return tally
@@ -28,7 +28,7 @@ def test_parts_that_nothing_links_are_linked_first() -> None:
 
 
 def test_no_pair_comes_twice_in_a_row_and_nobody_meets_itself() -> None:
-    tally, rng, last = Tally(), random.Random(0), set[str]()
+    tally, rng, last = Comparisons(), random.Random(0), set[str]()
     for _ in range(30):
         a, b = next(pairs(fit(tally), tally, "abc", rng, {frozenset(last)}))
         assert a != b
@@ -39,7 +39,7 @@ def test_no_pair_comes_twice_in_a_row_and_nobody_meets_itself() -> None:
 
 
 def test_a_round_names_everybody_once_and_either_side_first() -> None:
-    tally, rng = Tally(), random.Random(0)
+    tally, rng = Comparisons(), random.Random(0)
     found = list(pairs(fit(tally), tally, "abcdefgh", rng))
     assert sorted("".join(a + b for a, b in found)) == list("abcdefgh")
     sides = Counter(a < b for _ in range(20) for a, b in pairs(fit(tally), tally, "ab", rng))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from evogit.agents import Relative
 from evogit.agents.briefs.digest import outcome
-from evogit.agents.mutation.edits import one_line
 from evogit.core import Candidate, Evaluation, Metric
 from evogit.repository import Step
+from evogit.text import one_line
 
 START = "parent"
 """The branch that an agent begins at."""

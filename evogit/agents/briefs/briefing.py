@@ -15,10 +15,9 @@ from textwrap import indent
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
-from evogit.agents.editing.blocks import marker_length
 from evogit.core import ConfigError
 from evogit.llm import Message, estimate_tokens
-from evogit.text import plain
+from evogit.text import fence, marker_length, plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of the templates that come along; a task may have its own of the same names."""
@@ -153,7 +152,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "goal": brief.goal,
         "conflicts": digest.conflicts(brief.conflicts),
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
-        "instructions": digest.fence(digest.cut(plain(instructions.decode(errors="replace")), room["instructions"])),
+        "instructions": fence(digest.cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),
         "scores": digest.scores(background),
         "cases": digest.cases(background),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from evogit.agents import Background, Relative
-from evogit.agents.mutation.edits import one_line
 from evogit.core import Evaluation, Metric
 from evogit.llm import estimate_tokens
-from evogit.text import ends, plain
+from evogit.text import ends, fence, one_line, plain
 
 MOST_CASES = 30
 """Cases that are listed."""
@@ -21,19 +19,6 @@ CASE_FEEDBACK = 400
 
 NAME = 25
 """Tokens of a case's name and of what is around it."""
-
-MOST_BACKTICKS = 20
-"""Backticks in a row that are shown; as fences are longer, more of them would multiply the length of a brief."""
-
-
-def fence(text: str, kind: str = "") -> str:
-    """Text between lines of backticks, more of them than the text itself has anywhere; empty for none."""
-    if not text.strip():
-        return ""
-    text = re.sub(f"`{{{MOST_BACKTICKS},}}", "`" * MOST_BACKTICKS, text)
-    longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
-    marks = "`" * (longest + 1)
-    return f"{marks}{kind}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{marks}"
 
 
 def cut(text: str, tokens: int) -> str:

@@ -10,11 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from evogit.agents.mutation.edits import one_line
 from evogit.core import EvoGitError
-
-SHORTEST = 7
-"""Characters of a marker, where the content asks for no longer one."""
+from evogit.text import one_line
 
 MOST_BLOCKS = 200
 """Blocks of a reply; carrying one out may take as long as reading the file."""
@@ -23,7 +20,6 @@ EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")
 """Kinds of blocks that change files."""
 
 _CLOSE = re.compile(r"(>{7,}) ?[A-Z]+[ \t]*")
-_MARKER = re.compile(r"^(<{7,}|={7,}|>{7,})", re.MULTILINE)
 _TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:file(?:name)?|path)[*` \t]*:[*` \t]*", re.IGNORECASE)
 
@@ -72,14 +68,14 @@ Block = Replace | Write | Delete | Rename
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EditReply:
     """What a model answered: a title of one line, and blocks to be carried out in order."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
-def parse(text: str) -> Reply:
+def parse(text: str) -> EditReply:
     """Read a reply.
 
     Raises:
@@ -91,13 +87,7 @@ def parse(text: str) -> Reply:
         raise EditError("the reply holds no edit block")
     if len(blocks) > MOST_BLOCKS:
         raise EditError(f"the reply holds {len(blocks):,} edit blocks, {MOST_BLOCKS} are allowed")
-    return Reply(reader.title or f"edit {one_line(blocks[0].path, 60)}", blocks)
-
-
-def marker_length(texts: Iterable[str]) -> int:
-    """The length of markers that none of the texts has at the beginning of a line."""
-    taken = {len(found) for text in texts for found in _MARKER.findall(text)}
-    return next(length for length in range(SHORTEST, SHORTEST + len(taken) + 1) if length not in taken)
+    return EditReply(reader.title or f"edit {one_line(blocks[0].path, 60)}", blocks)
 
 
 def _answer(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from evogit.agents.editing.blocks import EDITS, Block, EditError, Opening, Reader
-from evogit.agents.mutation.edits import one_line
+from evogit.text import one_line
 
 MOST_CALLS = 20
 """Blocks of one reply."""
@@ -30,7 +30,7 @@ class List:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadLines:
     """The lines `first` to `last` of a file, counted from 1; `last` 0 stands for the end."""
 
     path: str
@@ -46,7 +46,7 @@ class Grep:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunCommand:
     """A shell command."""
 
     command: str
@@ -71,18 +71,18 @@ class Edits:
     blocks: tuple[Block, ...]
 
 
-Call = List | Read | Grep | Run | Evaluate | Finish | Edits
+Call = List | ReadLines | Grep | RunCommand | Evaluate | Finish | Edits
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolCalls:
     """What a reply asks for, in order, and its title if it has one."""
 
     calls: tuple[Call, ...]
     title: str
 
 
-def read_calls(reply: str) -> Asked:
+def read_calls(reply: str) -> ToolCalls:
     """Read a reply.
 
     Raises:
@@ -102,7 +102,7 @@ def read_calls(reply: str) -> Asked:
     if not calls:
         hint = "Write a block, such as a line `<<<<<<< READ path/of/file`, or `<<<<<<< FINISH what the change does`."
         raise EditError("the reply holds no block", hint)
-    return Asked(tuple(calls), reader.title)
+    return ToolCalls(tuple(calls), reader.title)
 
 
 def _call(reader: Reader, opening: Opening) -> Call:
@@ -121,7 +121,7 @@ def _call(reader: Reader, opening: Opening) -> Call:
     return Evaluate() if kind == "EVALUATE" else Finish(one_line(name.removeprefix("TITLE:").strip("*_ \t")))
 
 
-def _run(reader: Reader, opening: Opening) -> Run:
+def _run(reader: Reader, opening: Opening) -> RunCommand:
     if opening.name:
         reader.pass_close(opening.length)
         command = opening.name
@@ -130,15 +130,15 @@ def _run(reader: Reader, opening: Opening) -> Run:
     if not command.strip() or len(command) > LONGEST_COMMAND:
         said = f"expected a command of {LONGEST_COMMAND:,} characters at most, got {len(command):,}"
         raise EditError(said, "Write a shell command behind RUN.")
-    return Run(command)
+    return RunCommand(command)
 
 
-def _read(name: str) -> Read:
+def _read(name: str) -> ReadLines:
     if not name:
         raise EditError("a READ block names no file", "Write the path behind READ, on the same line.")
     path, _, lines = name.rpartition(" ")
     found = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", lines) if path else None
     if not found:
-        return Read(name.removeprefix("./"))
+        return ReadLines(name.removeprefix("./"))
     first, last = int(found[1]), int(found[3] or 0)
-    return Read(path.strip().removeprefix("./"), max(first, 1), last if found[2] else first)
+    return ReadLines(path.strip().removeprefix("./"), max(first, 1), last if found[2] else first)

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evogit.agents.briefs.digest import fence
+from evogit.text import fence
 
 MOST_LINES = 60
 """Lines of the file that are shown, and of the search that are looked for."""

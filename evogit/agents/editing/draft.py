@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from evogit.agents import Files
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
 from evogit.agents.editing.closest import closest
-from evogit.agents.mutation.edits import one_line
+from evogit.text import one_line
 
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from evogit.agents import Background, Brief, Files, Proposal
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
-from evogit.agents.mutation.edits import one_line
 from evogit.repository import EXECUTABLE, FILE, count_markers
+from evogit.text import one_line
 
 
 def proposal_of(

@@ -14,16 +14,15 @@ from dataclasses import dataclass, replace
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.briefs import digest
-from evogit.agents.briefs.digest import fence
 from evogit.agents.briefs.excerpt import listing
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import Asked, Call, Edits, Evaluate, Finish, Grep, List, Read, Run
+from evogit.agents.editing.calls import Call, Edits, Evaluate, Finish, Grep, List, ReadLines, RunCommand, ToolCalls
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
-from evogit.agents.mutation.edits import one_line
 from evogit.core import Evaluation, Evidence
 from evogit.llm import Account, estimate_tokens
 from evogit.sandbox import Completed
+from evogit.text import fence, one_line
 
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
 """Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
@@ -36,7 +35,7 @@ LONGEST_RUN = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolResults:
     """What came of a reply; `done` of its calls could be carried out. What is `measured` may come out otherwise."""
 
     text: str
@@ -44,7 +43,7 @@ class Answer:
     measured: bool
 
 
-class Desk:
+class ToolSession:
     """Carries out what a model asks for. `room` is how many tokens an answer may have."""
 
     def __init__(
@@ -62,7 +61,7 @@ class Desk:
         self.title = ""
         self.finished = False
 
-    async def answer(self, asked: Asked, deadline: float) -> Answer:
+    async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
         """Do what a reply asks for, call by call, as far as edits before it can be carried out.
 
         After the `deadline` (of `time.monotonic`) nothing is run or judged.
@@ -80,7 +79,7 @@ class Desk:
                 await asyncio.sleep(0)
                 parts.append(await self._do(call, max(room, self._room // 20), deadline - time.monotonic()))
                 done += 1
-                measured |= isinstance(call, Run | Evaluate)
+                measured |= isinstance(call, RunCommand | Evaluate)
             except (EditError, NoUsableChangeError) as error:
                 hint = f"\n{error.hint}" if isinstance(error, EditError) and error.hint else ""
                 parts.append(f"{_name(call)} could not be done: {one_line(str(error), 1000)}.{hint}")
@@ -88,7 +87,7 @@ class Desk:
                     left = len(asked.calls) - number - 1
                     parts.append("Nothing behind it was done." if left else "The draft is as it was before.")
                     break
-        return Answer("\n\n".join(parts), done, measured)
+        return ToolResults("\n\n".join(parts), done, measured)
 
     def proposal(self) -> Proposal:
         """The draft as it is now.
@@ -112,7 +111,7 @@ class Desk:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def _do(self, call: Call, room: int, seconds: float) -> str:
-        if isinstance(call, Run | Evaluate):
+        if isinstance(call, RunCommand | Evaluate):
             self._account.check()
             if seconds <= 0:
                 raise EditError("your time is over", "FINISH now.")
@@ -121,11 +120,11 @@ class Desk:
                 return self._edit(call)
             case List():
                 return self._list(call, room)
-            case Read():
+            case ReadLines():
                 return self._read(call, room)
             case Grep():
                 return self._grep(call, room)
-            case Run():
+            case RunCommand():
                 return await self._run(call, room, seconds)
             case Evaluate():
                 return await self._evaluate(room)
@@ -145,7 +144,7 @@ class Desk:
             raise EditError(f"there is no file in {one_line(call.folder, 100)!r}")
         return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
 
-    def _read(self, call: Read, room: int) -> str:
+    def _read(self, call: ReadLines, room: int) -> str:
         lines = self._text(call.path).split("\n")
         lines = lines[:-1] if lines[-1] == "" else lines
         last = min(call.last or len(lines), len(lines))
@@ -165,7 +164,7 @@ class Desk:
         about = f"{call.text[:100]!r} is in {len(found[:MOST_FOUND])} lines" + (" and more" * (len(found) > MOST_FOUND))
         return f"{about}:\n{fence(digest.cut(chr(10).join(found[:MOST_FOUND]), room))}"
 
-    async def _run(self, call: Run, room: int, seconds: float) -> str:
+    async def _run(self, call: RunCommand, room: int, seconds: float) -> str:
         workshop = self._workshop()
         if not workshop.runs:
             raise EditError("no commands can be run here")

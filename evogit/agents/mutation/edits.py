@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.numbers import nudged
-
-TITLE_LENGTH = 72
+from evogit.text import TITLE_LENGTH, one_line
 
 MOST_WAYS = 3
 """Ways of changing code that a strategy names."""
@@ -43,13 +42,6 @@ def apply(content: bytes, edits: Sequence[Edit]) -> bytes:
             new += b" "
         content = before + new + after
     return content
-
-
-def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
-    """Text as one line of printable characters, shortened to `limit` characters."""
-    line = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
-    line = " ".join(line.split())
-    return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
 def titled(text: str, where: str = "") -> str:

@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evogit.agents import Tally
+from evogit.agents import OperatorCredit
 from evogit.source.constants import Constant
 
 PRIOR = 20.0
@@ -48,7 +48,7 @@ class Mix:
         steps: how far named numbers go next, as `Brief.steps` tells.
     """
 
-    experience: Mapping[str, Tally] = field(default_factory=dict)
+    experience: Mapping[str, OperatorCredit] = field(default_factory=dict)
     boldness: float = 1.0
     steps: Mapping[Constant, float] | None = None
 
@@ -68,7 +68,7 @@ class Mix:
 
     def weights(self, usual: Mapping[str, float]) -> list[float]:
         """The chances of the ways, in their order, which add up to what the usual ones do."""
-        tallies = [self.experience.get(way, Tally(0, 0)) for way in usual]
+        tallies = [self.experience.get(way, OperatorCredit(0, 0)) for way in usual]
         rate = _rate(sum(each.tries for each in tallies), sum(each.gains for each in tallies), USUAL_RATE)
         earned = [p * _rate(each.tries, each.gains, rate) for p, each in zip(usual.values(), tallies, strict=True)]
         share = (1 - FLOOR) * sum(usual.values()) / sum(earned)

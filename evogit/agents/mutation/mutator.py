@@ -16,11 +16,12 @@ from typing import ParamSpec, TypeVar
 
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents.mutation import operators as typed
-from evogit.agents.mutation.edits import MOST_WAYS, TITLE_LENGTH, Edit, apply, edit_text, one_line
+from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
 from evogit.processes import end_with_parent, signals_held_back
 from evogit.source import Source, compiles, parse
+from evogit.text import TITLE_LENGTH, one_line
 
 P = ParamSpec("P")
 T = TypeVar("T")

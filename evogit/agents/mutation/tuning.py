@@ -7,9 +7,10 @@ import random
 from collections.abc import Mapping
 
 from evogit.agents import Files, Proposal
-from evogit.agents.mutation.edits import TITLE_LENGTH, Edit, apply, one_line, titled
+from evogit.agents.mutation.edits import Edit, apply, titled
 from evogit.agents.mutation.numbers import rounded
 from evogit.source.constants import Constant, Number, named
+from evogit.text import TITLE_LENGTH, one_line
 
 ONE, SEVERAL = "tune_number", "tune_numbers"
 

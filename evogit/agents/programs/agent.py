@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.allowance import Allowance
+from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
-from evogit.agents.mutation.edits import one_line
 from evogit.agents.programs.container import Container, End, Ports, Setup, entered
-from evogit.agents.programs.evaluations import Reviews
+from evogit.agents.programs.evaluations import EvaluateServer
 from evogit.agents.programs.listing import Member
 from evogit.agents.programs.presets import Preset
 from evogit.agents.programs.read_back import read_back
 from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
-from evogit.llm.gateway.gateway import Gateway, Session
+from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.sandbox import Limits, Sandbox
+from evogit.text import one_line
 
 BRIEF = "EVOGIT.md"
 """The file of the workspace with the brief."""
@@ -47,7 +47,7 @@ SLACK = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ProgramBounds:
     """What one session may take: seconds, tokens read and written in all, evaluations beside that of its end."""
 
     seconds: float = 1800.0
@@ -56,7 +56,7 @@ class Bounds:
     disk: int = 1 << 30
 
 
-class Command:
+class ProgramAgent:
     """Runs a program of a person's own choice, on one of several models; `trials` are its evaluations.
 
     `kind` is what the program is called. Without a gateway it has a login and a network of its own. Agents that share
@@ -69,12 +69,12 @@ class Command:
         sandbox: Sandbox,
         gateway: Gateway | None,
         models: Sequence[str],
-        bounds: Bounds | None = None,
+        bounds: ProgramBounds | None = None,
         reading: asyncio.Lock | None = None,
     ) -> None:
         self._preset, self._sandbox, self._gateway = preset, sandbox, gateway
         self._reading = reading or asyncio.Lock()
-        self._models, self._bounds = list(models), bounds or Bounds()
+        self._models, self._bounds = list(models), bounds or ProgramBounds()
         self.kind, self.trials = preset.name, self._bounds.evaluations
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
@@ -90,8 +90,8 @@ class Command:
             raise NoUsableChangeError("expected a brief with background, account and workshop, which a program needs")
         background = brief.background()
         model = choose(self._models, brief.merits, rng) if self._models else ""
-        visit = _Visit(self._preset, self._bounds, brief, background, model, metered=self._gateway is not None)
-        account = Allowance(brief.account, self._bounds.tokens)
+        visit = _ProgramSession(self._preset, self._bounds, brief, background, model, metered=self._gateway is not None)
+        account = SessionAllowance(brief.account, self._bounds.tokens)
         session = self._gateway.session(account, [model]) if self._gateway else None
         try:
             await visit.work(self._sandbox, session, account, self._reading)
@@ -101,11 +101,11 @@ class Command:
 
 
 @dataclass(slots=True)
-class _Visit:
+class _ProgramSession:
     """One session: what is made for it, and what comes of it."""
 
     preset: Preset
-    bounds: Bounds
+    bounds: ProgramBounds
     brief: Brief
     background: Background
     model: str
@@ -120,11 +120,13 @@ class _Visit:
     why: str = ""
     """The same, and why there is no proposal."""
 
-    async def work(self, sandbox: Sandbox, session: Session | None, account: Account, reading: asyncio.Lock) -> None:
+    async def work(
+        self, sandbox: Sandbox, session: GatewaySession | None, account: Account, reading: asyncio.Lock
+    ) -> None:
         """Let the program work until it ends or is ended, and read its folder."""
         ports, began = Ports.drawn(), time.monotonic()
         setup, bundle = self._setup(ports), await asyncio.to_thread(self.background.bundle)
-        reviews = Reviews(self.brief, self.background, self._read, reading)
+        reviews = EvaluateServer(self.brief, self.background, self._read, reading)
         models = session.serve if session else _nobody
         async with entered(sandbox, self._limits(), ports, models, reviews.serve) as container:
             await container.start(setup, bundle)
@@ -198,7 +200,7 @@ class _Visit:
 
     # --- meanwhile ----------------------------------------------------------------------------------------------
 
-    async def _until_over(self, container: Container, session: Session | None, account: Account) -> str:
+    async def _until_over(self, container: Container, session: GatewaySession | None, account: Account) -> str:
         """Wait for the end of the program; why it is to be ended, if it did not end by itself."""
         deadline = time.monotonic() + self.bounds.seconds
         over = asyncio.ensure_future(session.ended.wait() if session else asyncio.sleep(self.bounds.seconds))
@@ -254,7 +256,7 @@ class _Visit:
         ended = "was ended" if self.cut or self.end.code is None else _ending(self.end.code)
         return f"{self.preset.name} {ended}{f': {self.why}' if self.why else ''}"
 
-    def _note(self, reviews: Reviews, seconds: float) -> None:
+    def _note(self, reviews: EvaluateServer, seconds: float) -> None:
         about = {
             "program": self.preset.name,
             "model": self.model,

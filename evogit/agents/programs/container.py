@@ -20,7 +20,7 @@ from evogit.agents import NoUsableChangeError
 from evogit.agents.programs.listing import Member, members
 from evogit.content import content
 from evogit.core import SandboxError
-from evogit.sandbox import Limits, Reply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 
 HEAD = struct.Struct(">cII")
@@ -142,7 +142,7 @@ class Container:
     def _begin(self, argv: Sequence[str]) -> socket.socket:
         started = self._session.start(argv)
         stream = started if started.failure else self._session.connect(self._ports.control, patience=PATIENCE)
-        if isinstance(stream, Reply):
+        if isinstance(stream, CallReply):
             raise NoUsableChangeError(f"no program starts in the sandbox, which needs python3: {stream.detail}")
         return stream
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.editing.tools import judged
-from evogit.agents.mutation.edits import one_line
 from evogit.agents.programs.listing import Member, read_members
 from evogit.core import EvoGitError
+from evogit.text import one_line
 
 MOST = 64 << 20
 """Bytes of workspaces that wait to be judged; so much may be one alone."""
@@ -29,7 +29,7 @@ VALID, INVALID, REFUSED = range(3)
 """What the answer begins with: the exit code of `evaluate`."""
 
 
-class Draft(Protocol):
+class WorkspaceDraft(Protocol):
     """What was made of the files of a workspace: a proposal of this title."""
 
     def __call__(self, found: Iterable[Member], title: str) -> Proposal:
@@ -41,10 +41,10 @@ class Draft(Protocol):
         ...
 
 
-class Reviews:
+class EvaluateServer:
     """Serves the connections of one session; `done` tells what came of each evaluation."""
 
-    def __init__(self, brief: Brief, background: Background, draft: Draft, reading: asyncio.Lock) -> None:
+    def __init__(self, brief: Brief, background: Background, draft: WorkspaceDraft, reading: asyncio.Lock) -> None:
         assert brief.workshop
         self._reading = reading
         self._workshop, self._background, self._draft = brief.workshop, background, draft

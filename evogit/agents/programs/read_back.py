@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evogit.agents import Background, Brief, NoUsableChangeError
-from evogit.agents.mutation.edits import one_line
 from evogit.agents.programs.listing import Member
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, ignored, twins
 from evogit.sandbox.archive import covered
+from evogit.text import one_line
 
 LARGEST, MOST_BYTES, MOST_FILES = 8 << 20, 32 << 20, 2_000
 """Bytes of one new or changed file, of all of them, and how many may be changed, new or gone."""

@@ -21,7 +21,7 @@ from evogit.sandbox.packages import DEBIAN
 from evogit.sandbox.providers import provider
 
 if TYPE_CHECKING:
-    from evogit.agents.programs.agent import Command
+    from evogit.agents.programs.agent import ProgramAgent
 
 GIT = f"{DEBIAN}git"
 """What every workspace needs; on the host's own system, which bubblewrap shows, it is there."""
@@ -34,7 +34,7 @@ MOST_LOGIN = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ProgramDefinition:
     """A coding program as this person has it: its preset with what their settings say."""
 
     preset: Preset
@@ -58,7 +58,7 @@ class Definition:
         )
 
 
-def define(name: str, commands: Mapping[str, CommandTable]) -> Definition | None:
+def define(name: str, commands: Mapping[str, CommandTable]) -> ProgramDefinition | None:
     """The program that people call so, None where there is none.
 
     Raises:
@@ -90,7 +90,7 @@ def define(name: str, commands: Mapping[str, CommandTable]) -> Definition | None
     )
     if table.auth == "mount" and not preset.login:
         raise ConfigError(f'{where}: expected login = [PATH, ...] below your home for auth = "mount"')
-    return Definition(preset=preset, table=table)
+    return ProgramDefinition(preset=preset, table=table)
 
 
 def _without_gateway(preset: Preset) -> Preset:
@@ -117,7 +117,7 @@ class Programs:
         self._models, self._commands, self._provider = models, commands, sandbox
         self._reading = asyncio.Lock()
 
-    def find(self, kind: str) -> Definition | None:
+    def find(self, kind: str) -> ProgramDefinition | None:
         """The program that agents of a kind are, None where they are something else.
 
         Raises:
@@ -140,7 +140,7 @@ class Programs:
             finally:
                 sandbox.close()
 
-    def employ(self, stack: AsyncExitStack, spec: AgentSpec) -> list[Command]:
+    def employ(self, stack: AsyncExitStack, spec: AgentSpec) -> list[ProgramAgent]:
         """Agents that live until `stack` is left, each with a sandbox of its own.
 
         Raises:
@@ -148,15 +148,17 @@ class Programs:
             UsageError: there is no login, or it would have to work without a sandbox.
         """
         from evogit.agents.programs.agent import (  # with the client for models, which takes a second to import
-            Bounds,
-            Command,
+            ProgramAgent,
+            ProgramBounds,
         )
         from evogit.llm.gateway.gateway import Gateway
 
         found = self.find(spec.kind)
         assert found
         table = found.table
-        bounds = Bounds(seconds=table.minutes * 60, tokens=table.tokens, evaluations=table.evaluations, disk=table.disk)
+        bounds = ProgramBounds(
+            seconds=table.minutes * 60, tokens=table.tokens, evaluations=table.evaluations, disk=table.disk
+        )
         gateway, models = Gateway(self._models) if found.metered else None, spec.models if spec.model else ()
         if gateway:
             stack.push_async_callback(gateway.close)
@@ -164,10 +166,10 @@ class Programs:
         for _ in range(spec.count):
             sandbox = self._sandbox(found)
             stack.callback(sandbox.close)
-            agents.append(Command(preset, sandbox, gateway, models, bounds, self._reading))
+            agents.append(ProgramAgent(preset, sandbox, gateway, models, bounds, self._reading))
         return agents
 
-    def _sandbox(self, program: Definition) -> Sandbox:
+    def _sandbox(self, program: ProgramDefinition) -> Sandbox:
         """One of the engine's provider."""
         if self._provider == "none":
             raise UsageError(
@@ -200,7 +202,7 @@ def _look(preset: Preset, sandbox: Sandbox) -> None:
         )
 
 
-def _with_login(program: Definition) -> Preset:
+def _with_login(program: ProgramDefinition) -> Preset:
     """The preset, if it is not metered with the files of the login, copied: what becomes of them stays in its sandbox.
 
     Raises:

@@ -18,13 +18,13 @@ from evogit.bench.comparison import Findings, findings, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
 from evogit.bench.outcome import save
-from evogit.bench.paid import Allowance, Paid
+from evogit.bench.paid import BenchLimits, Paid
 from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
-from evogit.bench.worker_run import Course
-from evogit.cli.agent_options import CEILINGS, Asked, Crew, hire, population, with_agents
+from evogit.bench.worker_run import BenchTask
+from evogit.cli.agent_options import CEILINGS, AgentOptions, AgentSetup, population, resolve_agents, with_agents
 from evogit.cli.bench_progress import race, race_paid
-from evogit.cli.consent import engage
+from evogit.cli.consent import confirm_costs
 from evogit.cli.options import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
@@ -69,7 +69,7 @@ def bench(
     jobs: int | None,
     out: Path,
     keep: bool,
-    asked: Asked,
+    asked: AgentOptions,
     **chosen: Any,
 ) -> None:
     """Compare methods on each TASK with equal numbers of evaluations, seed by seed.
@@ -82,11 +82,11 @@ def bench(
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
-    crew = _crew(asked, [each.population(usual) for each in compared], chosen)
+    setup = _crew(asked, [each.population(usual) for each in compared], chosen)
     benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
     jobs = jobs or os.cpu_count() or 1
-    if crew.asking:
-        found = [_paid(terminal, _only(benches), crew, jobs, keep=keep, yes=asked.yes)]
+    if setup.asking:
+        found = [_paid(terminal, _only(benches), setup, jobs, keep=keep, yes=asked.yes)]
     else:
         found = [findings(each, race(terminal, each, jobs, keep=keep)) for each in benches]
     _report(terminal, [each for each in found if each], out)
@@ -107,32 +107,32 @@ def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) 
     return task
 
 
-def _populations(asked: Asked, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:
+def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:
     """Who works where a method says nothing else, and the methods with the model of all where theirs name none."""
     user, nothing = load_user_settings(os.environ), History("")
     usual = population(replace(asked, record=None, replay=None), nothing, user)
     told = []
     for method in compared:
         nameless = any(spec.asks and not spec.model for spec in method.agents)
-        own = Asked(agent=method.agents, model=asked.model if nameless else "")
+        own = AgentOptions(agent=method.agents, model=asked.model if nameless else "")
         told.append(replace(method, agents=population(own, nothing, user) if method.agents else ()))
     return usual, tuple(told)
 
 
-def _crew(asked: Asked, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> Crew:
+def _crew(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
     """All who work in any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
     limits = {name: chosen[name] for name in CEILINGS}
-    crew = hire(
+    setup = resolve_agents(
         replace(asked, agent=everyone, agents=None, model=""),
         Settings(sandbox=chosen["sandbox"], **limits),
         History(""),
     )
-    if any((program := crew.programs.find(spec.kind)) and not program.metered for spec in everyone):
+    if any((program := setup.programs.find(spec.kind)) and not program.metered for spec in everyone):
         raise UsageError('expected programs without auth = "mount", as nobody counts what those use of models')
-    if limits["proposals"] is not None and not crew.asking:
+    if limits["proposals"] is not None and not setup.asking:
         raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
-    return crew
+    return setup
 
 
 def _bench(
@@ -141,7 +141,7 @@ def _bench(
     seeds = range(chosen["first_seed"], chosen["first_seed"] + chosen["seeds"])
     common = {name: chosen[name] for name in ("evaluations", "split", "truth", "count_repeats", "sandbox")}
     return Bench(
-        course=Course(task=task, agents=usual, **common),
+        course=BenchTask(task=task, agents=usual, **common),
         methods=compared,
         seeds=seeds,
         folder=out / "runs" / task.name,
@@ -154,15 +154,17 @@ def _only(benches: Sequence[Bench]) -> Bench:
     return benches[0]
 
 
-def _paid(terminal: Terminal, bench: Bench, crew: Crew, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
+def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
     """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
     asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
-    limits = {name: getattr(crew.settings, name) for name in CEILINGS}
+    limits = {name: getattr(setup.settings, name) for name in CEILINGS}
     agreed: tuple[str, ...] = ()
     if asking:
-        whole = replace(crew.settings, evaluations=len(asking) * bench.course.evaluations)
-        agreed = engage(terminal, replace(crew, settings=whole), bench.course.task, None, History(""), yes=yes).agreed
-    allowance = Allowance(models=crew.models, programs=crew.programs, limits=limits, agreed=agreed)
+        whole = replace(setup.settings, evaluations=len(asking) * bench.course.evaluations)
+        agreed = confirm_costs(
+            terminal, replace(setup, settings=whole), bench.course.task, None, History(""), yes=yes
+        ).agreed
+    allowance = BenchLimits(models=setup.models, programs=setup.programs, limits=limits, agreed=agreed)
     done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")

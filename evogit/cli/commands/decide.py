@@ -13,7 +13,7 @@ from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count
-from evogit.cli.view import SHORT, View, first_line, one_line
+from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.core import Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
 from evogit.history.decisions import standing
@@ -162,7 +162,7 @@ def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
         entry = next(entry for entry in view.history.decisions if entry.id == decision.undoes)
         yield Text("undo  ", "bold").append_text(_what(entry.event))
     elif decision.kind == "guide":
-        yield Text("guide  ", "bold").append(one_line(decision.reason))
+        yield Text("guide  ", "bold").append(on_one_line(decision.reason))
     else:
         candidate = view.history.phylogeny[decision.candidates[0]]
         yield Text(f"{decision.kind}  ", "bold").append_text(view.line(candidate, score=True))
@@ -224,7 +224,7 @@ def _row(entry: Entry, in_force: bool) -> list[Text]:
     decision = entry.event
     assert isinstance(decision, Decision)
     cells = [Text(age(time.time() - entry.time), "dim"), Text(first_line(decision.by)), _what(decision)]
-    reason = Text(one_line(decision.reason)).append("" if in_force else "  (undone)", "dim")
+    reason = Text(on_one_line(decision.reason)).append("" if in_force else "  (undone)", "dim")
     return [Text(entry.id[:SHORT], "cyan"), *cells, reason]
 
 

@@ -20,7 +20,7 @@ from evogit.config import REPOSITORY_FILE, load_repository_task
 from evogit.core import RefusedError
 from evogit.engine.seed_check import check_tree
 from evogit.repository import EXECUTABLE, FILE, Repository
-from evogit.scaffold.detect import Project, Source, detect
+from evogit.scaffold.detect import Project, ProjectFiles, detect
 from evogit.scaffold.repository_files import FOLDER, files, tried, write
 
 LARGEST = 1 << 20
@@ -118,7 +118,7 @@ def _check(repository: Repository, force: bool) -> None:
         raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
 
 
-def _source(repository: Repository, prefix: str) -> Source:
+def _source(repository: Repository, prefix: str) -> ProjectFiles:
     """The files of HEAD below a folder."""
     trees = repository.trees
     entries = trees.entries(repository.tree_of(repository.head()))
@@ -135,7 +135,7 @@ def _source(repository: Repository, prefix: str) -> Source:
         blob = blobs[path]
         return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
 
-    return Source(list(blobs), read)
+    return ProjectFiles(list(blobs), read)
 
 
 def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:

@@ -18,7 +18,7 @@ from evogit.cli.text import count, escape, percent
 from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
-from evogit.history.strengths import Record, judges
+from evogit.history.strengths import JudgeRecord, judges
 from evogit.panel import LONGEST_REASON
 from evogit.panel.sides import NO_CHANGE, Sides, Views
 from evogit.review import SCHEMA, resolve
@@ -203,7 +203,7 @@ def _row(view: View, each: Standing) -> list[Text | str]:
     return [name, strength, count(each.verdicts, "verdict"), first_line(candidate.title)]
 
 
-def _judge_row(record: Record) -> list[Text | str]:
+def _judge_row(record: JudgeRecord) -> list[Text | str]:
     return [
         first_line(record.judge) + ("" if record.by == "person" else " (model)"),
         f"{record.verdicts:,}",

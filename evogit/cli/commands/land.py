@@ -21,7 +21,7 @@ from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.engine.start import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
-from evogit.review.landing import Landing, Trial, body, measure, message, objections, prepare, title
+from evogit.review.landing import Landing, SplitTrial, body, measure, message, objections, prepare, title
 from evogit.review.landing import land as make
 from evogit.review.risks import risks
 
@@ -107,7 +107,7 @@ class _Landing:
         if not yes:
             check_confirmable(self.terminal)
 
-    def _make(self, plan: Landing, trials: list[Trial], yes: bool) -> Entry:
+    def _make(self, plan: Landing, trials: list[SplitTrial], yes: bool) -> Entry:
         if not yes:
             confirm(self.terminal)
         text = message(self.place.history, plan, trials, self.reason, squash=self.squash)
@@ -117,7 +117,7 @@ class _Landing:
         for line in lines:
             self.terminal.note(line)
 
-    def _record(self, plan: Landing, trials: list[Trial], entry: Entry | None) -> dict[str, Any]:
+    def _record(self, plan: Landing, trials: list[SplitTrial], entry: Entry | None) -> dict[str, Any]:
         """What was made; `decision` and `commit` are None after a dry run."""
         return {
             "schema": SCHEMA,
@@ -135,7 +135,7 @@ class _Landing:
             "commands": self._commands(plan),
         }
 
-    def _say_how_to_go_on(self, plan: Landing, trials: list[Trial], entry: Entry) -> None:
+    def _say_how_to_go_on(self, plan: Landing, trials: list[SplitTrial], entry: Entry) -> None:
         terminal, place = self.terminal, self.place
         if self.pr and not terminal.json:
             text = message(place.history, plan, trials, self.reason, squash=self.squash)
@@ -179,7 +179,7 @@ def _listed(title: str, sentences: list[str]) -> Iterator[Text]:
         yield Text(f"    {escape(sentence)}")
 
 
-def _measured(view: View, task: Task, commit: str, trials: list[Trial]) -> Iterator[Text]:
+def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> Iterator[Text]:
     """The target, the result and the change by split and metric; beside it what the candidate itself had."""
     history = view.history
     comparable = changed_judge(history, task) is None

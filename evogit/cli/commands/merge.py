@@ -14,7 +14,7 @@ from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape
-from evogit.cli.view import SHORT, View, one_line
+from evogit.cli.view import SHORT, View, on_one_line
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
 from evogit.review.crossing import Crossed, cross, propose
@@ -168,7 +168,7 @@ def step_rows(view: View, steps: list[dict[str, Any]]) -> list[list[str]]:
     for each in steps:
         low, high = (_gain(view, value) for value in each["interval"] or (None, None))
         between = f"{low} .. {high}" if each["interval"] else "-"
-        name = f"{each['commit'][:SHORT]} {one_line(each['title'])[:48]}"
+        name = f"{each['commit'][:SHORT]} {on_one_line(each['title'])[:48]}"
         rows.append([name, f"{each['helped']} of {each['backgrounds']}", _gain(view, each["gain"]), between])
     return [["step", "helped", "mean gain", "interval"], *rows] if rows else []
 

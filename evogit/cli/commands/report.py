@@ -20,7 +20,7 @@ from evogit.cli.place import Place
 from evogit.cli.spending import spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
-from evogit.cli.view import SHORT, View, first_line, one_line
+from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.config import gallery
 from evogit.config.run_settings import USUAL_SELECTOR
 from evogit.core import NotFoundError
@@ -166,7 +166,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
         )
     )
     for told in asked["guidance"]:
-        yield Text(f"people told all agents: {one_line(told)}")
+        yield Text(f"people told all agents: {on_one_line(told)}")
 
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:

@@ -21,7 +21,7 @@ from evogit.cli.view import View, first_line
 from evogit.core import Entry, Evaluation, Metric
 from evogit.history import History
 from evogit.review import SCHEMA
-from evogit.review.rescoring import Plan, plan
+from evogit.review.rescoring import RescorePlan, plan
 from evogit.review.rescoring import rescore as judge_again
 
 
@@ -88,7 +88,7 @@ def _watched(place: Place, terminal: Terminal) -> Place:
     return Place(place.repository, history, journal)
 
 
-def _plan(todo: Plan, jobs: int) -> list[Text]:
+def _plan(todo: RescorePlan, jobs: int) -> list[Text]:
     changed = ", ".join(todo.changed) or "what, this old journal does not tell"
     took = f", about {clock(todo.seconds / jobs)}" if todo.seconds >= jobs else ""
     who = count(len(todo.candidates), "candidate")
@@ -100,7 +100,7 @@ def _plan(todo: Plan, jobs: int) -> list[Text]:
     ]
 
 
-def _outcome(place: Place, terminal: Terminal, todo: Plan, before: Before) -> list[Text]:
+def _outcome(place: Place, terminal: Terminal, todo: RescorePlan, before: Before) -> list[Text]:
     """Old and new for each, then the best."""
     history, view, (metric, best) = place.history, View.of(place.history, terminal), before
     former = [_value(history.former(commit), metric) for commit in todo.candidates]
@@ -121,7 +121,7 @@ def _value(evaluation: Evaluation | None, metric: Metric) -> float | None:
     return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
 
 
-def _record(history: History, todo: Plan | None, before: Before) -> dict[str, Any]:
+def _record(history: History, todo: RescorePlan | None, before: Before) -> dict[str, Any]:
     """`metrics` and `status` are None where nothing was judged again, as in a dry run."""
     candidates = []
     for commit in todo.candidates if todo else ():

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import click
 
-from evogit.cli.agent_options import LIMITS, Asked, hire, with_agents
-from evogit.cli.consent import engage
+from evogit.cli.agent_options import LIMITS, AgentOptions, resolve_agents, with_agents
+from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, place_to_run
 from evogit.cli.program_consent import prepare
-from evogit.cli.run_target import Origin, find_ground, with_origin
+from evogit.cli.run_target import Origin, resolve_run, with_origin
 from evogit.cli.selector_option import list_selectors, selector_before
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
@@ -66,7 +66,7 @@ def run(
     repo: str | None,
     name: str | None,
     task: str | None,
-    asked: Asked,
+    asked: AgentOptions,
     origin: Origin,
     jobs: int | None,
     hooks: Hooks,
@@ -88,24 +88,24 @@ def run(
         chosen["jobs"] = jobs
     settings = Settings(**chosen)  # type: ignore[arg-type]
     hooks.check()
-    ground = find_ground(task, repo, name, origin)
-    found, history = ground.task, ground.history
+    target = resolve_run(task, repo, name, origin)
+    found, history = target.task, target.history
     _refuse_idle(settings, found)
     check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
     settings = replace(settings, selector=selector_before(selector, found, history))
-    crew = hire(asked, settings, history, found.pairwise.panel if found.pairwise else ())
-    if not terminal.live and not crew.will_end:
+    setup = resolve_agents(asked, settings, history, found.pairwise.panel if found.pairwise else ())
+    if not terminal.live and not setup.will_end:
         raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
-    settings = engage(terminal, crew, found, ground.repository, history, yes=asked.yes)
-    prepare(terminal, crew)
-    ground.lay()
-    repository = place_to_run(found, ground.repo, ground.name)
-    if crew.durable:
+    settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
+    prepare(terminal, setup)
+    target.write_fork()
+    repository = place_to_run(found, target.repo, target.name)
+    if setup.durable:
         repository.survive_power_loss()
     _warn(terminal, found, repository)
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
-    done = evolve(repository, found, ground.name, settings, terminal, hooks=hooks, crew=crew)
+    done = evolve(repository, found, target.name, settings, terminal, hooks=hooks, setup=setup)
     place = Place(repository, done.run.history, done.run.journal)
     _report(terminal, place, done)
     if done.stopped.reason == "interrupted":

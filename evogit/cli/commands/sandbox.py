@@ -35,7 +35,7 @@ LEAST = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Probe:
     """What was tried of which sandbox, how it went, and a sentence about it."""
 
     sandbox: str
@@ -163,7 +163,7 @@ def _docker() -> Iterator[Any]:
 # --- check --------------------------------------------------------------------------------------------------------
 
 
-def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
+def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
     """Of the named sandbox, or of Docker and bubblewrap, of which only one has to work; then of this machine."""
     found: dict[str, list[Check]] = {}
     for each in ("docker", "bubblewrap") if name == "auto" else (name,):
@@ -173,7 +173,7 @@ def _findings(name: str, environment: Environment, say: Callable[[str], None]) -
     for each, checks in found.items():
         for what, well, said in checks:
             bad: Level = "warn" if works and what == "sandbox" else "fail"  # one that does not open harms nobody
-            yield Finding(each, "ok" if well else bad, what, said)
+            yield Probe(each, "ok" if well else bad, what, said)
     if "docker" in works:
         yield from _docker_findings(environment, say)
     yield _core(environment)
@@ -196,33 +196,33 @@ def _tried(name: str, environment: Environment) -> Iterator[Check]:
         sandbox.close()
 
 
-def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
+def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
     from evogit.sandbox.docker.images import find_image
 
     with _docker() as client:
         image, runtimes = find_image(client, environment), client.api.info()["Runtimes"]
     if image:
-        yield Finding("docker", "ok", "image", f"{image.name}, content {image.digest[:16]}")
+        yield Probe("docker", "ok", "image", f"{image.name}, content {image.digest[:16]}")
     gpus = "nvidia" in runtimes
     told = "Docker gives programs those of NVIDIA" if gpus else "Docker has no runtime for them (nvidia)"
-    yield Finding("docker", "fail" if environment.gpus and not gpus else "ok", "GPUs", told)
+    yield Probe("docker", "fail" if environment.gpus and not gpus else "ok", "GPUs", told)
     if GVISOR in runtimes and not environment.runtime:
         say("gVisor")
         for what, well, said in _tried("docker", replace(environment, runtime=GVISOR)):
-            yield Finding("gVisor", "ok" if well else "warn", what, said)
+            yield Probe("gVisor", "ok" if well else "warn", what, said)
 
 
-def _core(environment: Environment) -> Finding:
+def _core(environment: Environment) -> Probe:
     from evogit.sandbox.cores import exclusive_core
 
     try:
         core = exclusive_core()
     except SandboxError as error:
-        return Finding("this machine", "fail" if environment.exclusive else "warn", "exclusive core", str(error))
-    return Finding("this machine", "ok", "exclusive core", f"core {core} is for tasks with exclusive = true")
+        return Probe("this machine", "fail" if environment.exclusive else "warn", "exclusive core", str(error))
+    return Probe("this machine", "ok", "exclusive core", f"core {core} is for tasks with exclusive = true")
 
 
-def _shown(found: list[Finding], width: int | None) -> Iterator[Text]:
+def _shown(found: list[Probe], width: int | None) -> Iterator[Text]:
     """A heading for each sandbox, and below it the findings, their sentences folded to the width of the terminal."""
     for name in dict.fromkeys(finding.sandbox for finding in found):
         yield Text(name, "bold")

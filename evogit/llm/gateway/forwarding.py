@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import httpx2
 
 from evogit.core import EvoGitError
-from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError, Usage
+from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError, TokenUsage
 from evogit.llm.endpoint import LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
 from evogit.llm.gateway.events import (
     LONGEST_EVENT,
@@ -147,7 +147,7 @@ class Call:
                 self.sent = False
                 told = self.meter.told
                 failure = "" if told and failure == "broken off" else failure  # a program may leave at the last word
-                usage = Usage() if free else told or self.meter.so_far
+                usage = TokenUsage() if free else told or self.meter.so_far
                 self.session.account.charge(self.endpoint, usage, failure)
 
     async def _wait_and_check(self) -> None:
@@ -184,7 +184,7 @@ class Call:
         except TimeoutError:
             raise DeniedError(504, f"no complete reply within {patience.total:g} s") from None
         except httpx2.RequestError as error:
-            lost = self.endpoint.broken(error, Usage())
+            lost = self.endpoint.broken(error, TokenUsage())
             raise DeniedError(502, str(lost), free=isinstance(error, NEVER_ARRIVED)) from None
 
     async def _stream(self, answer: httpx2.Response) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evogit.core import EvoGitError, UsageError
-from evogit.llm import Account, Limit, SpendingLimitError, Usage
+from evogit.llm import Account, Limit, SpendingLimitError, TokenUsage
 from evogit.llm.endpoint import CROWD, Endpoint
 from evogit.llm.gateway.events import read_json
 from evogit.llm.gateway.forwarding import Call, DeniedError, Upstream
@@ -58,7 +58,7 @@ class Gateway:
         self._models, self._calls = models, calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
 
-    def session(self, account: Account, models: Sequence[str]) -> Session:
+    def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
         """Let a program ask these models; it may call them by name or by what their endpoint calls them.
 
         Raises:
@@ -68,7 +68,7 @@ class Gateway:
         if not models:
             raise UsageError("expected a model for a program that asks models, got none")
         endpoints = [self._models.behind(name) for name in models]
-        return Session(self, account, {each.name: each for each in endpoints})
+        return GatewaySession(self, account, {each.name: each for each in endpoints})
 
     def upstream(self, endpoint: Endpoint) -> Upstream:
         """The connections to an endpoint, which all its models and sessions share."""
@@ -89,7 +89,7 @@ class Gateway:
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class GatewaySession:
     """What one program asks. Once `ended` is set no further call can succeed, and `end` says why."""
 
     gateway: Gateway
@@ -99,7 +99,7 @@ class Session:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
     _calls: set[Call] = field(default_factory=set)
-    _told: dict[str, tuple[int, Usage]] = field(default_factory=dict)
+    _told: dict[str, tuple[int, TokenUsage]] = field(default_factory=dict)
     _failures: int = 0
 
     @contextlib.asynccontextmanager
@@ -238,11 +238,11 @@ class Session:
             return endpoint
         raise DeniedError(403, f"expected one of the models {', '.join(self.models)}; got {str(name)[:80]!r}")
 
-    def _expected(self, model: str, prompt: int) -> Usage:
+    def _expected(self, model: str, prompt: int) -> TokenUsage:
         """What a prompt will probably cost, if the endpoint counts and caches as it did before."""
-        guessed, told = self._told.get(model, (1, Usage(prompt=1)))
+        guessed, told = self._told.get(model, (1, TokenUsage(prompt=1)))
         expected = prompt * told.prompt // guessed
-        return Usage(prompt=expected, cached=expected * told.cached // told.prompt, estimated=True)
+        return TokenUsage(prompt=expected, cached=expected * told.cached // told.prompt, estimated=True)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from evogit.llm import Usage, estimate_tokens
+from evogit.llm import TokenUsage, estimate_tokens
 from evogit.llm.gateway.protocols import Dialect, attachments
 
 ATTACHMENT = 1500
@@ -23,9 +23,9 @@ def estimate_prompt(body: Mapping[str, Any]) -> int:
 class Meter:
     """Runs along with one call. `expected` is what its prompt will probably cost."""
 
-    def __init__(self, dialect: Dialect, expected: Usage) -> None:
+    def __init__(self, dialect: Dialect, expected: TokenUsage) -> None:
         self._dialect, self._expected = dialect, expected
-        self._said: Usage | None = None
+        self._said: TokenUsage | None = None
         self._last = False
         self._bytes = 0
 
@@ -43,8 +43,8 @@ class Meter:
 
     def _read(self, said: Mapping[str, Any]) -> None:
         if new := self._dialect.usage(said):
-            old, usage = self._said or Usage(), new.usage
-            self._said = Usage(
+            old, usage = self._said or TokenUsage(), new.usage
+            self._said = TokenUsage(
                 prompt=max(old.prompt, usage.prompt),
                 cached=max(old.cached, usage.cached),
                 written=max(old.written, usage.written),
@@ -53,16 +53,16 @@ class Meter:
             self._last |= new.last
 
     @property
-    def told(self) -> Usage | None:
+    def told(self) -> TokenUsage | None:
         """What the endpoint counted for all of the call, None if it did not or says that a reply was free."""
         said = self._said
         return said if said and self._last and said.prompt and (said.completion or not self._bytes) else None
 
     @property
-    def so_far(self) -> Usage:
+    def so_far(self) -> TokenUsage:
         """The most that is known of a call that goes on or was broken off."""
         prompt = self._said if self._said and self._said.prompt else self._expected
-        return Usage(
+        return TokenUsage(
             prompt=prompt.prompt,
             cached=prompt.cached,
             written=prompt.written,

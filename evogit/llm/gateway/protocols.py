@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from evogit.llm import Usage
+from evogit.llm import TokenUsage
 from evogit.llm.gateway.events import event_text
 from evogit.llm.replies import count, read_usage
 
@@ -43,7 +43,7 @@ def _words(text: str) -> frozenset[str]:
 class Said:
     """What a reply or an event of it says: usage so far, and whether that is the usage of all of it."""
 
-    usage: Usage
+    usage: TokenUsage
     last: bool = True
 
 
@@ -164,7 +164,7 @@ class Responses(Dialect):
         if not prompt or completion is None:
             return None
         cached = count(_dict(usage.get("input_tokens_details")).get("cached_tokens")) or 0
-        return Said(Usage(prompt=prompt, cached=min(cached, prompt), completion=completion))
+        return Said(TokenUsage(prompt=prompt, cached=min(cached, prompt), completion=completion))
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What the deltas of all kinds add."""
@@ -203,7 +203,7 @@ class Messages(Dialect):
         if completion is None or not (prompt or said.get("type") == "message_delta"):
             return None
         last = said.get("type") != "message_start"
-        return Said(Usage(prompt=prompt, cached=read, written=written, completion=completion), last)
+        return Said(TokenUsage(prompt=prompt, cached=read, written=written, completion=completion), last)
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What the deltas add: text, thinking, and the input of tools."""

@@ -134,7 +134,7 @@ def layer(folder: Path, site: str) -> Iterator[IO[bytes]]:
 def content_digest(container: Any) -> str:
     """SHA-256 over names, kinds, owners, modes and contents of all files but those that differ from build to build."""
     entries, exported = [], container.export()
-    with tarfile.open(fileobj=cast(Any, _Reader(exported)), mode="r|") as tar:
+    with tarfile.open(fileobj=cast(Any, _ByteReader(exported)), mode="r|") as tar:
         for member in tar:
             path = member.name.removeprefix("./")
             if _stays(path):
@@ -150,7 +150,7 @@ def _stays(path: str) -> bool:
     return not compiled and path not in MACHINE and not f"{path}/".startswith(PASSING)
 
 
-class _Reader:
+class _ByteReader:
     """Pieces of bytes as a file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

@@ -13,7 +13,7 @@ from evogit.sandbox import Base, Environment, Limits
 from evogit.sandbox.archive import PAGE, disk_of
 from evogit.sandbox.docker.images import Image
 from evogit.sandbox.interpreter import environment
-from evogit.sandbox.pool import Start
+from evogit.sandbox.pool import WorkerStart
 from evogit.sandbox.supervisor import BOOTSTRAP
 
 BOX = "/tmp"
@@ -39,7 +39,7 @@ LIKELY_VICTIM = 500
 
 def container_options(
     client: docker.DockerClient,
-    start: Start,
+    start: WorkerStart,
     *,
     image: Image,
     wanted: Environment,
@@ -93,7 +93,7 @@ def _isolation(wanted: Environment) -> dict[str, Any]:
     }
 
 
-def _resources(start: Start, wanted: Environment, core: int | None) -> dict[str, Any]:
+def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dict[str, Any]:
     memory = _memory(start.limits, start.base) + (PRELOADED if start.preload else 0)
     return {
         "mem_limit": memory,
@@ -112,7 +112,7 @@ def _memory(limits: Limits, base: Base | None) -> int:
     return limits.memory + limits.memory // 4 + OVERHEAD + (len(base.archive) + disk_of(base.archive)[0] if base else 0)
 
 
-def _places(start: Start, volumes: Iterable[str]) -> dict[str, Any]:
+def _places(start: WorkerStart, volumes: Iterable[str]) -> dict[str, Any]:
     """All that is writable is the box: message queues and volumes would outlive a session."""
     size, files = disk_of(start.base.archive) if start.base else (0, 0)
     size += start.limits.disk + SLACK

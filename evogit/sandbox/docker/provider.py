@@ -18,7 +18,7 @@ from evogit.sandbox.docker.options import container_options
 from evogit.sandbox.docker.owners import clean, labels
 from evogit.sandbox.docker.socket import address, knock
 from evogit.sandbox.docker.worker import DockerWorker, remove
-from evogit.sandbox.pool import MOST_SESSIONS, Pool, Start
+from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
 from evogit.sandbox.seccomp import compile_filter
 from evogit.sandbox.supervisor import program
 
@@ -65,10 +65,10 @@ class Docker:
         check_daemon(self._client, self._environment)
         clean(self._client)
 
-    def _spawn(self, start: Start) -> DockerWorker:
+    def _spawn(self, start: WorkerStart) -> DockerWorker:
         return patiently(lambda: self._start(start), self._patience)
 
-    def _start(self, start: Start) -> DockerWorker:
+    def _start(self, start: WorkerStart) -> DockerWorker:
         if self._environment.runtime == GVISOR and start.base and (single := _single_file(start.base)):
             raise SandboxError(
                 f"gVisor cannot keep a program from putting a file of its own in the place of {single}, which is to be "
