@@ -95,7 +95,9 @@ class Warm:
     """EvoGit's own: the files that all candidates share are the base, `program.py` is what differs."""
 
     def __init__(self, name: str, kind: Kind, evaluator: Evaluator) -> None:
-        self.name, self._kind, self._evaluator = name, kind, evaluator
+        self.name = name
+        self._kind = kind
+        self._evaluator = evaluator
         archive = pack({**kind.tree, "program.py": kind.program(0)})
         self._base = Base(hashlib.sha256(archive).hexdigest(), archive)
 

@@ -50,7 +50,8 @@ class Life:
     """A run that grows by one candidate at a time."""
 
     def __init__(self) -> None:
-        self.history, self._rng = History("r"), random.Random(1)
+        self.history = History("r")
+        self._rng = random.Random(1)
         self._values: dict[str, float] = {}
         self._recent: list[str] = []
         known = {"task": "", "task_digest": "", "evaluator": "", "provider": "", "image": "", "population": ""}

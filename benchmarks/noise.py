@@ -101,7 +101,8 @@ class Draws:
     judged: Literal["outside"] = "outside"
 
     def __init__(self, first: int, measure: Callable[[int, int], float]) -> None:
-        self._first, self._measure = first, measure
+        self._first = first
+        self._measure = measure
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """What the result depends on."""

@@ -58,7 +58,10 @@ class Command:
     """A process for each candidate, on files that are written before and removed after it."""
 
     def __init__(self, name: str, kind: Kind, command: Sequence[str], variables: Mapping[str, str]) -> None:
-        self.name, self._kind, self._command, self._variables = name, kind, command, variables
+        self.name = name
+        self._kind = kind
+        self._command = command
+        self._variables = variables
 
     async def evaluate(self, number: int) -> None:
         """Write, run, remove."""

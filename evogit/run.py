@@ -90,13 +90,17 @@ class Run:
         selector: Selector | None = None,
         executor: EvaluationBackend | None = None,
     ) -> None:
-        self.repository, self.task, self.settings = repository, task, settings
+        self.repository = repository
+        self.task = task
+        self.settings = settings
         self.history = History(name)
         self._engine = ""
         self._observer: Observer | None = None  # what happened before is no news
         self.journal = repository.journal(name, self._take, secrets)
         self._observer = observer
-        self._agents, self._models, self._employing = agents, models, employ
+        self._agents = agents
+        self._models = models
+        self._employing = employ
         anatomy = Anatomy(repository)
         self._selector = selector or open_selector(settings.selector, traits_of(task, repository), anatomy)
         self._executor = executor
@@ -104,7 +108,9 @@ class Run:
         lanes = (len(agents) or settings.agents) if settings.deterministic else 0
         self._breeder = Breeder(repository, task, self.history, anatomy=anatomy, secrets=secrets, lanes=lanes)
         self._asked: tuple[StopReason, str] | None = None
-        self._stopping, self._silent, self._hurry = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._silent = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._people = People(Adding(repository, self.journal, self.history), self._adopt)
         self._packer = Packer(repository.pack, len(self.history.phylogeny))
         self._proposals: CandidateWriter

@@ -17,7 +17,8 @@ class Broken(Exception):
 
     def __init__(self, failure, detail):
         super().__init__(detail)
-        self.failure, self.detail = failure, detail
+        self.failure = failure
+        self.detail = detail
 
 
 def read_exactly(fd, size):

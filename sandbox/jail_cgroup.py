@@ -31,7 +31,8 @@ class Counters:
     """The numbers of the control group that we are in; each file is opened once, which is half of what it costs."""
 
     def __init__(self, names):
-        self.names, self.opened = names, {}
+        self.names = names
+        self.opened = {}
         self.files = {file for file, _, _ in names.values()}
 
     def text(self, path):
@@ -78,7 +79,8 @@ class CgroupMeter(Meter):
         self.killed = counted["killed"] > self.first_killed
         self.watch_mapped(descendants())
         self.disk, self.inodes = self.written()
-        self.taken, self.cost = time.monotonic(), time.process_time() - began
+        self.taken = time.monotonic()
+        self.cost = time.process_time() - began
 
     def now(self):
         """CPU of all but us, memory, and the counters. Reading our own clock first brings the group's up to date.

@@ -18,12 +18,16 @@ class Keeper:
     """Keeps what a session runs within the limits."""
 
     def __init__(self, place):
-        self.place, self.meter, self.limits = place, place.meter, place.start.limits
-        self.processes, self.alive = {}, False
+        self.place = place
+        self.meter = place.meter
+        self.limits = place.start.limits
+        self.processes = {}
+        self.alive = False
         self.program = self.broken = None
         self.paid = self.began = 0.0
         self.peak = 0
-        self.cpu, self.wall = self.limits["cpu"], self.limits["wall"]
+        self.cpu = self.limits["cpu"]
+        self.wall = self.limits["wall"]
         self.doing = "before the first call"
         self.captures = self.stdout, self.stderr = self.new_captures()
         self.tunnels = Tunnels()

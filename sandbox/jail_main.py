@@ -22,9 +22,12 @@ class Start:
     """What a worker is started with, for all of its sessions."""
 
     def __init__(self, header, body):
-        self.limits, self.base, self.network = header["limits"], header["base"], header["network"]
+        self.limits = header["limits"]
+        self.base = header["base"]
+        self.network = header["network"]
         self.readonly = header["readonly"]
-        self.filter, self.contents = bytes(body[: header["filter"]]), memoryview(body)[header["filter"] :]
+        self.filter = bytes(body[: header["filter"]])
+        self.contents = memoryview(body)[header["filter"] :]
 
 
 def add_libraries():

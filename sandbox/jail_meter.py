@@ -28,7 +28,8 @@ class Meter:
         self.disks = disks
         self.own_disk = os.path.ismount(disks[0])
         self.killed = False
-        self.highest, self.mapped = 0, mapped_by("self")
+        self.highest = 0
+        self.mapped = mapped_by("self")
         self.first_disk = self.first_inodes = 0
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.cost = 0.0
@@ -51,7 +52,8 @@ class Meter:
         self.watch_mapped(processes)
         self.disk, self.inodes = self.written()
         self.memory = self._total(processes, self._resident)
-        self.taken, self.cost = time.monotonic(), time.process_time() - began
+        self.taken = time.monotonic()
+        self.cost = time.process_time() - began
         if memory_limit < self.memory <= MOST_SHARED * memory_limit:
             self.memory = self._shared_counted_once(processes, self.memory, memory_limit)
         else:
@@ -79,7 +81,8 @@ class Meter:
         """Slow to find out: only when what came since the last time could be too much, and now and then."""
         began, self.lowest = time.monotonic(), min(self.lowest, resident)
         if began >= self.count_again or self.counted_once + resident - self.lowest > limit:
-            self.counted_once, self.lowest = min(resident, self._total(processes, self._proportional)), resident
+            self.counted_once = min(resident, self._total(processes, self._proportional))
+            self.lowest = resident
             ended = time.monotonic()
             self.count_again = ended + 10 * (ended - began)
         return self.counted_once + resident - self.lowest

@@ -46,7 +46,8 @@ class Plain:
     """One folder of the host, and no isolation at all."""
 
     def __init__(self, start, box):
-        self.start, self.box = start, box
+        self.start = start
+        self.box = box
 
     def serve(self, supervise):
         """Serve one session."""
@@ -109,7 +110,8 @@ class Users(Warm):
         signal.signal(signal.SIGTERM, lambda *_: os._exit(STOPPED))
         os.setgroups([])
         install_filter(start.filter)
-        self.empty, self.counters = [*map(used, self.disks)], counters()
+        self.empty = [*map(used, self.disks)]
+        self.counters = counters()
         self.kept = []
 
     def enter(self, supervise):

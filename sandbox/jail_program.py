@@ -25,7 +25,11 @@ class Capture:
     """The first `limit` bytes that came out of a pipe; `full` once there were more."""
 
     def __init__(self, limit):
-        self.limit, self.data, self.full, self.taken, self.marked = limit, bytearray(), False, 0, False
+        self.limit = limit
+        self.data = bytearray()
+        self.full = False
+        self.taken = 0
+        self.marked = False
 
     def add(self, data):
         """Keep what fits."""
@@ -59,11 +63,14 @@ class Process:
             self.exit = os.pidfd_open(self.pid)
         self.answer = Capture(limits["reply"] + LENGTH.size + 1)
         self.reading = {self.out: stdout, self.err: stderr, self.reply: self.answer}
-        self.pending, self.last, self.status = memoryview(b""), False, None
+        self.pending = memoryview(b"")
+        self.last = False
+        self.status = None
 
     def send(self, data, last=False):
         """Queue data for the process; after the `last`, its pipe is closed."""
-        self.pending, self.last = memoryview(data), last
+        self.pending = memoryview(data)
+        self.last = last
         self.write()
 
     def write(self):
@@ -141,7 +148,8 @@ class Process:
         for fd in (self.into, self.exit, *self.reading):
             if fd >= 0:
                 os.close(fd)
-        self.into, self.pending = -1, memoryview(b"")
+        self.into = -1
+        self.pending = memoryview(b"")
         self.reading.clear()
 
 

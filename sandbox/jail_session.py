@@ -46,7 +46,9 @@ class Supervisor(Keeper):
                 header, body = receive(self.prepare)
                 if header["do"] == "close":
                     break
-                self.began, self.cpu, self.wall = time.monotonic(), header["cpu"], header["wall"]
+                self.began = time.monotonic()
+                self.cpu = header["cpu"]
+                self.wall = header["wall"]
                 self.captures = self.stdout, self.stderr
                 send(*answers[header["do"]](header, body))
                 self.broken = None
@@ -111,7 +113,8 @@ class Supervisor(Keeper):
         about = json.loads(bytes(about))
         for item in items:
             self.calls += 1
-            self.began, self.doing = time.monotonic(), f"in item {about['first'] + len(values)} of {about['of']}"
+            self.began = time.monotonic()
+            self.doing = f"in item {about['first'] + len(values)} of {about['of']}"
             value = b""
             try:
                 if self.began > until:
@@ -179,7 +182,8 @@ class Supervisor(Keeper):
 
     def start_server(self, header, body):
         """Start a command and leave it running; the answer's body is empty."""
-        self.doing, failure = "in the server", {}
+        self.doing = "in the server"
+        failure = {}
         try:
             self.check_broken()
             self.start(command(header["argv"]), *self.captures).send(b"", last=True)
@@ -264,7 +268,8 @@ class Supervisor(Keeper):
     def usage(self):
         """What the request used, with a clean slate for the next one."""
         cpu, memory = self.meter.cpu - self.paid, self.peak
-        self.paid, self.peak = self.meter.cpu, 0
+        self.paid = self.meter.cpu
+        self.peak = 0
         return {"cpu": cpu, "memory": memory, "wall": time.monotonic() - self.began}
 
     def start_answering(self):

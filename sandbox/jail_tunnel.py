@@ -13,7 +13,11 @@ class Tunnels:
     """Connections to servers of the program, by number."""
 
     def __init__(self):
-        self.sockets, self.outgoing, self.incoming, self.last, self.done = {}, {}, {}, set(), set()
+        self.sockets = {}
+        self.outgoing = {}
+        self.incoming = {}
+        self.last = set()
+        self.done = set()
 
     def connect(self, port):
         """The number of a new connection, None where nobody listens."""

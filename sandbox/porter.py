@@ -32,9 +32,13 @@ class Host:
     """The connection to the host, and the channels on it."""
 
     def __init__(self, reader, writer):
-        self.reader, self.writer = reader, writer
-        self.channels, self.last, self.program = {}, 0, None
-        self.setup, self.bundle = {}, bytearray()
+        self.reader = reader
+        self.writer = writer
+        self.channels = {}
+        self.last = 0
+        self.program = None
+        self.setup = {}
+        self.bundle = bytearray()
         self.tasks = set()
 
     async def send(self, kind, channel=0, data=b""):

@@ -61,7 +61,8 @@ class Coder:
     kind = "coder"
 
     def __init__(self, *models: Model, bounds: CoderBounds | None = None, trials: int = TRIALS) -> None:
-        self._models, self._bounds = {model.name: model for model in models}, bounds or CoderBounds()
+        self._models = {model.name: model for model in models}
+        self._bounds = bounds or CoderBounds()
         self.trials = trials
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:

@@ -53,7 +53,10 @@ class _Talk:
     """One move: questions, replies, and what is kept of them."""
 
     def __init__(self, model: Model, brief: Brief, background: Background, account: Account) -> None:
-        self._model, self._brief, self._background, self._account = model, brief, background, account
+        self._model = model
+        self._brief = brief
+        self._background = background
+        self._account = account
         self._written = briefing.write(brief, background, model.context)
         self._longest = model.context // 8
         self._asked = 0

@@ -48,7 +48,8 @@ class OwnAgent:
 
     def __init__(self, text: str) -> None:
         self.kind = text
-        self._file, self._name = str(Path(text.rpartition(":")[0]).resolve()), text.rpartition(":")[2]
+        self._file = str(Path(text.rpartition(":")[0]).resolve())
+        self._name = text.rpartition(":")[2]
         made = load(text)
         try:
             self._agent: Agent = made()

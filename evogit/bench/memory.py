@@ -52,8 +52,11 @@ class Remembering:
     """An executor that never judges the same twice, whichever run asks; what it remembers counts like any other."""
 
     def __init__(self, executor: EvaluationBackend, memory: Memory) -> None:
-        self._executor, self._memory = executor, memory
-        self.digest, self.provider, self.image = executor.digest, executor.provider, executor.image
+        self._executor = executor
+        self._memory = memory
+        self.digest = executor.digest
+        self.provider = executor.provider
+        self.image = executor.image
 
     @property
     def judged(self) -> Judged:

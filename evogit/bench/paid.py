@@ -42,7 +42,10 @@ class Paid:
     """
 
     def __init__(self, bench: Bench, allowance: BenchLimits, *, jobs: int, keep: bool) -> None:
-        self._bench, self._allowance, self._jobs, self._keep = bench, allowance, jobs, keep
+        self._bench = bench
+        self._allowance = allowance
+        self._jobs = jobs
+        self._keep = keep
         self._lane: BenchRunner | None = None
         self._stopped = False
 

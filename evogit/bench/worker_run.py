@@ -118,8 +118,12 @@ class BenchRunner:
         employ: Employ = no_programs,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._course, self._models, self._employ, self._secrets = course, models, employ, secrets
-        self._executor, self._remembering = executor, Remembering(executor, memory)
+        self._course = course
+        self._models = models
+        self._employ = employ
+        self._secrets = secrets
+        self._executor = executor
+        self._remembering = Remembering(executor, memory)
         self._engine: Run | None = None
         self._stopping = False
 

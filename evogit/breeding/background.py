@@ -38,11 +38,14 @@ class Backgrounds:
     """Gathers backgrounds for one run; what it learned of a path or a file holds for all candidates."""
 
     def __init__(self, repository: Repository, task: Task, history: History) -> None:
-        self._repository, self._task, self._history = repository, task, history
+        self._repository = repository
+        self._task = task
+        self._history = history
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
         self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
-        self._restless, self._seen = set[str](), 0
+        self._restless = set[str]()
+        self._seen = 0
         self._readded = Readded(repository, history, self._visible)
 
     def of(

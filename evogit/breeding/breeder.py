@@ -69,12 +69,15 @@ class Breeder:
         secrets: Sequence[str] = (),
         lanes: int = 0,
     ) -> None:
-        self._repository, self._task, self._history = repository, task, history
+        self._repository = repository
+        self._task = task
+        self._history = history
         self._backgrounds = Backgrounds(repository, task, history)
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
         self._linkage = Linkage(anatomy or Anatomy(repository))
-        self._lanes, self._claims = lanes, Board(silent=lanes > 0)
+        self._lanes = lanes
+        self._claims = Board(silent=lanes > 0)
         self._tuning = Tuning(self._linkage.anatomy)
         self._secrets = [secret.encode() for secret in secrets]
 

@@ -92,7 +92,8 @@ class _Writer:
 
     def write(self, node: ast.AST) -> None:
         if isinstance(node, FUNCTIONS) and self._locals is None:
-            self._locals, self._met = dict.fromkeys(renamable(node), ""), 0
+            self._locals = dict.fromkeys(renamable(node), "")
+            self._met = 0
             self._fields(node)
             self._locals = None
         elif isinstance(node, ast.Name) and self._locals and node.id in self._locals:

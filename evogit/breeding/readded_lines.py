@@ -21,7 +21,9 @@ class Readded:
     """Compares what candidates of one run added with what their ancestors removed, in files that are `wanted`."""
 
     def __init__(self, repository: Repository, history: History, wanted: Callable[[str], bool] = lambda path: True):
-        self._repository, self._history, self._wanted = repository, history, wanted
+        self._repository = repository
+        self._history = history
+        self._wanted = wanted
         self._step = lru_cache(MOST_STEPS)(self._read_step)
 
     def by(self, candidate: Candidate) -> dict[str, int]:

@@ -26,11 +26,13 @@ class BenchProgress:
     """Says how far the runs of one bench are."""
 
     def __init__(self, terminal: Terminal, bench: Bench) -> None:
-        self._terminal, self._bench = terminal, bench
+        self._terminal = terminal
+        self._bench = bench
         self._name = escape(bench.course.task.name)
         self.done = bench.done()
         self._methods = {method.name: method for method in bench.methods}
-        self._began, self._before = time.monotonic(), len(self.done)
+        self._began = time.monotonic()
+        self._before = len(self.done)
         self._bar: tuple[Progress, TaskID] | None = None
 
     @property

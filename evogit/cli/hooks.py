@@ -93,7 +93,8 @@ class Log:
     """Appends one line per event to a file, whatever the terminal shows."""
 
     def __init__(self, path: Path, terminal: Terminal, secrets: Sequence[str]) -> None:
-        self._terminal, self._secrets = terminal, secrets
+        self._terminal = terminal
+        self._secrets = secrets
         self._view: View
         try:
             self._file: IO[str] | None = path.open("a", buffering=1, encoding="utf-8", errors="backslashreplace")
@@ -142,14 +143,17 @@ class OnBest:
     """Runs a person's command for the best, one at a time; of several that came meanwhile only the latest."""
 
     def __init__(self, command: str, environment: Mapping[str, str], terminal: Terminal) -> None:
-        self._command, self._environment, self._terminal = command, environment, terminal
+        self._command = command
+        self._environment = environment
+        self._terminal = terminal
         self._history: History
         self._told: str | None = None
         self._running: asyncio.Task[None] | None = None
 
     def follow(self, history: History) -> None:
         """The best of this run; the one that it has already is no news."""
-        self._history, self._told = history, history.best
+        self._history = history
+        self._told = history.best
 
     def entry(self, entry: Entry) -> None:
         """Begin to tell if the best is another one now."""

@@ -108,7 +108,8 @@ class EventLines:
     """One line per event on stderr; `quiet`: only those that made a new best."""
 
     def __init__(self, terminal: Terminal, quiet: bool) -> None:
-        self._terminal, self._quiet = terminal, quiet
+        self._terminal = terminal
+        self._quiet = quiet
         self._best: str | None = None
         self._view: View
 
@@ -151,7 +152,8 @@ class Dashboard:
     """The state of a run in a few lines that stay where they are."""
 
     def __init__(self, terminal: Terminal, settings: Settings) -> None:
-        self._terminal, self._settings = terminal, settings
+        self._terminal = terminal
+        self._settings = settings
         self._live = Live(console=terminal.err, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._began = time.monotonic()
         self._times: deque[float] = deque()

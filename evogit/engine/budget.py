@@ -28,9 +28,14 @@ class Budget:
         patience: int | None = None,
         count_repeats: bool = False,
     ) -> None:
-        self._history, self._engine = history, engine
-        self._evaluations, self._proposals, self._target = evaluations, proposals, target
-        self._patience, self.agents, self._count_repeats = patience, agents, count_repeats
+        self._history = history
+        self._engine = engine
+        self._evaluations = evaluations
+        self._proposals = proposals
+        self._target = target
+        self._patience = patience
+        self.agents = agents
+        self._count_repeats = count_repeats
         self._in_flight = self._thinking = self._moves = 0
         self._waiting: list[str] = []
         self._barren: list[str] = []

@@ -41,10 +41,16 @@ class Confirmation:
         room: Callable[[], bool] = lambda: True,
         show: Callable[[str, str], None] = lambda who, doing: None,
     ) -> None:
-        self._journal, self._history, self._judge = journal, history, judge
-        self._limit, self._room, self._hurry, self._show = limit, room, hurry, show
+        self._journal = journal
+        self._history = history
+        self._judge = judge
+        self._limit = limit
+        self._room = room
+        self._hurry = hurry
+        self._show = show
         self._one = asyncio.Lock()
-        self._seen, self._basis = 0, object()
+        self._seen = 0
+        self._basis = object()
         ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
         self._confirmed = history.counts.evaluated if ended else None
 

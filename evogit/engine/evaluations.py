@@ -88,9 +88,14 @@ class Evaluations:
         evaluations: int | None = None,
         panel: Panel | None = None,
     ) -> None:
-        self._evaluations, self._panel = evaluations, panel
-        self._repository, self._journal, self._history = repository, journal, history
-        self._task, self._evaluator, self._engine = task, evaluator, engine
+        self._evaluations = evaluations
+        self._panel = panel
+        self._repository = repository
+        self._journal = journal
+        self._history = history
+        self._task = task
+        self._evaluator = evaluator
+        self._engine = engine
         self._faults = 0
         self._taken: set[str] = set()
         self._judging: dict[str, asyncio.Task[Verdict]] = {}

@@ -22,7 +22,8 @@ class Projections:
     """Keeps the refs of one run in step with its history."""
 
     def __init__(self, repository: Repository, history: History) -> None:
-        self._repository, self._history = repository, history
+        self._repository = repository
+        self._history = history
         self._shown: dict[str, str] = {}
         self._followed: dict[str, str] = {}
         self._left: set[str] = set()
@@ -36,7 +37,8 @@ class Projections:
         """
         history, basis = self._history, self._what_moves_all()
         if basis != self._basis:
-            self._followed, self._basis = {}, basis
+            self._followed = {}
+            self._basis = basis
         for agent, commit in history.heads.items():
             # people move their own branches
             if self._followed.get(agent) != commit and (agent in RESERVED or self._show_agent(agent)):

@@ -20,7 +20,10 @@ class Steering:
     def __init__(
         self, journal: Journal, projections: Projections, judge: Evaluations, people: People, over: asyncio.Event
     ) -> None:
-        self._journal, self._projections, self._judge, self._over = journal, projections, judge, over
+        self._journal = journal
+        self._projections = projections
+        self._judge = judge
+        self._over = over
         self._people = people
 
     async def attend(self) -> None:

@@ -95,7 +95,8 @@ class OrderedTurns:
     """
 
     def __init__(self, first: int, agents: int) -> None:
-        self._first, self._agents = first, agents
+        self._first = first
+        self._agents = agents
         self._planned = self._proposed = self._applied = first
         self._rounds = [0] * agents
         self._closed = False

@@ -47,7 +47,8 @@ class CommandJudge:
         Raises:
             ConfigError: when a link in it leads elsewhere.
         """
-        self._task, self._command = task, command
+        self._task = task
+        self._command = command
         own = task.evaluator_files().items()
         self._own = {f"{command.folder}/{path}": (data, mode == 0o100755) for path, (data, mode) in own}
         self._reports = [read.what for read in command.reads.values() if read.how == "junit"]

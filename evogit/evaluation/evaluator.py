@@ -72,8 +72,10 @@ class Evaluator:
                 apart.enter_context(kept_free(core))
             judge, hello = await self._judge()
             self._apart = apart.pop_all()
-        self.provider, self.image = hello["provider"], hello["image"]
-        self.needs_seed, self._builds_on_seed = hello["needs_seed"], hello["builds_on_seed"]
+        self.provider = hello["provider"]
+        self.image = hello["image"]
+        self.needs_seed = hello["needs_seed"]
+        self._builds_on_seed = hello["builds_on_seed"]
         for idle in [None] * (self._jobs - 1) + [judge]:
             self._idle.put_nowait(idle)
         return self
@@ -196,7 +198,8 @@ class _Record:
                     self._forget(judge, header["again"])
                 else:
                     self.verdict = header["verdict"]
-                    self.stdout, self.stderr = output[: header["stdout"]], output[header["stdout"] :]
+                    self.stdout = output[: header["stdout"]]
+                    self.stderr = output[header["stdout"] :]
             self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], judge.printed()]))
         except JudgeDiedError as death:
             reason = str(death)

@@ -58,7 +58,8 @@ class Report:
     """A JUnit report, untrusted: which test cases passed."""
 
     def __init__(self, name: str, content: bytes | None) -> None:
-        self._name, self._content = name, content
+        self._name = name
+        self._content = content
         self._cases: list[tuple[str, str]] = []
         self._failed: list[Failure] = []
         self._text: list[str] | None = None
@@ -75,7 +76,8 @@ class Report:
             raise ValueError(f"the JUnit report {self._name} has more than {MOST_XML} bytes")
         parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._read
         parser.StartDoctypeDeclHandler = self._refuse
         self._cases.clear()

@@ -101,7 +101,8 @@ class Program:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._calls, self._connected = 0, False
+        self._calls = 0
+        self._connected = False
 
     @property
     def cost(self) -> Cost:

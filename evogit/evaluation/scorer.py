@@ -73,7 +73,9 @@ class Scored:
 
     def fail(self, status: str, reason: str, log: str = "") -> None:
         """Turn into a failure for one reason."""
-        self.status, self.reason, self.log = status, " ".join(reason.split())[:LONGEST_REASON], log
+        self.status = status
+        self.reason = " ".join(reason.split())[:LONGEST_REASON]
+        self.log = log
 
 
 class Scorer:
@@ -89,7 +91,9 @@ class Scorer:
         self._sandbox = sandbox
         self._tell = tell
         judge = judging(task)
-        self._evaluate, self._prepare, self._lay = judge.evaluate, judge.prepare, judge.lay
+        self._evaluate = judge.evaluate
+        self._prepare = judge.prepare
+        self._lay = judge.lay
         self._layers: dict[str, Base] = {}
         self._wanted = wanted(self._evaluate)
 

@@ -45,8 +45,11 @@ class EvaluatorProcess:
     def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:
         assert process.stdin  # both are pipes
         assert process.stdout
-        self._process, self._prints, self._tell = process, prints, tell
-        self._to, self._from = process.stdin, process.stdout
+        self._process = process
+        self._prints = prints
+        self._tell = tell
+        self._to = process.stdin
+        self._from = process.stdout
         self._held = ""
         self.busy = False
 

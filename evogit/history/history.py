@@ -139,8 +139,10 @@ class History(RunState):
         self._former = self._former | {commit: found for commit, found in judged.items() if found}
         changes = {name: getattr(event, name) for name in CHANGEABLE}
         self.started = replace(self._first_start(), **changes)
-        self._scores, self.evidence = None, {}
-        self.best, self.records = None, []
+        self._scores = None
+        self.evidence = {}
+        self.best = None
+        self.records = []
         waiting = {each.commit: _proposed_again(each) for each in self.phylogeny if each.commit in anew}
         self._unjudged = waiting | self._unjudged
 
@@ -222,7 +224,8 @@ class History(RunState):
     def _apply_decisions(self) -> None:
         pruned, promoted = marked(self.in_force(), self.phylogeny)
         changed = pruned != self.pruned
-        self.pruned, self.promoted = pruned, promoted
+        self.pruned = pruned
+        self.promoted = promoted
         if changed:
             self._find_best()
 
@@ -247,7 +250,8 @@ class History(RunState):
             self._lead()
             return
         records = self.records
-        self.best, self.records = None, []
+        self.best = None
+        self.records = []
         for candidate in self.phylogeny:
             if candidate.commit in self.scores:
                 self._consider(candidate.commit)

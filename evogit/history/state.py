@@ -140,7 +140,10 @@ class RunState:
         """Where one verdict moves all values, look for the best once somebody asks, and not after each."""
         if not self._shifted:
             return
-        self._shifted, self._best, self._records, self._record_at = False, None, [], 0
+        self._shifted = False
+        self._best = None
+        self._records = []
+        self._record_at = 0
         for commit in (each.commit for each in self.phylogeny if each.commit not in self.pruned):
             if self.fitness(commit) is not None and (self._best is None or self.fitter(commit, self._best)):
                 self._best = commit
@@ -156,8 +159,12 @@ class RunState:
         The best is the last one of `records`, which `record_at` judgements led to.
         """
         part = copy.copy(self)
-        part._scores, part.judgements, part.heads = scores, judgements, heads
-        part._records, part._record_at, part._best = records, record_at, records[-1] if records else None
+        part._scores = scores
+        part.judgements = judgements
+        part.heads = heads
+        part._records = records
+        part._record_at = record_at
+        part._best = records[-1] if records else None
         part._shifted = False
         return part
 

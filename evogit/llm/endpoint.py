@@ -51,7 +51,9 @@ class ErrorAnswer(openai.OpenAIError):
 
     def __init__(self, status: int, said: bytes, headers: Mapping[str, str]) -> None:
         super().__init__(f"status {status}")
-        self.status, self.said, self.headers = status, said.decode(errors="replace"), headers
+        self.status = status
+        self.said = said.decode(errors="replace")
+        self.headers = headers
 
 
 async def _refuse(response: httpx2.Response) -> None:

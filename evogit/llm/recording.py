@@ -53,7 +53,8 @@ class Recorder:
     """Writes to a recording, after what it holds already. `secrets` may grow; none of them is written."""
 
     def __init__(self, file: Path, secrets: Sequence[str]) -> None:
-        self._file, self._secrets = file, secrets
+        self._file = file
+        self._secrets = secrets
         self._line(b"")  # finds out now if it cannot be written
 
     def write(self, record: Mapping[str, Any]) -> None:
@@ -85,8 +86,11 @@ class RecordedModel:
     """Asks another model and records what came of it."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
-        self._model, self._recorder = model, recorder
-        self.name, self.price, self.context = model.name, model.price, model.context
+        self._model = model
+        self._recorder = recorder
+        self.name = model.name
+        self.price = model.price
+        self.context = model.context
 
     async def ask(self, question: Question, account: Account) -> str:
         """Ask; a question that ends the run or is broken off is not recorded."""

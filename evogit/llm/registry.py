@@ -43,7 +43,8 @@ class OpenModels:
     ) -> None:
         if record and replay:
             raise UsageError("expected --record or --replay, got both")
-        self._user, self._rng = user, rng
+        self._user = user
+        self._rng = rng
         self._environ = dict(os.environ)
         self._secrets: list[str] = []
         self._keys: dict[str, str] = {}

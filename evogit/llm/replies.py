@@ -31,7 +31,9 @@ class LostAttemptError(ModelError):
 
     def __init__(self, reason: str, usage: TokenUsage, *, again: bool, wait: float | None = None) -> None:
         super().__init__(reason)
-        self.usage, self.again, self.wait = usage, again, wait
+        self.usage = usage
+        self.again = again
+        self.wait = wait
 
 
 def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:

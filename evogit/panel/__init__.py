@@ -49,9 +49,14 @@ class Panel:
         models: Sequence[Model],
         account: Callable[[int], Account],
     ) -> None:
-        self._journal, self._history, self._task, self._pairwise = journal, history, task, pairwise
+        self._journal = journal
+        self._history = history
+        self._task = task
+        self._pairwise = pairwise
         self._views = Views(repository, task, history)
-        self._engine, self._models, self._account = engine, models, account
+        self._engine = engine
+        self._models = models
+        self._account = account
         self._faults: Counter[str] = Counter()
         self._last_fault = ""
 

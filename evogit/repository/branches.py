@@ -18,7 +18,8 @@ class Branches:
     """Reads a person's branches and never moves one that is checked out in any worktree."""
 
     def __init__(self, repo: pygit2.Repository, common: Path) -> None:
-        self._repo, self._common = repo, common
+        self._repo = repo
+        self._common = common
 
     # --- reading ------------------------------------------------------------------------------------------------
 

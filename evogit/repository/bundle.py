@@ -90,7 +90,8 @@ class _Shown:
     """Trees without what is not visible, and without submodules, whose commits are elsewhere."""
 
     def __init__(self, repo: pygit2.Repository, visible: Callable[[str], bool]) -> None:
-        self._repo, self._visible = repo, visible
+        self._repo = repo
+        self._visible = visible
         self._known: dict[tuple[pygit2.Oid, str], pygit2.Oid | None] = {}
 
     def tree(self, tree: str) -> pygit2.Oid:

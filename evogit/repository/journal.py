@@ -38,10 +38,13 @@ class Journal:
         sink: Callable[[Entry], None],
         secrets: Sequence[str] = (),
     ) -> None:
-        self._repo, self._common, self._trees = repo, common, trees
+        self._repo = repo
+        self._common = common
+        self._trees = trees
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
-        self._host, self._sink = host, sink
+        self._host = host
+        self._sink = sink
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None}
         self._seq = 0

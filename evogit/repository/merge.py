@@ -76,7 +76,8 @@ class Merger:
     def __init__(self, common: Path, repo: pygit2.Repository, trees: Trees) -> None:
         self._scratch = common / "evogit" / "scratch"
         self._objects = common / "objects"
-        self._repo, self._trees = repo, trees
+        self._repo = repo
+        self._trees = trees
 
     # --- drafts -------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,8 @@ class Trees:
             found = self._list(tree, prefix)
             self._held += len(found)
             if self._held > MOST_LISTED:
-                self._listed, self._held = {}, len(found)
+                self._listed = {}
+                self._held = len(found)
             self._listed[tree, prefix] = found
         return found
 
@@ -139,10 +140,12 @@ class Trees:
         content = self.blob(entry.blob)
         member = tarfile.TarInfo(entry.path)
         if entry.mode == LINK:
-            member.type, member.linkname = tarfile.SYMTYPE, os.fsdecode(content)
+            member.type = tarfile.SYMTYPE
+            member.linkname = os.fsdecode(content)
             archive.addfile(member)
         else:
-            member.size, member.mode = len(content), entry.mode & 0o777
+            member.size = len(content)
+            member.mode = entry.mode & 0o777
             archive.addfile(member, io.BytesIO(content))
 
     def refuse_twins(self, before: str, after: str) -> None:

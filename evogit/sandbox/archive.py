@@ -38,9 +38,11 @@ def archive_of(entries: Sequence[Entry], contents: bytes) -> bytes:
         for path, kind, size, changed in entries:
             content, position = contents[position : position + size], position + size
             member = tarfile.TarInfo(path)
-            member.mtime, member.mode = changed, 0o755 if kind in ("executable", "folder") else 0o644
+            member.mtime = changed
+            member.mode = 0o755 if kind in ("executable", "folder") else 0o644
             if kind == "link":
-                member.type, member.linkname = tarfile.SYMTYPE, os.fsdecode(content)
+                member.type = tarfile.SYMTYPE
+                member.linkname = os.fsdecode(content)
             elif kind == "folder":
                 member.type = tarfile.DIRTYPE
             else:

@@ -46,7 +46,8 @@ class Bare:
         self._lease = lease(self._packages) if self._packages else None
         self._core = exclusive_core() if wanted and wanted.exclusive else None
         self._pool = Pool(self._spawn, sessions=1)
-        self.open, self.close = self._pool.open, self._pool.close
+        self.open = self._pool.open
+        self.close = self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find: interpreter, libraries, supervisor."""

@@ -60,7 +60,8 @@ class Bubblewrap:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError("bubblewrap is not installed (Debian: apt-get install bubblewrap)")
-        self._bwrap, self._environment = bwrap, environment or Environment()
+        self._bwrap = bwrap
+        self._environment = environment or Environment()
         self._rng = rng or random.SystemRandom()
         self._privileged = os.geteuid() == 0
         folder = content("sandbox")
@@ -73,7 +74,8 @@ class Bubblewrap:
         self._pool = Pool(
             self._spawn, compile_filter(folder / "seccomp.json"), sessions, network=self._environment.network
         )
-        self.open, self.close = self._pool.open, self._pool.close
+        self.open = self._pool.open
+        self.close = self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""

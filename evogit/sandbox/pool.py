@@ -47,7 +47,10 @@ class Pool:
             sessions: how many one worker serves.
             network: whether the provider gives workers the host's network.
         """
-        self._spawn, self._seccomp, self._sessions, self._network = spawn, seccomp, sessions, network
+        self._spawn = spawn
+        self._seccomp = seccomp
+        self._sessions = sessions
+        self._network = network
         self._idle: list[_Worker] = []
 
     def open(
@@ -101,7 +104,9 @@ class _Worker:
             SandboxError: when it does not start.
             SandboxLostError: when that is because it was taken away.
         """
-        self.jail, self.start, self.served = jail, start, 0
+        self.jail = jail
+        self.start = start
+        self.served = 0
         self._closing = False
         entries, contents = entries_of(start.base.archive) if start.base else ([], b"")
         header = {

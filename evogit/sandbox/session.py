@@ -76,14 +76,18 @@ class SupervisedSession:
         Raises:
             SandboxLostError: when the sandbox went away, and the program had no part in it.
         """
-        self._jail, self._limits, self._release = jail, limits, release
-        self._stdout, self._stderr = bytearray(), bytearray()
+        self._jail = jail
+        self._limits = limits
+        self._release = release
+        self._stdout = bytearray()
+        self._stderr = bytearray()
         self._ended: SupervisorAnswer | None = None
         self._lost = False
         self._loss: SandboxLostError | None = None
         self._lock = threading.Lock()
         self.usage = NOTHING
-        self._patience, self._answered = STARTUP, 0.0
+        self._patience = STARTUP
+        self._answered = 0.0
         self._exchange(*files, time.monotonic() + STARTUP, None)
 
     def call(
@@ -331,6 +335,8 @@ class SupervisedSession:
         try:
             return look()
         except SandboxLostError as error:
-            self._lost, self._ended, self._loss = True, CLOSED, error
+            self._lost = True
+            self._ended = CLOSED
+            self._loss = error
             self._jail.kill()
             raise

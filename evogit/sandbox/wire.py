@@ -27,7 +27,8 @@ class Wire:
     """Sends and receives frames over two file descriptors, never waiting longer than until a deadline."""
 
     def __init__(self, into: int, out: int) -> None:
-        self._into, self._out = into, out
+        self._into = into
+        self._out = out
         self._come = bytearray()
         for fd in (into, out):
             os.set_blocking(fd, False)

@@ -35,7 +35,9 @@ class Leaders(Index[Solved]):
         return ranked(history, commit), tuple((case, sign * each) for case, each in cases.items())
 
     def _clear(self) -> None:
-        self._cases, self._best, self._leaders = [], {}, {}
+        self._cases = []
+        self._best = {}
+        self._leaders = {}
 
     def _add(self, value: Solved) -> None:
         candidate, cases = value

@@ -89,7 +89,8 @@ class Cells(Index[Placed]):
         return tuple(cell), ranked(history, commit)
 
     def _clear(self) -> None:
-        self._cells, self._occupied = {}, []
+        self._cells = {}
+        self._occupied = []
 
     def _add(self, value: Placed) -> None:
         cell, candidate = value

@@ -38,7 +38,9 @@ class Index(ABC, Generic[Value]):
         """Take in what is new."""
         scores, pruned = history.scores, history.pruned
         if scores is not self._scores:
-            self._scores, self._position, self._held = scores, 0, {}
+            self._scores = scores
+            self._position = 0
+            self._held = {}
             self._clear()
         if scores.shifting and len(scores.log) > self._position:
             self._position = 0
@@ -138,7 +140,9 @@ class Offspring:
         """Id -> number of children, for this history; valid until the next question."""
         judgements = history.judgements
         if judgements is not self._judgements:
-            self._judgements, self._position, self._children = judgements, 0, Counter()
+            self._judgements = judgements
+            self._position = 0
+            self._children = Counter()
         for commit in judgements[self._position :]:
             self._children.update(history.phylogeny[commit].parents)
         self._position = len(judgements)

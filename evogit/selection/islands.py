@@ -25,7 +25,10 @@ class Islands:
     """
 
     def __init__(self, of: Callable[[], Selector], count: int = 4, every: int = 20, migrants: int = 1) -> None:
-        self._make, self._count, self._every, self._migrants = of, count, every, migrants
+        self._make = of
+        self._count = count
+        self._every = every
+        self._migrants = migrants
         self._sea: _Sea | None = None
         self._selectors: list[Selector] = []
 
@@ -44,7 +47,8 @@ class Islands:
         if sea is None or not sea.follow(history):
             sea = _Sea(history, self._count, self._every, self._migrants)
             sea.follow(history)
-            self._sea, self._selectors = sea, [self._make() for _ in sea.islands]
+            self._sea = sea
+            self._selectors = [self._make() for _ in sea.islands]
         number = sea.dealt.get(agent, 0)
         return self._selectors[number], sea.islands[number].view(history)
 
@@ -53,8 +57,11 @@ class _Sea:
     """The islands of one history, followed evaluation by evaluation; good until something of the past changes."""
 
     def __init__(self, history: History, count: int, every: int, migrants: int) -> None:
-        self._every, self._migrants = every, migrants
-        self._scores, self._pruned, self._engines = history.scores, history.pruned, len(history.engines)
+        self._every = every
+        self._migrants = migrants
+        self._scores = history.scores
+        self._pruned = history.pruned
+        self._engines = len(history.engines)
         self._position = 0
         self._fitness: dict[str, float | None] = {}
         names = list(dict.fromkeys(name for started in history.engines.values() for name in started.agents))
@@ -143,7 +150,9 @@ class _Known(Scores):
     def __init__(self, whole: Scores) -> None:
         for each in fields(Scores):
             setattr(self, each.name, getattr(whole, each.name))
-        self.log, self.whole, self.members = list[str](), whole, set[str]()
+        self.log = list[str]()
+        self.whole = whole
+        self.members = set[str]()
 
     @property
     def shifting(self) -> bool:

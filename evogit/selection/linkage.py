@@ -132,8 +132,12 @@ class Linkage:
             return False
         new = scores.log[self._position :] if scores is self._scores else scores.log
         if scores is not self._scores or any(self._is_told_anew(history, commit) for commit in new):
-            self._scores, self._judged, new = scores, {}, scores.log
-            self.links, self._invalid, self._mutations = Links(), 0.0, 0
+            self._scores = scores
+            self._judged = {}
+            new = scores.log
+            self.links = Links()
+            self._invalid = 0.0
+            self._mutations = 0
             self.version += 1
         for commit in new:
             if commit not in self._judged:

@@ -29,7 +29,8 @@ class Pareto(Drawing):
     def __init__(self, over: Over = "") -> None:
         super().__init__()
         self._over = over
-        self._leaders, self._fronts = Leaders(), Fronts(DEPTH)
+        self._leaders = Leaders()
+        self._fronts = Fronts(DEPTH)
 
     def draw(self, history: History, rng: random.Random) -> str | None:
         """One of the unbeaten."""

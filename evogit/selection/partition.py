@@ -51,7 +51,8 @@ class Partition:
         if not self._linkage.follow(history):
             return None
         if self._known != (onto, self._linkage.version):
-            self._known, self._plans = (onto, self._linkage.version), {}
+            self._known = (onto, self._linkage.version)
+            self._plans = {}
         best, found = NOTHING, ""
         for other in dict.fromkeys(history.judgements[-WINDOW:]):
             if other not in self._plans:

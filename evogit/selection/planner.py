@@ -92,7 +92,9 @@ class Bases:
             new = {parent for parent in parents if parent not in known} - fresh
             fresh |= new
             open_ones += new
-        self._graph, self._onto, self._known = graph, onto, {}
+        self._graph = graph
+        self._onto = onto
+        self._known = {}
         if met:
             self._ancestors |= fresh
         else:
@@ -111,7 +113,8 @@ class Plans:
         self._helped: dict[str, bool] = {}
         self._about: set[str] = set()
         self._scores: Scores | None = None
-        self._onto, self._seen = "", 0
+        self._onto = ""
+        self._seen = 0
 
     def of(self, history: History, onto: str) -> Iterator[Plan]:
         """The plans as they are now."""
@@ -149,7 +152,8 @@ class Plans:
             self._onto = ""
         if onto != self._onto:
             self._known.clear()
-        self._scores, self._onto = scores, onto
+        self._scores = scores
+        self._onto = onto
 
 
 class Planner:

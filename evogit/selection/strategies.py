@@ -157,7 +157,9 @@ class Outcomes:
         log, graph = history.scores.log, history.phylogeny
         moved = history.scores.shifting and len(log) > self._position
         if history.scores is not self._scores or moved:
-            self._scores, self._position, self._found = history.scores, 0, {}
+            self._scores = history.scores
+            self._position = 0
+            self._found = {}
         for commit in dict.fromkeys(log[self._position :]):
             for each in (commit, *graph.children(commit)):  # whose gains are over it
                 if found := outcome(history, each):

@@ -20,7 +20,8 @@ class Tournament(Drawing):
 
     def __init__(self, size: int = 4, latest: int = 0) -> None:
         super().__init__()
-        self._size, self._latest = size, latest
+        self._size = size
+        self._latest = latest
         self._ranking = Ranking()
 
     def draw(self, history: History, rng: random.Random) -> str | None:

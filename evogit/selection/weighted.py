@@ -21,8 +21,10 @@ class Weighted(Drawing):
 
     def __init__(self, archive: int = 40, pressure: int = 10) -> None:
         super().__init__()
-        self._archive, self._pressure = archive, pressure
-        self._ranking, self._offspring = Ranking(), Offspring()
+        self._archive = archive
+        self._pressure = pressure
+        self._ranking = Ranking()
+        self._offspring = Offspring()
 
     def draw(self, history: History, rng: random.Random) -> str | None:
         """One of the archive, by its weight."""

@@ -69,10 +69,13 @@ class Lab:
     """One run; `add` makes candidates, `breed` has an agent make one."""
 
     def __init__(self, folder: Path, task: Task) -> None:
-        self.repository, self.task, self.history = Repository.create(folder), task, History("r")
+        self.repository = Repository.create(folder)
+        self.task = task
+        self.history = History("r")
         self.journal = self.repository.journal("r", self.history.apply)
         self.breeder = Breeder(self.repository, task, self.history)
-        self.wallet, self.moves = Wallet(), 0
+        self.wallet = Wallet()
+        self.moves = 0
         self.journal.append(
             RunStarted(
                 engine="e",

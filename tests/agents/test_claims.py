@@ -27,7 +27,9 @@ class Thinker:
     name, price, context = "thinker", None, 100_000
 
     def __init__(self, agents: int) -> None:
-        self.agents, self.begun, self.done = agents, 0, list[str]()
+        self.agents = agents
+        self.begun = 0
+        self.done = list[str]()
 
     async def ask(self, question: Question, account: Account) -> str:
         said = "".join(message.content for message in question.messages[1:])
@@ -76,7 +78,8 @@ class Slow(Parrot):
 
     def __init__(self, *replies: str | Exception) -> None:
         super().__init__(*replies)
-        self.thinks, self.may = asyncio.Event(), asyncio.Event()
+        self.thinks = asyncio.Event()
+        self.may = asyncio.Event()
 
     async def ask(self, question: Question, account: Account) -> str:
         if question.attempt:

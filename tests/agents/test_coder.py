@@ -24,7 +24,7 @@ from evogit.llm import CredentialError, Message, ModelError, Question, SpendingL
 from evogit.llm.recording import question_key
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
-from evogit.run import RunCommand as Engine
+from evogit.run import Run as Engine
 from evogit.selection import Move
 
 from .conftest import Lab, Parrot

@@ -38,7 +38,9 @@ class Nursery:
     """A repository with a seed and two children that differ from it in conflict and elsewhere."""
 
     def __init__(self, path: Path, task: Task) -> None:
-        self.repository, self.history, self.task = Repository.create(path), History("r"), task
+        self.repository = Repository.create(path)
+        self.history = History("r")
+        self.task = task
         self.graph = self.history.phylogeny
         self._start()
         self.breeder = Breeder(self.repository, task, self.history)

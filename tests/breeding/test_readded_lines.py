@@ -16,7 +16,8 @@ class Lineage:
     """Candidates, each bred from the one before; a text is the program."""
 
     def __init__(self, folder: Path, *texts: str) -> None:
-        self.repository, self.history = Repository.create(folder), History("r")
+        self.repository = Repository.create(folder)
+        self.history = History("r")
         before: tuple[str, ...] = ()
         for number, text in enumerate(texts):
             tree = self.repository.trees.write(None, {"a.py": text.encode(), "hidden": text.encode()})

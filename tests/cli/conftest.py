@@ -38,7 +38,8 @@ class Story:
 
     def __init__(self, folder: Path, run: str = "toy", direction: str = "maximize") -> None:
         self.repository = Repository.create(folder) if not (folder / ".git").exists() else Repository.open(folder)
-        self.folder, self.history = folder, History(run)
+        self.folder = folder
+        self.history = History(run)
         self.journal = self.repository.journal(run, self.history.apply)
         self.moves = 0
         self.journal.append(

@@ -56,7 +56,9 @@ class Known:
     """A model of which only name and price matter."""
 
     def __init__(self, price: Price | None) -> None:
-        self.name, self.price, self.context = "m", price, 1000
+        self.name = "m"
+        self.price = price
+        self.context = 1000
 
     async def ask(self, question: object, account: object) -> str:
         raise NotImplementedError

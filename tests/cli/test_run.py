@@ -195,7 +195,8 @@ class Screen:
             start_new_session=True,
         )
         os.close(theirs)
-        self._ours, self.text = ours, ""
+        self._ours = ours
+        self.text = ""
 
     def _read(self) -> Iterator[str]:
         while True:

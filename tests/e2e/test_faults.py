@@ -150,7 +150,10 @@ class Campaign:
     """A person's repository, settings with a key in a variable, and everything that could hold the key."""
 
     def __init__(self, folder: Path, url: str, agent: str = "editor") -> None:
-        self.folder, self.clone, self.seen, self.agent = folder, folder / "clone", set[str](), agent
+        self.folder = folder
+        self.clone = folder / "clone"
+        self.seen = set[str]()
+        self.agent = agent
         files = {
             "clone/app.py": PROGRAM,
             "clone/evogit.toml": TOML,

@@ -167,7 +167,8 @@ class Person:
     """Somebody with a clone of a project, who types commands in it."""
 
     def __init__(self, folder: Path, walk: Walk) -> None:
-        self.clone, self.walk = folder / "clone", walk
+        self.clone = folder / "clone"
+        self.walk = walk
         kept = {name: os.environ[name] for name in ("PATH", "XDG_CACHE_HOME") if name in os.environ}
         self.environment = {**kept, "HOME": str(folder / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
         (folder / "home").mkdir()

@@ -54,7 +54,8 @@ class Asker:
     kind = "asker"
 
     def __init__(self, model: Model, usable: bool = True) -> None:
-        self._model, self._usable = model, usable
+        self._model = model
+        self._usable = usable
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         assert brief.account
@@ -173,7 +174,8 @@ class Repairing(Asker):
 
     def __init__(self, begun: list[int], found: asyncio.Event) -> None:
         super().__init__(Priced())
-        self._begun, self._found = begun, found
+        self._begun = begun
+        self._found = found
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         await super().propose(brief, rng)

@@ -35,7 +35,8 @@ class Next:
     kind = "next"
 
     def __init__(self, first: int = 1, step: int = 1) -> None:
-        self._next, self._step = first, step
+        self._next = first
+        self._step = step
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         await asyncio.sleep(0)
@@ -60,7 +61,11 @@ class Draws:
     ) -> None:
         self.digest = task.evaluator_digest
         self.asked: list[tuple[int, int]] = []
-        self._truth, self._sd, self._seed, self._fails, self._before = truth, sd, seed, fails, before
+        self._truth = truth
+        self._sd = sd
+        self._seed = seed
+        self._fails = fails
+        self._before = before
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         return f"{tree} {split} {repeat}"

@@ -46,8 +46,11 @@ class Gate:
 
     def __init__(self, task: Task, *held: int) -> None:
         self.digest = task.evaluator_digest
-        self.held, self.begun, self.cut_off = held, list[str](), list[str]()
-        self.reached, self.go = asyncio.Event(), asyncio.Event()
+        self.held = held
+        self.begun = list[str]()
+        self.cut_off = list[str]()
+        self.reached = asyncio.Event()
+        self.go = asyncio.Event()
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         return tree + split

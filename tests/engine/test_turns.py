@@ -15,7 +15,10 @@ class Board:
     """What a run of sleeping agents looked like: which results each plan saw, and in what order things happened."""
 
     def __init__(self, turns: Turns, seed: int, moves: int, over: Callable[[int], bool] = lambda move: False) -> None:
-        self._turns, self._rng, self._moves, self._over = turns, random.Random(seed), moves, over
+        self._turns = turns
+        self._rng = random.Random(seed)
+        self._moves = moves
+        self._over = over
         self.seen: dict[int, list[int]] = {}
         self.proposed: list[int] = []
         self.applied: list[int] = []

@@ -349,7 +349,8 @@ def tree_of(files: Mapping[str, tuple[str, int, str]]) -> bytes:
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, (kind, mode, text) in files.items():
             member = tarfile.TarInfo(name)
-            member.mode, member.type = mode, tarfile.SYMTYPE if kind == "l" else tarfile.REGTYPE
+            member.mode = mode
+            member.type = tarfile.SYMTYPE if kind == "l" else tarfile.REGTYPE
             member.linkname, member.size = (text, 0) if kind == "l" else ("", len(text))
             archive.addfile(member, io.BytesIO(text.encode()))
     return buffer.getvalue()

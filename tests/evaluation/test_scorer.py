@@ -49,7 +49,8 @@ class Fragile:
     name = "fragile"
 
     def __init__(self, sandbox: Bubblewrap, losses: int) -> None:
-        self._sandbox, self._losses = sandbox, losses
+        self._sandbox = sandbox
+        self._losses = losses
 
     def image(self) -> str:
         return ""
@@ -70,7 +71,9 @@ class Losing:
     """What a session that is lost says to every request."""
 
     def __init__(self, session: SupervisedSession) -> None:
-        self._call, self._output, self._left = session.call, session.output, 3
+        self._call = session.call
+        self._output = session.output
+        self._left = 3
 
     def call(self, *arguments: Any, **options: Any) -> CallReply:
         self._left -= 1

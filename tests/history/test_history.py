@@ -29,7 +29,8 @@ class Story:
     """A history told by one-letter candidates; `s` is the seed."""
 
     def __init__(self) -> None:
-        self.history, self.told = History("r"), list[Entry]()
+        self.history = History("r")
+        self.told = list[Entry]()
         known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
         metrics = (Metric(name="m", direction="maximize", primary=True),)
         self.add(

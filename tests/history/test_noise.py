@@ -21,7 +21,8 @@ class Noisy:
     """A run told by one-letter candidates, whose would-be bests are judged twice more; `s` is the seed."""
 
     def __init__(self, repeats: int = 2) -> None:
-        self.history, self._seq = History("r"), 0
+        self.history = History("r")
+        self._seq = 0
         known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
         self.start = RunStarted(
             engine="e", metrics=(METRIC,), split="train", agents=("a1",), population="p/", **known, editable=()

@@ -88,7 +88,8 @@ class Speaker:
     context = 20_000
 
     def __init__(self, name: str, say: Saying) -> None:
-        self.name, self._say = name, say
+        self.name = name
+        self._say = say
         self.asked: list[Question] = []
 
     async def ask(self, question: Question, account: Account) -> str:

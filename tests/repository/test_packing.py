@@ -10,7 +10,9 @@ class Store:
     """Counts how often it is packed, and whether two do so at once."""
 
     def __init__(self) -> None:
-        self.packed, self.at_once, self._now = 0, 0, 0
+        self.packed = 0
+        self.at_once = 0
+        self._now = 0
 
     async def pack(self) -> None:
         self._now += 1

@@ -277,7 +277,8 @@ class Zoo:
         importing = ["git", "fast-import", "--quiet", "--export-marks=marks"]
         subprocess.run(importing, cwd=path, input=stream, check=True)
         marks = dict(line.split() for line in (path / "marks").read_text().splitlines())
-        self.path, self.repository = path, Repository.open(path)
+        self.path = path
+        self.repository = Repository.open(path)
         ids = [marks[f":{mark}"] for mark in range(1, number + 1)]
         self.commits: dict[str, Ids] = dict(zip(cases, zip(ids[::3], ids[1::3], ids[2::3], strict=True), strict=True))
 

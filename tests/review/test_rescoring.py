@@ -40,7 +40,8 @@ class Story:
     """A history told by one-letter candidates; `s` is the seed."""
 
     def __init__(self) -> None:
-        self.history, self.seq = History("r"), 0
+        self.history = History("r")
+        self.seq = 0
         self.tell(
             RunStarted(
                 engine="e",
@@ -186,7 +187,8 @@ class World:
     """A tiny task's run in a real repository."""
 
     def __init__(self, folder: Path) -> None:
-        self.task, self.path = load_task(folder / "task"), folder / "repo"
+        self.task = load_task(folder / "task")
+        self.path = folder / "repo"
 
     def run(self, **settings: Any) -> History:
         """Evolve until a limit is reached."""

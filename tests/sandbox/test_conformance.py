@@ -266,7 +266,9 @@ def test_archive_keeps_executables_links_and_folders(sandbox):
             ("empty", tarfile.DIRTYPE, 0o755, ""),
         ):
             member = tarfile.TarInfo(name)
-            member.type, member.mode, member.linkname = kind, mode, target
+            member.type = kind
+            member.mode = mode
+            member.linkname = target
             text = b"#!/bin/sh\nls -d empty\n" if kind == tarfile.REGTYPE else b""
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text))

@@ -118,7 +118,8 @@ class OwnDaemon:
     """A Docker daemon that sees nothing of others: its mounts and its network go with it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.socket = folder, folder / "d.sock"
+        self.folder = folder
+        self.socket = folder / "d.sock"
         self._log = (folder / "log").open("ab")
 
     def start(self) -> None:

@@ -132,7 +132,8 @@ class Taken:
     """A supervisor that answers what it likes."""
 
     def __init__(self, wire: Wire) -> None:
-        self.wire, self.killed = wire, False
+        self.wire = wire
+        self.killed = False
 
     def kill(self) -> None:
         self.killed = True

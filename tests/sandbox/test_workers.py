@@ -49,9 +49,11 @@ def archive(files: Mapping[str, str]) -> bytes:
             if path.endswith("/"):
                 member.type = tarfile.DIRTYPE
             elif content.startswith("-> "):
-                member.type, member.linkname = tarfile.SYMTYPE, content[3:]
+                member.type = tarfile.SYMTYPE
+                member.linkname = content[3:]
             else:
-                member.size, member.mode = len(text), 0o755 if content.endswith(" x") else 0o644
+                member.size = len(text)
+                member.mode = 0o755 if content.endswith(" x") else 0o644
             tar.addfile(member, io.BytesIO(text) if member.isreg() else None)
     return made.getvalue()
 

@@ -33,7 +33,9 @@ class Born:
     """A history; candidates are named by their numbers, the seed is 0."""
 
     def __init__(self, agents: Sequence[str] = ("a1",), metrics: Sequence[Metric] = METRICS) -> None:
-        self.history, self.ids, self.metrics = History("r"), list[str](), tuple(metrics)
+        self.history = History("r")
+        self.ids = list[str]()
+        self.metrics = tuple(metrics)
         self.evaluator = "v1"
         known: dict[str, Any] = {"task": "", "task_digest": "", "provider": "", "image": ""}
         names = {"agents": tuple(agents), "population": "", "editable": ()}

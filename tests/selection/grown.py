@@ -24,7 +24,8 @@ class Grown(Born):
     ) -> None:
         super().__init__(agents)
         self.repository = repository
-        self.anatomy, self.linkage = Anatomy(repository), Linkage(Anatomy(repository))
+        self.anatomy = Anatomy(repository)
+        self.linkage = Linkage(Anatomy(repository))
         self.seed = self.grow(seed, FLAT)
 
     def grow(

@@ -216,7 +216,8 @@ class Machines:
     judged: Literal["outside"] = "outside"
 
     def __init__(self, task: Task, repository: Repository) -> None:
-        self.digest, self._repository = task.evaluator_digest, repository
+        self.digest = task.evaluator_digest
+        self._repository = repository
         self._machines = runpy.run_path(str(task.evaluator))["MACHINES"]
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:

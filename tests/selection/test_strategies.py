@@ -28,7 +28,8 @@ START: dict[str, Any] = {
 
 class Run:
     def __init__(self, **settings: Any) -> None:
-        self.history, self.seq = History("r"), 0
+        self.history = History("r")
+        self.seq = 0
         self.apply(RunStarted(engine="e", agents=("a1", "a2", "a3"), settings=settings, **START))
         self.seed = self.add("mutation", "", (), 1.0)
 

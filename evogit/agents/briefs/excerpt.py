@@ -84,7 +84,8 @@ class _Room:
     """Holds files until it is full; reads none that does not fit."""
 
     def __init__(self, background: Background, tokens: int) -> None:
-        self._background, self.left = background, tokens
+        self._background = background
+        self.left = tokens
         self.files: dict[str, str] = {}
 
     def fill(self, paths: Iterable[str]) -> None:

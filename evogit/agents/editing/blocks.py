@@ -117,7 +117,8 @@ class Reader:
         if "\0" in text:
             raise EditError("the reply holds a NUL character, which no text file has")
         self._open = re.compile(rf"(<{{7,}}) ?({'|'.join(kinds)})((?:[ \t].*)?)")
-        self._lines, self._next = text.split("\n"), 0
+        self._lines = text.split("\n")
+        self._next = 0
         self._above = ""
         self.title = ""
 

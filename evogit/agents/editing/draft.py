@@ -23,7 +23,8 @@ class Draft:
     """
 
     def __init__(self, files: Files, refusal: Callable[[str], str]) -> None:
-        self._base, self._refusal = files, refusal
+        self._base = files
+        self._refusal = refusal
         self._made: dict[str, bytes | Text | None] = {}
         self._origins: dict[str, str] = {}
         self._kinds: set[str] = set()
@@ -53,7 +54,8 @@ class Draft:
         """One that goes on from here, while this one stays what it is."""
         twin = Draft(self._base, self._refusal)
         twin._made = {path: self.content(path) for path in self._made}
-        twin._origins, twin._kinds = dict(self._origins), set(self._kinds)
+        twin._origins = dict(self._origins)
+        twin._kinds = set(self._kinds)
         return twin
 
     def take(self, blocks: Iterable[Block]) -> None:
@@ -169,7 +171,8 @@ class Text:
 
     def write(self, lines: tuple[str, ...]) -> None:
         """Put lines in the place of all."""
-        self._lines, self._ends = list(lines), [self._end] * len(lines)
+        self._lines = list(lines)
+        self._ends = [self._end] * len(lines)
 
     def content(self) -> bytes:
         """The file."""

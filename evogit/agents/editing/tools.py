@@ -55,8 +55,12 @@ class ToolSession:
         evidence: dict[str, bytes],
         room: int,
     ) -> None:
-        self._brief, self._background, self._account, self._model = brief, background, account, model
-        self._evidence, self._room = evidence, room
+        self._brief = brief
+        self._background = background
+        self._account = account
+        self._model = model
+        self._evidence = evidence
+        self._room = room
         self.draft = Draft(brief.files, background.refusal)
         self.title = ""
         self.finished = False

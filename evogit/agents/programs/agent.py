@@ -72,10 +72,14 @@ class ProgramAgent:
         bounds: ProgramBounds | None = None,
         reading: asyncio.Lock | None = None,
     ) -> None:
-        self._preset, self._sandbox, self._gateway = preset, sandbox, gateway
+        self._preset = preset
+        self._sandbox = sandbox
+        self._gateway = gateway
         self._reading = reading or asyncio.Lock()
-        self._models, self._bounds = list(models), bounds or ProgramBounds()
-        self.kind, self.trials = preset.name, self._bounds.evaluations
+        self._models = list(models)
+        self._bounds = bounds or ProgramBounds()
+        self.kind = preset.name
+        self.trials = self._bounds.evaluations
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the program change the brief's parent.

@@ -112,7 +112,8 @@ class Container:
     """One session of a program, which does not outlive the context of `entered`."""
 
     def __init__(self, session: Session, ports: Ports, models: Visitor, evaluations: Visitor) -> None:
-        self._session, self._ports = session, ports
+        self._session = session
+        self._ports = ports
         self._visitors = {b"m": models, b"e": evaluations}
         self._channels: dict[int, asyncio.StreamWriter] = {}
         self._tasks: set[asyncio.Task[None]] = set()

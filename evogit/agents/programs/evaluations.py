@@ -47,10 +47,14 @@ class EvaluateServer:
     def __init__(self, brief: Brief, background: Background, draft: WorkspaceDraft, reading: asyncio.Lock) -> None:
         assert brief.workshop
         self._reading = reading
-        self._workshop, self._background, self._draft = brief.workshop, background, draft
+        self._workshop = brief.workshop
+        self._background = background
+        self._draft = draft
         self._granted = self._workshop.evaluations
         self._one = asyncio.Lock()
-        self._over, self._waiting, self._unfit = False, 0, 0
+        self._over = False
+        self._waiting = 0
+        self._unfit = 0
         self.done: list[str] = []
         self.refused = 0
         """How often nothing was judged."""
@@ -106,7 +110,8 @@ class EvaluateServer:
             self._unfit += 1
             return REFUSED, f"Not judged: {one_line(str(error), 1000)}"
         except EvoGitError as error:
-            self._over, self.failure = True, error
+            self._over = True
+            self.failure = error
             return REFUSED, "Nothing can be judged any more: EvoGit itself failed."
         left = f"Evaluations left: {self._workshop.evaluations} of {self._granted}."
         if not evaluation.counts:

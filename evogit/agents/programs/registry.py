@@ -114,7 +114,9 @@ class Programs:
     """Makes agents of coding programs for one engine."""
 
     def __init__(self, models: OpenModels, commands: Mapping[str, CommandTable], sandbox: str = "auto") -> None:
-        self._models, self._commands, self._provider = models, commands, sandbox
+        self._models = models
+        self._commands = commands
+        self._provider = sandbox
         self._reading = asyncio.Lock()
 
     def find(self, kind: str) -> ProgramDefinition | None:

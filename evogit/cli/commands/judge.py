@@ -106,7 +106,10 @@ class _Asking:
     """Shows pairs and asks a person, until there are no more or the person has had enough."""
 
     def __init__(self, place: Place, terminal: Terminal, task: Task, rng: random.Random) -> None:
-        self._place, self._terminal, self._task, self._rng = place, terminal, task, rng
+        self._place = place
+        self._terminal = terminal
+        self._task = task
+        self._rng = rng
         self._views = Views(place.repository, task, place.history)
         self._skipped: set[frozenset[str]] = set()
 

@@ -58,8 +58,12 @@ class DeniedError(EvoGitError):
         free: bool = False,
     ) -> None:
         super().__init__(message)
-        self.status, self.code, self.headers, self.body = status, code, headers or {}, body
-        self.ends, self.free = ends, free
+        self.status = status
+        self.code = code
+        self.headers = headers or {}
+        self.body = body
+        self.ends = ends
+        self.free = free
 
     @classmethod
     def ending(cls, error: EvoGitError) -> DeniedError:
@@ -74,7 +78,8 @@ class Upstream:
     """The connections to one endpoint, and how many calls of it may be in flight."""
 
     def __init__(self, base_url: str, api_key: str, *, calls: int) -> None:
-        self.base_url, self._key = base_url.rstrip("/"), api_key
+        self.base_url = base_url.rstrip("/")
+        self._key = api_key
         self.places = asyncio.Semaphore(calls)
         self.client = httpx2.AsyncClient(follow_redirects=False, limits=httpx2.Limits(max_connections=calls))
         self.resumes = 0.0

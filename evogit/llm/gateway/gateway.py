@@ -55,7 +55,8 @@ class Gateway:
     """
 
     def __init__(self, models: OpenModels, *, calls: int = CROWD) -> None:
-        self._models, self._calls = models, calls
+        self._models = models
+        self._calls = calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:

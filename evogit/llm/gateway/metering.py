@@ -24,7 +24,8 @@ class Meter:
     """Runs along with one call. `expected` is what its prompt will probably cost."""
 
     def __init__(self, dialect: Dialect, expected: TokenUsage) -> None:
-        self._dialect, self._expected = dialect, expected
+        self._dialect = dialect
+        self._expected = expected
         self._said: TokenUsage | None = None
         self._last = False
         self._bytes = 0

@@ -48,7 +48,8 @@ class Caller:
     """The client at the other end of a connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+        self._reader = reader
+        self._writer = writer
         self._http = h11.Connection(h11.SERVER)
         self._method = b""
         self.begun = False

@@ -43,17 +43,20 @@ class Docker:
         Raises:
             SandboxError: when there is no daemon, or it cannot give what is asked for.
         """
-        self._environment, self._patience = environment or Environment(), patience
+        self._environment = environment or Environment()
+        self._patience = patience
         self._client = connect()
         self._left_behind: list[str] = []
         patiently(self._check, 0.0)
         self._image = build_image(self._client, self._environment, say)
         folder = content("sandbox")
-        self._program, self._filter = program(folder), compile_filter(folder / "seccomp.json")
+        self._program = program(folder)
+        self._filter = compile_filter(folder / "seccomp.json")
         self._core = exclusive_core() if self._environment.exclusive else None
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(self._spawn, self._filter, sessions, network=self._environment.network)
-        self.open, self.close = self._pool.open, self._pool.close
+        self.open = self._pool.open
+        self.close = self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find inside: system, interpreter, libraries, supervisor."""

@@ -40,7 +40,9 @@ class AttachedWire(Wire):
     def __init__(self, stream: int) -> None:
         super().__init__(stream, stream)
         self.complaint = bytearray()
-        self._head, self._kind, self._left = bytearray(), STDOUT, 0
+        self._head = bytearray()
+        self._kind = STDOUT
+        self._left = 0
 
     def _arrived(self, piece: bytes) -> None:
         rest = memoryview(piece)
@@ -86,8 +88,10 @@ class DockerWorker:
         Raises:
             RequestException: when the daemon refuses, or does not answer.
         """
-        self._client, self._left_behind = client, left_behind
-        self._gone, self._away = False, ""
+        self._client = client
+        self._left_behind = left_behind
+        self._gone = False
+        self._away = ""
         self._code: int | None = None
         with contextlib.ExitStack() as undo:
             self._id = client.api.create_container(**options)["Id"]
