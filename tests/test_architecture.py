@@ -163,6 +163,15 @@ def imports_have_no_cycle(sources: Sequence[Source]) -> Iterator[str]:
                 yield f"{modules[start].path}:1: imports itself: {' -> '.join([*path, start])}"
 
 
+def commands_stand_alone(sources: Sequence[Source]) -> Iterator[str]:
+    """A command imports from no other command, and nothing that commands share imports from one."""
+    commands = "evogit.cli.commands"
+    for source in sources:
+        for line, name in source.imported:
+            if is_within(source.module, "evogit.cli") and is_within(name, commands):
+                yield f"{source.path}:{line}: imports {name}; move what is shared into evogit/cli"
+
+
 def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
     """One place imports each of pygit2, docker, openai, libcst and networkx."""
     for source in sources:
@@ -259,6 +268,7 @@ def functions_are_short(sources: Sequence[Source]) -> Iterator[str]:
 RULES: tuple[Rule, ...] = (
     imports_go_one_way,
     imports_have_no_cycle,
+    commands_stand_alone,
     third_party_has_one_owner,
     some_modules_are_never_imported,
     sandbox_content_needs_only_python,
@@ -288,6 +298,8 @@ def test_the_rules_see_the_project(ours: list[Source]) -> None:
 # --- every rule can fail ----------------------------------------------------------------------------------------
 
 LONG_BODY = "    x = 1\n" * 50
+IMPORT_COMMAND = "from evogit.cli.commands.a import a"
+A_COMMAND = "evogit/cli/commands/a.py:1"
 
 BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
     (imports_go_one_way, {"evogit/core.py": "import evogit.config"}, ["evogit/core.py:1"]),
@@ -302,6 +314,9 @@ BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
         {"evogit/cli/a.py": "from evogit.cli import b", "evogit/cli/b.py": "from .a import x"},
         ["evogit/cli/a.py:1", "evogit/cli/b.py:1"],
     ),
+    (commands_stand_alone, {"evogit/cli/commands/a.py": "from evogit.cli.commands.b import x"}, [A_COMMAND]),
+    (commands_stand_alone, {"evogit/cli/commands/a.py": "from .b import x"}, [A_COMMAND]),
+    (commands_stand_alone, {"evogit/cli/a.py": "def f():\n    from .commands import b"}, ["evogit/cli/a.py:2"]),
     (third_party_has_one_owner, {"evogit/review.py": "import networkx as nx"}, ["evogit/review.py:1"]),
     (third_party_has_one_owner, {"evogit/cli/x.py": "from pygit2.enums import Y"}, ["evogit/cli/x.py:1"]),
     (some_modules_are_never_imported, {"evogit/core.py": "import pickle"}, ["evogit/core.py:1"]),
@@ -324,6 +339,7 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (imports_go_one_way, {"evogit/history/a.py": "from evogit.stats.b import P", "evogit/cli/a.py": "from . import b"}),
     (imports_go_one_way, {"evogit/__init__.py": "from evogit.run import Run", "tests/t.py": "import evogit.cli"}),
     (imports_have_no_cycle, {"evogit/cli/__init__.py": "from evogit.cli.a import x", "evogit/cli/a.py": "import os"}),
+    (commands_stand_alone, {"evogit/cli/commands/a.py": "from evogit.cli.b import x", "tests/t.py": IMPORT_COMMAND}),
     (third_party_has_one_owner, {"evogit/repository.py": "import pygit2", "tests/t.py": "import pygit2"}),
     (some_modules_are_never_imported, {"tests/hostile/attacks.py": "import pickle"}),
     (sandbox_content_needs_only_python, {"sandbox/s.py": "import os\nfrom t import x", "sandbox/t.py": ""}),

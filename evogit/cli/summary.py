@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from evogit.cli.commands.status import judging, next_steps, taking, work
 from evogit.cli.compare import best_against_seed
+from evogit.cli.counts import count_words
 from evogit.cli.foreground import Done
+from evogit.cli.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.place import Place
 from evogit.cli.spending import amount, spent_words
 from evogit.cli.terminal import Terminal
@@ -38,7 +39,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
         Text.assemble(
             (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
         ),
-        Text(dot.join(work(place.history)), "dim"),
+        Text(dot.join(count_words(place.history)), "dim"),
         Text(f"this time {spent}" if done.evaluated else nothing(done.stopped.reason), "dim"),
         *([Text(f"spent {dot.join(spent_words(place.history))}", "dim")] if place.history.spent.calls else []),
         Text(""),
@@ -59,7 +60,7 @@ def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
     improved = place.history.best not in (None, place.history.seed)
     failed = None if improved or not place.history.failures else place.history.failures[-1]
-    steps = ("graph -n 20", "diff seed best", taking(place)) if improved else ("log -n 20",)
+    steps = ("graph -n 20", "diff seed best", take_command(place)) if improved else ("log -n 20",)
     known = [Text(escape(remark), "yellow") for remark in remarks(place.history)]
     if failed:
         known.append(Text(f"the last proposal failed: {first_line(failed.reason)}", "yellow"))
@@ -69,5 +70,5 @@ def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
         Text(""),
         *known,
         where,
-        *next_steps(place, "report", *steps, *judging(place)),
+        *next_steps(place, "report", *steps, *judge_commands(place)),
     ]

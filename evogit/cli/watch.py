@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from evogit.cli.commands.status import work
+from evogit.cli.counts import count_words
 from evogit.cli.events import event_line
 from evogit.cli.spending import spent_words, use_text
 from evogit.cli.terminal import Terminal, silence
@@ -252,7 +252,8 @@ class Dashboard:
         while self._times and now - self._times[0] > WINDOW:
             self._times.popleft()
         rate = len(self._times) / max(min(now - self._began, WINDOW), 1.0)
-        return _fact("done", Text(f" {self._view.glyphs.dot} ".join([*work(self._view.history)[:4], f"{rate:.1f}/s"])))
+        words = [*count_words(self._view.history)[:4], f"{rate:.1f}/s"]
+        return _fact("done", Text(f" {self._view.glyphs.dot} ".join(words)))
 
     def _budget(self, width: int) -> Text:
         settings = self._settings

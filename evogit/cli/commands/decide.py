@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
 from rich.text import Text
 
+from evogit.cli.confirm import asks, confirm
 from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count
 from evogit.cli.view import SHORT, View, first_line, on_one_line
-from evogit.core import Decision, Entry, NotFoundError, RefusedError, UsageError
+from evogit.core import Decision, Entry, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.decisions import standing
 from evogit.repository import clean
 from evogit.review import SCHEMA, Effect, decide, effect, resolve
 from evogit.review.landing import follow_undo
 
-Command = Callable[..., Any]
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
-
-
-def asks(command: Command) -> Command:
-    """Give a command `--yes` and `--dry-run`."""
-    command = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(command)
-    return click.option("-y", "--yes", is_flag=True, help="Do not ask; needed without a terminal.")(command)
 
 
 @click.command()
@@ -134,27 +128,6 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
     if terminal.json:
         terminal.data({**_record(entry, True), **_changes(change)})
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
-
-
-def confirm(terminal: Terminal) -> None:
-    """Ask whether to do what was shown.
-
-    Raises:
-        RefusedError: the answer is no, or nobody is there to give one.
-    """
-    check_confirmable(terminal)
-    if not click.confirm("Do it?", err=True):
-        raise RefusedError("nothing was changed")
-
-
-def check_confirmable(terminal: Terminal) -> None:
-    """Refuse where nobody can be asked, which is better said before long work than after it.
-
-    Raises:
-        RefusedError: there is no terminal.
-    """
-    if not terminal.interactive:
-        raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")
 
 
 def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:

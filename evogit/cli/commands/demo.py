@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from evogit.cli.commands.diff import code
-from evogit.cli.commands.graph import draw, selection
-from evogit.cli.commands.status import next_steps
 from evogit.cli.foreground import Done, evolve
+from evogit.cli.next_steps import next_steps
 from evogit.cli.options import sandbox_option, with_repo, with_terminal
+from evogit.cli.patch import patch_lines
+from evogit.cli.phylogeny import draw, selection
 from evogit.cli.place import Place, open_or_create
 from evogit.cli.summary import summary
 from evogit.cli.terminal import Terminal
@@ -67,7 +67,7 @@ def _story(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     if history.seed is None or history.best is None:
         return lines
     lines += [*draw(View.of(history, terminal), selection(history, ROWS)), Text("")]
-    patch = list(code(place.repository.diff(history.seed, history.best)))
+    patch = list(patch_lines(place.repository.diff(history.seed, history.best)))
     lines += patch[:EXCERPT]
     if patch[EXCERPT:]:
         rest = f"{len(patch) - EXCERPT} more lines: {place.hint('diff seed best')}"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 from rich.text import Text
 
 from evogit.cli.compare import versus
 from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.patch import patch_lines
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal
-from evogit.cli.text import escape
 from evogit.cli.view import SHORT, View
 from evogit.core import Candidate
 from evogit.history import History
@@ -37,15 +35,7 @@ def diff(place: Place, terminal: Terminal, a: str | None, b: str | None) -> None
     view = View.of(place.history, terminal)
     names = [view.line(old), view.line(new)]
     metrics = versus(view, old.commit, new.commit, (old.commit[:SHORT], new.commit[:SHORT]))
-    terminal.show([*names, Text(""), *metrics, Text(""), *code(patch)])
-
-
-def code(patch: str) -> Iterator[Text]:
-    """A patch in Git's colours, its text made harmless."""
-    styles = {"+": "green", "-": "red", "@": "cyan", "d": "bold", "i": "bold"}
-    for line in patch.split("\n")[:-1] if patch else [" no difference"]:
-        style = "bold" if line.startswith(("--- ", "+++ ")) else styles.get(line[:1], "")
-        yield Text(escape(line.removesuffix("\r")), style)
+    terminal.show([*names, Text(""), *metrics, Text(""), *patch_lines(patch)])
 
 
 def _pair(history: History, a: str | None, b: str | None) -> tuple[Candidate, Candidate]:

@@ -14,15 +14,14 @@ import click
 from rich.text import Text
 
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import run_before, task_here
+from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import first_line
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
 from evogit.engine.start import changed_judge, judged_anew
 from evogit.history import History
-from evogit.repository import Repository
 from evogit.review import SCHEMA
 from evogit.review.folder import Work, judge_work, read_work
 
@@ -59,7 +58,7 @@ def eval(
     It is judged as a candidate would be, in the sandbox, on the editable paths that Git would track. Nothing is
     recorded. Exits with 1 when it is not valid.
     """
-    found, repository, history = scene(task, repo, name)
+    found, repository, history = task_context(task, repo, name)
     split = split or (history.split if history.started else "train")
     found.check_split(split)
     if folder is None and repository.bare:
@@ -76,32 +75,6 @@ def eval(
         terminal.show(_shown(found, history, *judged))
     if not judged[0].ok:
         sys.exit(1)
-
-
-def scene(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
-    """The task that is meant, its repository, and what its run did so far (nothing where there is none yet).
-
-    Raises:
-        NotFoundError: there is no repository.
-    """
-    found, run = task_here(repo, name) if task is None else (find_task(task), name)
-    repository, history = run_before(found, repo, run or found.name)
-    if repository is None:
-        raise NotFoundError(f"expected a repository with a run of {found.name}; name it with -C DIR")
-    return found, repository, history
-
-
-def seed_tree(task: Task, repository: Repository, history: History) -> str:
-    """The tree that candidates start from: the run's seed, else HEAD.
-
-    Raises:
-        NotFoundError: neither is there.
-    """
-    if history.seed:
-        return history.phylogeny[history.seed].tree
-    if task.seed is not None:
-        raise NotFoundError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
-    return repository.tree_of(repository.head())
 
 
 # --- before -------------------------------------------------------------------------------------------------------

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 import click
-from rich.text import Text
 
 from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.phylogeny import draw, selection
 from evogit.cli.place import Place
-from evogit.cli.terminal import Glyphs, Terminal, table
-from evogit.cli.text import count
+from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, View, first_line
 from evogit.history import History
-from evogit.review import Cell, Row, agents, expanded, graph_record, lanes, most_telling, resolve, rows, skeleton
-
-WIDEST = 12
-"""Lanes that are drawn; further ones to the right are cut."""
+from evogit.review import graph_record, rows
 
 
 @click.command()
@@ -42,78 +38,6 @@ def graph(
         terminal.out.file.write("\n".join(dot(history, shown)) + "\n")
     else:
         terminal.show(draw(View.of(history, terminal), shown))
-
-
-def selection(history: History, limit: int | None, everything: bool = False, expand: Sequence[str] = ()) -> set[str]:
-    """Ids of the candidates to show."""
-    shown = {candidate.commit for candidate in history.phylogeny} if everything else skeleton(history)
-    shown = expanded(history, shown, [resolve(history, revision).commit for revision in expand])
-    return most_telling(history, shown, limit) if limit else shown
-
-
-def draw(view: View, shown: Collection[str]) -> list[Text]:
-    """The graph as lines: a header, one line per candidate, a legend."""
-    history, glyphs = view.history, view.glyphs
-    drawn = rows(history, shown)
-    trunk = history.best if history.best in shown else None
-    cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
-    heads = [Text(word, "dim") for word in ("score", "change", "", "age", "agent", "candidate")]
-    first, *lines = table([heads, *cells], "rrlrll")
-    about = [f"run {history.run}", count(len(history.phylogeny), "candidate"), count(len(agents(history)), "agent")]
-    about += ["judged: inside"] if history.started and history.started.judged == "inside" else []
-    return [
-        Text(f" {glyphs.dot} ".join(about), "dim"),
-        first,
-        *(view.finish(line, row.candidate, _folded(view, row)) for line, row in zip(lines, drawn, strict=True)),
-        *_legend(glyphs, len(history.phylogeny) - len(drawn)),
-    ]
-
-
-def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
-    commit = row.candidate.commit
-    return [
-        view.score(commit),
-        view.gain(commit, tuple(edge.parent for edge in row.edges)),
-        _lanes(view, commit, lane),
-        view.age(row.candidate),
-        Text(first_line(row.candidate.agent)),
-        view.name(commit),
-    ]
-
-
-def _folded(view: View, row: Row) -> Text:
-    return Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
-
-
-def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
-    text = Text()
-    for cell, after in zip(cells[:WIDEST], [*cells[1:], Cell()], strict=False):
-        if cell.node:
-            text.append_text(view.glyph(commit))
-        else:
-            upright = cell.broken and cell.ways == 3
-            text.append(view.glyphs.broken if upright else view.glyphs.lines[cell.ways], "dim")
-        text.append(view.glyphs.lines[12] if cell.ways & 8 and after.ways & 4 else " ", "dim")
-    if len(cells) > WIDEST:
-        text.append(view.glyphs.more, "dim")
-    text.rstrip()
-    return text
-
-
-def _legend(glyphs: Glyphs, folded: int) -> list[Text]:
-    marks = [
-        (glyphs.best, "best"),
-        (glyphs.scored, "scored"),
-        (glyphs.failed, "failed"),
-        (glyphs.seed, "seed"),
-        (glyphs.promoted, "promoted"),
-        (glyphs.pruned, "pruned"),
-    ]
-    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   2 edges: merge, graft", "dim")]
-    if folded:
-        text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
-        lines.append(Text(text, "dim"))
-    return lines
 
 
 def dot(history: History, shown: Collection[str]) -> Iterator[str]:

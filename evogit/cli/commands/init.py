@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.commands.sandbox import docker_answers
+from evogit.cli.docker import docker_answers
 from evogit.cli.first_judgement import judge, outcome, record
 from evogit.cli.options import sandbox_option, with_repo, with_terminal
 from evogit.cli.questions import Given, choose

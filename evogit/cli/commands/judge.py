@@ -10,8 +10,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.commands.diff import code
 from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.patch import patch_lines
 from evogit.cli.place import Place, open_place, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
@@ -161,7 +161,7 @@ class _Asking:
         for number, patch in ((1, sides.first), (2, sides.second)):
             yield Text("")
             yield Text(f"candidate {number}", "bold reverse")
-            yield from code(patch) if patch else [Text(NO_CHANGE, "dim")]
+            yield from patch_lines(patch) if patch else [Text(NO_CHANGE, "dim")]
 
     def _answer(self) -> tuple[str, str]:
         while True:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.commands.decide import asks, check_confirmable, confirm
+from evogit.cli.confirm import asks, check_confirmable, confirm
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, open_place, task_of
 from evogit.cli.terminal import Terminal, table

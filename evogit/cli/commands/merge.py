@@ -1,4 +1,4 @@
-"""`evogit merge` and `evogit graft`: a person crosses two candidates of a run; and tables of what such brought."""
+"""`evogit merge` and `evogit graft`: a person crosses two candidates of a run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evogit.breeding.crossings import Crossing
 from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, escape
-from evogit.cli.view import SHORT, View, on_one_line
+from evogit.cli.text import count, escape
+from evogit.cli.view import SHORT, View
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
 from evogit.review.crossing import Crossed, cross, propose
@@ -147,31 +147,3 @@ def _record(crossed: Crossed, made: str | None, known: str | None) -> dict[str, 
         "added": made,
         "known": known,
     }
-
-
-# --- in reports ---------------------------------------------------------------------------------------------------
-
-
-def strategy_rows(view: View, strategies: list[dict[str, Any]]) -> list[list[str]]:
-    """A table of what each strategy brought, with its head; empty where nothing was merged."""
-    keys = ("made", "clean", "valid", "better")
-    rows = [
-        [f"{each['operator']} ({each['strategy']})", *(f"{each[key]:,}" for key in keys), _gain(view, each["gain"])]
-        for each in strategies
-    ]
-    return [["strategy", *keys, "mean gain"], *rows] if rows else []
-
-
-def step_rows(view: View, steps: list[dict[str, Any]]) -> list[list[str]]:
-    """A table of what each grafted step did on other candidates, with its head; empty where none was grafted."""
-    rows = []
-    for each in steps:
-        low, high = (_gain(view, value) for value in each["interval"] or (None, None))
-        between = f"{low} .. {high}" if each["interval"] else "-"
-        name = f"{each['commit'][:SHORT]} {on_one_line(each['title'])[:48]}"
-        rows.append([name, f"{each['helped']} of {each['backgrounds']}", _gain(view, each["gain"]), between])
-    return [["step", "helped", "mean gain", "interval"], *rows] if rows else []
-
-
-def _gain(view: View, gain: float | None) -> str:
-    return "-" if gain is None else change(gain, view.places)

@@ -11,9 +11,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.commands.diff import code
-from evogit.cli.commands.status import next_steps
+from evogit.cli.next_steps import next_steps
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.patch import patch_lines
 from evogit.cli.place import Place, open_place, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
@@ -75,7 +75,8 @@ def minimize(
     if terminal.json:
         terminal.data(_record(place, done, patch))
         return
-    terminal.show([*_outcome(View.of(place.history, terminal), done), *code(patch), Text(""), *_ways_on(place, done)])
+    view = View.of(place.history, terminal)
+    terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *_ways_on(place, done)])
 
 
 @dataclass(slots=True)

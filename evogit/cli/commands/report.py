@@ -11,10 +11,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.commands.merge import step_rows, strategy_rows
-from evogit.cli.commands.status import work
 from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import contribution_tables, legend
+from evogit.cli.counts import count_words
+from evogit.cli.crossings import step_rows, strategy_rows
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.spending import spending_lines
@@ -171,7 +171,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:
     failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
-    words = [*work(view.history), f"judging took {clock(record['spent']['judging'])} in all"]
+    words = [*count_words(view.history), f"judging took {clock(record['spent']['judging'])} in all"]
     words += [f"of that repeats {clock(record['repeated_seconds'])}"] if record["repeated"] else []
     lines = [Text(f" {view.glyphs.dot} ".join(words))]
     return [*lines, *([Text(f"failed: {failed}")] if failed else [])]

@@ -10,9 +10,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.commands.decide import asks, confirm
-from evogit.cli.commands.status import next_steps
+from evogit.cli.confirm import asks, confirm
 from evogit.cli.events import event_line
+from evogit.cli.next_steps import next_steps
 from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.place import Place, run_of
 from evogit.cli.terminal import Terminal, table

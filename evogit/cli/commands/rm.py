@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from evogit.cli.commands.decide import asks, confirm
+from evogit.cli.confirm import asks, confirm
 from evogit.cli.options import with_repo, with_terminal
 from evogit.cli.place import find_repository
 from evogit.cli.terminal import Terminal

@@ -6,14 +6,14 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from rich.text import Text
 
+from evogit.cli.docker import docker_answers, docker_client
 from evogit.cli.options import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
@@ -134,30 +134,10 @@ def _make(environment: Environment, name: str, say: Callable[[str], None]) -> di
 def _image(environment: Environment, say: Callable[[str], None]) -> dict[str, str]:
     from evogit.sandbox.docker.images import build_image
 
-    with _docker() as client:
+    with docker_client() as client:
         image = build_image(client, environment, say)
         size = client.images.get(image.id).attrs["Size"]
     return {"image": image.name, "digest": image.digest, "size": megabytes(size)}
-
-
-def docker_answers() -> bool:
-    """Whether a Docker daemon is there, which `auto` prefers."""
-    try:
-        with _docker():
-            return True
-    except SandboxError:
-        return False
-
-
-@contextmanager
-def _docker() -> Iterator[Any]:
-    from evogit.sandbox.docker.daemon import connect
-
-    client = connect()
-    try:
-        yield client
-    finally:
-        client.close()
 
 
 # --- check --------------------------------------------------------------------------------------------------------
@@ -199,7 +179,7 @@ def _tried(name: str, environment: Environment) -> Iterator[Check]:
 def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
     from evogit.sandbox.docker.images import find_image
 
-    with _docker() as client:
+    with docker_client() as client:
         image, runtimes = find_image(client, environment), client.api.info()["Runtimes"]
     if image:
         yield Probe("docker", "ok", "image", f"{image.name}, content {image.digest[:16]}")
@@ -260,7 +240,7 @@ def _clean_docker(keep: list[Environment], terminal: Terminal) -> list[tuple[str
     from evogit.sandbox.docker.owners import clean
 
     try:
-        with _docker() as client:
+        with docker_client() as client:
             containers = patiently(lambda: clean(client), patience=0.0)
             before = client.df()["LayersSize"]
             names = list(remove_images(client, keep))

@@ -12,8 +12,8 @@ from types import FrameType
 import click
 
 from evogit.cli.bridge import Bridge, harmless
-from evogit.cli.commands.eval import scene, seed_tree
 from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, first_line
 from evogit.core import NotFoundError, RefusedError, UsageError
@@ -52,7 +52,7 @@ def shell(
         raise UsageError("expected a command beside --json: evogit shell REV --json -- COMMAND")
     if not command and sandbox == "none":
         raise RefusedError("without a sandbox there is nothing to go into; see `evogit export`, or name a command")
-    found, repository, history = scene(task, repo, name)
+    found, repository, history = task_context(task, repo, name)
     if history.seed is None:
         raise NotFoundError(f"the run {history.run} has no candidates yet; begin it with `evogit run`")
     candidate = resolve(history, rev)

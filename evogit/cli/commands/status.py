@@ -7,6 +7,8 @@ from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import choice_lines, contribution_tables, legend
+from evogit.cli.counts import count_words
+from evogit.cli.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.spending import spending_lines
@@ -67,26 +69,11 @@ def best(place: Place, terminal: Terminal) -> None:
     terminal.show([view.line(found), Text(""), *best_against_seed(view)])
 
 
-def next_steps(place: Place, *commands: str) -> list[Text]:
-    """Commands to try, as they are typed from here."""
-    return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
-
-
-def taking(place: Place) -> str:
-    """The command that takes the best one: onto the branch of a person whose repository it is, else as files."""
-    return "export best DIR" if place.repository.created else "land best --squash"
-
-
-def judging(place: Place) -> tuple[str, ...]:
-    """The command with which people compare candidates, where these are not measured."""
-    return ("judge",) if place.history.strengths is not None else ()
-
-
 def _worth_trying(place: Place) -> tuple[str, ...]:
     history = place.history
     if history.best not in (None, history.seed):
-        return ("graph", "diff", taking(place), *judging(place))
-    return ("log", "show seed", *judging(place)) if history.seed else ("doctor",)
+        return ("graph", "diff", take_command(place), *judge_commands(place))
+    return ("log", "show seed", *judge_commands(place)) if history.seed else ("doctor",)
 
 
 def _headline(view: View) -> Text:
@@ -121,23 +108,7 @@ def _state(place: Place) -> Text:
 
 
 def _work(view: View) -> Text:
-    return Text(f" {view.glyphs.dot} ".join(work(view.history)), "dim")
-
-
-def work(history: History) -> list[str]:
-    """What was done so far, in a few words each."""
-    counts = history.counts
-    rest = [
-        (counts.repeated, "repeat"),
-        (counts.cached, "cached"),
-        (counts.duplicates, "duplicate"),
-        (counts.alike, "of them nearly the same"),
-        (counts.failed_proposals, "failed proposal"),
-        (len(history.pending), "pending"),
-    ]
-    words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
-    words += [count(amount, noun) if noun[0] in "dfr" else f"{amount:,} {noun}" for amount, noun in rest if amount]
-    return words
+    return Text(f" {view.glyphs.dot} ".join(count_words(view.history)), "dim")
 
 
 def _agents(view: View) -> list[Text]:

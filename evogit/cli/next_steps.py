@@ -1,0 +1,22 @@
+"""Commands that a person is pointed to."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from evogit.cli.place import Place
+
+
+def next_steps(place: Place, *commands: str) -> list[Text]:
+    """Commands to try, as they are typed from here."""
+    return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
+
+
+def take_command(place: Place) -> str:
+    """The command that takes the best one: onto the branch of a person whose repository it is, else as files."""
+    return "export best DIR" if place.repository.created else "land best --squash"
+
+
+def judge_commands(place: Place) -> tuple[str, ...]:
+    """The command with which people compare candidates, where these are not measured."""
+    return ("judge",) if place.history.strengths is not None else ()
