@@ -7,6 +7,7 @@ for every rule, on small made-up sources, that it can fail.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,20 +19,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-LAYERS = (
-    {"core"},
-    {"content", "plugins", "processes", "stats", "text"},
-    {"repository", "sandbox", "source"},
-    {"config", "history"},
-    {"llm", "scaffold"},
-    {"agents", "evaluation", "selection"},
-    {"breeding", "panel"},
-    {"engine"},
-    {"run", "review"},
-    {"bench"},
-    {"cli"},
-)
-"""A part of evogit/ (a file or a folder) imports only from earlier layers; `evogit/__init__.py` re-exports to users."""
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+LAYERS = {
+    name: int(layer)
+    for layer, names in re.findall(r"^\| (\d+) \| (.*?) \|", PAGE, re.MULTILINE)
+    for name in re.findall(r"`(\w+)(?:\.py|/)`", names)
+}
+"""Part of evogit/ (a file or a folder) -> its layer; `evogit/__init__.py` re-exports to users."""
 
 OWNERS = {
     "docker": "sandbox",
@@ -122,23 +117,22 @@ def is_within(name: str, module: str) -> bool:
 
 
 def imports_go_one_way(sources: Sequence[Source]) -> Iterator[str]:
-    """A layer imports only from layers above it."""
-    layer = {name: number for number, names in enumerate(LAYERS) for name in names}
+    """A part imports only from lower layers, as the table in CONTRIBUTING.md has them."""
     for source in sources:
         importer = part(source.module)
         if not source.in_package or not importer or importer == "__main__":
             continue
-        if importer not in layer:
-            yield f"{source.path}:1: {importer} has no layer; give it one in LAYERS"
+        if importer not in LAYERS:
+            yield f"{source.path}:1: {importer} has no layer; give it one in CONTRIBUTING.md"
             continue
         for line, name in source.imported:
             imported = part(name)
             if not is_within(name, "evogit") or imported in (importer, "__version__"):
                 continue
-            if imported not in layer:
+            if imported not in LAYERS:
                 yield f"{source.path}:{line}: imports {name}; import from the module that defines it"
-            elif layer[imported] >= layer[importer]:
-                yield f"{source.path}:{line}: {importer} must not import {imported}, which is not in a layer above it"
+            elif LAYERS[imported] >= LAYERS[importer]:
+                yield f"{source.path}:{line}: {importer} must not import {imported}, which is not in a lower layer"
 
 
 def imports_have_no_cycle(sources: Sequence[Source]) -> Iterator[str]:
@@ -293,6 +287,13 @@ def test_the_project_keeps_the_rule(rule: Rule, ours: list[Source]) -> None:
 def test_the_rules_see_the_project(ours: list[Source]) -> None:
     assert {"evogit/core.py", "tests/test_architecture.py"} <= {source.path for source in ours}
     assert not [source.path for source in ours if "/seed/" in source.path]
+
+
+def test_the_page_names_every_part_once_and_no_other() -> None:
+    parts = {
+        path.stem for path in (ROOT / "evogit").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert parts - {"__init__", "__main__"} == set(LAYERS)
 
 
 # --- every rule can fail ----------------------------------------------------------------------------------------

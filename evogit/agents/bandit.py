@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from evogit.agents import ModelCredit
 
 THRIFT = 0.1
-"""The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/agents.md)."""
+"""The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/models.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

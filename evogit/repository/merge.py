@@ -1,7 +1,7 @@
 """Merges and grafts with `git merge-tree`: a draft of what Git can do, then the tree of what was settled.
 
 Where Git finds no conflict the tree is Git's. What it makes of renames, folders and kinds of files in conflict depends
-on its guesses; such pairs are merged path by path instead, so that every outcome is defined (docs/design/search.md).
+on its guesses; such pairs are merged path by path instead, so that every outcome is defined (docs/design/merging.md).
 """
 
 from __future__ import annotations
