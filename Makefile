@@ -1,7 +1,7 @@
 # Everything a person does with a checkout; `make` alone lists it. Set-up happens by itself, once (scripts/setup).
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lock clean
+.PHONY: help demo test check bench lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -17,6 +17,9 @@ check: .venv/dev.done ## Lint, formatting, types and the architecture
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/pytest -q -n 0 tests/test_architecture.py
+
+bench: .venv/dev.done ## Measure what EvoGit costs, beside the last release; ARGS=--renew keeps the figures as the new ones
+	.venv/bin/python benchmarks/budget.py $(ARGS)
 
 lock: .venv/dev.done ## Pin the newest versions that pyproject.toml allows in constraints.txt
 	scripts/lock

@@ -1,0 +1,237 @@
+"""How each group of the figures of budget.py is measured, in one round of a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import editors
+import engine
+import moves
+import mutating
+from candidates import Warm, kinds, task_of
+from meter import Meter, cpu_ms, cpu_ms_per_move, cpu_seconds
+
+from evogit.config import find_task
+from evogit.evaluation.evaluator import Evaluator
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+from evogit.sandbox import Environment
+from evogit.sandbox.interpreter import choose
+from evogit.selection.registry import open_selector
+from sandbox import JOBS, Command, rate
+
+ROOT = Path(__file__).parent.parent
+SUITE = ROOT / ".venv" / "suite.seconds"
+"""Where scripts/test leaves how long it took."""
+FIRST = 20
+"""Candidates after which a run is under way."""
+WINDOW = 100
+"""Candidates whose cost is looked at, early and late, in a long run."""
+EVALUATIONS = 200
+"""Of editors."""
+SECONDS = 1.5
+"""How long evaluations are counted."""
+
+
+def window_of(candidates: int) -> int:
+    """Candidates at the beginning and at the end of a run whose cost is looked at."""
+    return min(WINDOW, candidates // 4)
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder for a while."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+# --- runs ---------------------------------------------------------------------------------------------------------
+
+
+def null_run(where: Path, selector: str, candidates: int, seed: int) -> Meter:
+    """A run in which neither agents nor evaluations take time; four readings, around an early and a late window."""
+    window = window_of(candidates)
+    meter = Meter([FIRST, FIRST + window, candidates - window, candidates])
+    settings = Settings(evaluations=candidates, selector=selector, seed=seed)
+    repository, task = engine.Unpacked.create(where / "repository"), engine.null_task(where / "task")
+    agents = [engine.NullAgent() for _ in range(4)]
+    run = Run(repository, task, "null", settings, meter, agents=agents, executor=engine.NullExecutor())
+    asyncio.run(run.evolve())
+    return meter
+
+
+def engine_alone(selector: str, candidates: int, seed: int) -> dict[str, float]:
+    """What the engine costs beside agents and evaluations."""
+    with folder() as where:
+        meter = null_run(where, selector, candidates, seed)
+    first, last = cpu_ms(*meter.readings[:2]), cpu_ms(*meter.readings[2:])
+    return {
+        f"{selector}.first": first,
+        f"{selector}.last": last,
+        f"{selector}.ratio": last / first,
+        f"{selector}.wall": meter.wall_ms(*meter.readings[2:]),
+        f"{selector}.gits": meter.readings[-1].gits / candidates,
+        f"{selector}.moves": meter.readings[-1].moves / candidates,
+    }
+
+
+def elitist(candidates: int, seed: int) -> dict[str, float]:
+    """The engine with the default selector."""
+    return engine_alone("elitist", candidates, seed)
+
+
+def tournament(candidates: int, seed: int) -> dict[str, float]:
+    """The engine with the selector that costs least."""
+    return engine_alone("tournament", candidates, seed)
+
+
+def write(candidates: int, seed: int) -> dict[str, float]:
+    """What it costs to store a candidate and its evaluation."""
+    with folder() as where:
+        before = cpu_seconds()
+        walls = engine.write_path(where / "writes", candidates)
+        used = cpu_seconds() - before
+    return {"write.cpu": 1000 * used / candidates, "write.wall": statistics.median(walls)}
+
+
+def mutator(candidates: int, seed: int) -> dict[str, float]:
+    """What a mutator's move costs beside the evaluation."""
+    with folder() as where:
+        meter = mutating.work(where, candidates=candidates, window=window_of(candidates), seed=seed)
+    first, last = cpu_ms_per_move(*meter.readings[:2]), cpu_ms_per_move(*meter.readings[2:4])
+    barren = 100 * (1 - meter.count("new") / meter.outcomes.total())
+    return {"mutator.first": first, "mutator.last": last, "mutator.ratio": last / first, "mutator.barren": barren}
+
+
+def some_editors(number: int, candidates: int, seed: int) -> dict[str, float]:
+    """What editors cost, and how many of their attempts came to nothing."""
+    with folder() as where:
+        meter = editors.work(where, editors=number, seed=seed, evaluations=EVALUATIONS)
+    evaluated = meter.readings[-1].evaluated
+    return {
+        f"editors{number}.cpu": editors.own_cpu_ms(meter),
+        f"editors{number}.judged": 1000 * meter.judged / evaluated,
+        f"editors{number}.duplicates": 100 * meter.count("duplicate") / meter.outcomes.total(),
+        f"editors{number}.tokens": meter.tokens / evaluated,
+    }
+
+
+def editors2(candidates: int, seed: int) -> dict[str, float]:
+    """Two editors at once, as other systems were measured with."""
+    return some_editors(2, candidates, seed)
+
+
+def editors4(candidates: int, seed: int) -> dict[str, float]:
+    """Four editors, which is what `--model` makes."""
+    return some_editors(4, candidates, seed)
+
+
+def proposals(candidates: int, seed: int) -> dict[str, float]:
+    """How many evaluations as many proposals are good for."""
+    number = EVALUATIONS
+    with folder() as where:
+        meter = editors.work(where, editors=4, seed=seed, evaluations=number + 1, proposals=number)
+    return {"proposals.evaluated": meter.readings[-1].evaluated - 1}
+
+
+def demo(candidates: int, seed: int) -> dict[str, float]:
+    """The demo: a minute of the default agents on a task that comes along."""
+    settings, meter = Settings(minutes=1.0, seed=seed), Meter()
+    with folder() as where:
+        run = Run(Repository.create(where / "repository"), find_task("circle_packing"), "demo", settings, meter)
+        asyncio.run(run.evolve())
+    barren = 100 * (1 - meter.count("new") / meter.outcomes.total())
+    busy = 100 * meter.busy / (60 * settings.jobs)
+    return {"demo.evaluated": meter.read().evaluated, "demo.busy": busy, "demo.barren": barren}
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+
+def sandboxes(candidates: int, seed: int) -> dict[str, float]:
+    """Evaluations per second in warm sandboxes, and of processes without any, one after the other."""
+    with folder() as where:
+        return asyncio.run(_sandboxes(where, SECONDS))
+
+
+async def _sandboxes(where: Path, seconds: float) -> dict[str, float]:
+    kind = next(kinds())
+    python, _ = choose(privileged=True)
+    bare = Command("bare subprocess", kind, [str(python), "program.py"], {})
+    async with Evaluator(task_of(where / "task", kind, Environment()), provider="bubblewrap", jobs=JOBS) as evaluator:
+        warm = Warm("bubblewrap", kind, evaluator)
+        _, done = await rate(warm, 0.0, 1)
+        each, _ = await rate(warm, seconds, 1 + JOBS * done)
+        other, _ = await rate(bare, seconds, 1)
+    return {"sandbox.rate": each, "sandbox.ratio": each / other}
+
+
+def selectors(candidates: int, seed: int) -> dict[str, float]:
+    """CPU of choosing what to do next in a long run, without Git and plans of merges."""
+    life = moves.Life()
+    while len(life.history.judgements) < candidates:
+        life.grow()
+    figures = {}
+    for name in ("elitist", "tournament"):
+        selector = open_selector(name, moves.traits())
+        times = [moves.clocked(selector, life.history, number) for number in range(3 * moves.WARM)]
+        figures[f"selector.{name}"] = statistics.median(times[moves.WARM :])
+    return figures
+
+
+def command_seconds(*command: str) -> float:
+    """CPU of a command, the least of three times."""
+
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    return min(once() for _ in range(3))
+
+
+def starts(candidates: int, seed: int) -> dict[str, float]:
+    """What commands cost before they do anything, beside Python itself."""
+    evogit = str(Path(sys.executable).with_name("evogit"))
+    with folder() as where:
+        null_run(where, "tournament", 30, seed)
+        figures = {
+            "start.bare": command_seconds(sys.executable, "-c", "pass"),
+            "start.help": command_seconds(evogit, "--help"),
+            "start.version": command_seconds(evogit, "--version"),
+            "start.run": command_seconds(sys.executable, "-c", "import evogit.cli.commands.run"),
+            "start.status": command_seconds(evogit, "-C", str(where / "repository"), "status"),
+        }
+    ratios = {f"start.{name}_ratio": figures[f"start.{name}"] / figures["start.bare"] for name in ("help", "status")}
+    return figures | ratios
+
+
+def suite(candidates: int, seed: int) -> dict[str, float]:
+    """How long the last whole run of the tests took, if there was one in this checkout."""
+    return {"suite.seconds": float(SUITE.read_text())} if SUITE.exists() else {}
+
+
+GROUPS: Mapping[str, Callable[[int, int], dict[str, float]]] = {
+    "elitist": elitist,
+    "tournament": tournament,
+    "write": write,
+    "mutator": mutator,
+    "editors2": editors2,
+    "editors4": editors4,
+    "proposals": proposals,
+    "sandboxes": sandboxes,
+    "selectors": selectors,
+    "starts": starts,
+    "demo": demo,
+    "suite": suite,
+}
+"""Name -> measures a group in one round: how many candidates the longest run has, and the seed of its runs."""

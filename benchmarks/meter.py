@@ -1,0 +1,129 @@
+"""What a run uses: CPU of this process and of all that it started, wall clock, moves, and processes of `git`."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process, of those that it has waited for, and of those that are still at work."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used) + sum(map(_seconds_of, _descendants("self")))
+
+
+def _descendants(process: str) -> list[str]:
+    found: list[str] = []
+    for file in Path("/proc", process, "task").glob("*/children"):
+        try:
+            children = file.read_text().split()
+        except OSError:  # it has ended meanwhile
+            continue
+        for child in children:
+            found += [child, *_descendants(child)]
+    return found
+
+
+def _seconds_of(process: str) -> float:
+    try:
+        text = Path("/proc", process, "stat").read_text()
+    except OSError:
+        return 0.0
+    return sum(map(int, text.rpartition(")")[2].split()[11:15])) / TICKS  # utime, stime, cutime, cstime: proc(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was used until so many candidates were evaluated."""
+
+    evaluated: int
+    cpu: float
+    moves: int
+    gits: int
+
+
+class Meter:
+    """Watches a run and reads the clocks when so many candidates as one of the `marks` are evaluated.
+
+    Attributes:
+        readings: at the marks, and by `read` at other times.
+        outcomes: how attempts ended (`new`, `duplicate`, `failed`) of each way to make candidates.
+        judged: CPU seconds of candidates themselves, as their evaluations say.
+        busy: seconds that evaluations took.
+        tokens: of prompts and completions.
+    """
+
+    def __init__(self, marks: Collection[int] = ()) -> None:
+        self.readings: list[Reading] = []
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self.judged = 0.0
+        self.busy = 0.0
+        self.tokens = 0
+        self._marks = marks
+        self._walls: list[float] = []
+        self._gits = 0
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        """Count processes of `git`; Python tells of each that it starts."""
+        if event == "subprocess.Popen" and Path(os.fsdecode(str(arguments[0]))).name == "git":
+            self._gits += 1
+
+    def entry(self, entry: Entry) -> None:
+        """Take a fact of the run in."""
+        match entry.event:
+            case Evaluated(evaluation=evaluation):
+                self.judged += evaluation.cost.cpu
+                self.busy += evaluation.cost.wall
+                if evaluation.repeat == 0 and evaluation.split == "train":
+                    self._evaluated()
+            case Proposed() | Duplicate() | FailedProposal() as attempt:
+                way = " ".join(filter(None, [attempt.operator, attempt.strategy and f"({attempt.strategy})"]))
+                outcome = {Proposed: "new", Duplicate: "duplicate", FailedProposal: "failed"}[type(attempt)]
+                if attempt.operator != "seed":
+                    self.outcomes[way, outcome] += 1
+            case Spent(prompt=prompt, completion=completion):
+                self.tokens += prompt + completion
+
+    def _evaluated(self) -> None:
+        self._walls.append(time.perf_counter())
+        if len(self._walls) in self._marks:
+            self.read()
+
+    def read(self) -> Reading:
+        """Read the clocks now."""
+        self.readings.append(Reading(len(self._walls), cpu_seconds(), self.outcomes.total(), self._gits))
+        return self.readings[-1]
+
+    def activity(self, agent: str, doing: str) -> None:
+        """Of no interest here."""
+
+    def wall_ms(self, before: Reading, after: Reading) -> float:
+        """Median milliseconds from one evaluation to the next."""
+        walls = self._walls[before.evaluated - 1 : after.evaluated]
+        return 1000 * statistics.median(b - a for a, b in zip(walls, walls[1:], strict=False))
+
+    def count(self, outcome: str) -> int:
+        """Attempts that ended so."""
+        return sum(number for (_, ended), number in self.outcomes.items() if ended == outcome)
+
+
+def cpu_ms(before: Reading, after: Reading) -> float:
+    """Milliseconds of CPU per candidate between two readings."""
+    return 1000 * (after.cpu - before.cpu) / (after.evaluated - before.evaluated)
+
+
+def cpu_ms_per_move(before: Reading, after: Reading) -> float:
+    """Milliseconds of CPU per attempt of an agent between two readings."""
+    return 1000 * (after.cpu - before.cpu) / (after.moves - before.moves)
