@@ -110,7 +110,7 @@ class Breeder:
             if move.operator != "mutation" and move.strategy == MODEL:
                 return await self._settled_by(agent, move.operator, move, rng, number, account, trials)
             if move.operator != "mutation":
-                return await self._cross(move.operator, move, rng)
+                return self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
             if move.tuning:
                 brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
@@ -122,9 +122,9 @@ class Breeder:
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
-    async def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
+    def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
         try:
-            merged = await self._crossings.cross(how, move.parents, move.strategy, rng)
+            merged = self._crossings.cross(how, move.parents, move.strategy, rng)
         except UsageError as error:
             raise NoUsableChangeError(str(error)) from error
         return Bred(
@@ -164,7 +164,7 @@ class Breeder:
     ) -> Bred:
         """Have the agent settle the conflicts of a merge or a graft; it is asked only if there are any."""
         known = merits(self._history)
-        opened = await self._crossings.open(how, move.parents)
+        opened = self._crossings.open(how, move.parents)
         first, second = (self._history.phylogeny[parent] for parent in move.parents)
         bred = Bred(
             tree=opened.merged.tree,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +27,10 @@ from evogit.repository import (
 )
 from evogit.selection.strategies import FITTER, FUNCTION, MODEL, RANDOM, STRATEGIES
 from evogit.source import definitions
+from evogit.source.pieces import LARGEST
+
+SLOW = b"finally"
+"""What takes exponential time to compile where it is nested."""
 
 Crossing = Literal["merge", "graft"]
 """A merge takes what two candidates became, a graft one step to the second one, put on the first."""
@@ -51,7 +55,7 @@ class Crossings:
     history: History
     is_editable: Callable[[str], bool]
 
-    async def cross(self, how: Crossing, parents: tuple[str, ...], strategy: str, rng: random.Random) -> Merged:
+    def cross(self, how: Crossing, parents: tuple[str, ...], strategy: str, rng: random.Random) -> Merged:
         """The merged tree of two candidates, conflicts settled by `strategy`.
 
         Raises:
@@ -59,11 +63,11 @@ class Crossings:
             UsageError: there is no such strategy.
         """
         settle = settler(self.repository.merger, strategy, self.fitter(parents), rng)
-        merged = await self.repository.merger.merge(await self.draft(how, parents), settle)
+        merged = self.repository.merger.merge(self.draft(how, parents), settle)
         self.check(parents[0], merged.tree)
         return merged
 
-    async def open(self, how: Crossing, parents: tuple[str, ...]) -> Opened:
+    def open(self, how: Crossing, parents: tuple[str, ...]) -> Opened:
         """The same with markers where both sides changed a text; whatever else is in conflict the fitter wins.
 
         Raises:
@@ -71,7 +75,7 @@ class Crossings:
         """
         markers: dict[str, int] = {}
         settle = partial(_marked, self.repository.merger, self.fitter(parents), markers)
-        merged = await self.repository.merger.merge(await self.draft(how, parents), settle)
+        merged = self.repository.merger.merge(self.draft(how, parents), settle)
         self.check(parents[0], merged.tree)
         return Opened(merged, markers)
 
@@ -92,7 +96,7 @@ class Crossings:
         first, second = parents
         return "theirs" if self.history.fitter(second, first) else "ours"
 
-    async def draft(self, how: Crossing, parents: tuple[str, ...]) -> UnsettledMerge:
+    def draft(self, how: Crossing, parents: tuple[str, ...]) -> UnsettledMerge:
         """The merge of two candidates, or the graft of the second one's change onto the first, as far as Git can.
 
         Raises:
@@ -100,12 +104,12 @@ class Crossings:
         """
         merger, (first, second) = self.repository.merger, parents
         if how == "merge":
-            return await merger.draft(first, second)
+            return merger.draft(first, second)
         graph = self.history.phylogeny
         if not graph[second].parents:
             raise UnfitChangeError(f"expected a candidate that changed its parent, but {second[:7]} has none")
         origin = graph[second].parents[0]
-        return await merger.graft(graph[origin].tree, graph[first].tree, graph[second].tree)
+        return merger.graft(graph[origin].tree, graph[first].tree, graph[second].tree)
 
     def check(self, first: str, tree: str) -> None:
         """Refuse a tree that no agent could have proposed for the candidate `first`.
@@ -148,39 +152,41 @@ def settler(merger: Merger, strategy: str, fitter: Side, rng: random.Random) -> 
     return rules[strategy]
 
 
-async def _marked(merger: Merger, fitter: Side, markers: dict[str, int], conflict: Conflict) -> Settlement:
+def _marked(merger: Merger, fitter: Side, markers: dict[str, int], conflict: Conflict) -> Settlement:
     """Leave the conflicts of a text between markers and remember their length; anything else goes to the fitter."""
     texts = merger.texts(conflict)
     if texts is None:
-        return await merger.settle(conflict, lambda: fitter, FITTER)
-    content, size = await merger.marked(texts)
+        return merger.settle(conflict, lambda: fitter, FITTER)
+    content, size = merger.marked(texts)
     if count := count_markers(content, size) // 4:
         markers[conflict.path] = size
     return merger.settled(conflict, content, count, lambda: fitter, MODEL)
 
 
-async def _by_definition(merger: Merger, fitter: Side, conflict: Conflict) -> Settlement:
+def _by_definition(merger: Merger, fitter: Side, conflict: Conflict) -> Settlement:
     """Settle a Python file by whole definitions; anything else, or what would not compile, by the fitter's hunks."""
     texts = merger.texts(conflict)
     if texts is not None and conflict.path.endswith((".py", ".pyi")):
         ours, base, theirs = texts if fitter == "ours" else texts[::-1]
-        if found := await _merge_definitions(base, ours, theirs):
+        if found := _merge_definitions(base, ours, theirs):
             return merger.settled(conflict, *found, lambda: fitter, FUNCTION)
-    return await merger.settle(conflict, lambda: fitter, FITTER)
+    return merger.settle(conflict, lambda: fitter, FITTER)
 
 
-async def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
-    """What `definitions.merge_definitions` makes of base, fitter and other, in a process that a candidate may ruin."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", definitions.__file__),
-        stdin=pipe,
-        stdout=pipe,
-        stderr=asyncio.subprocess.DEVNULL,
+def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
+    """What `definitions.merge_definitions` makes of base, fitter and other.
+
+    Python needs very long for some modules; what could be such a one goes to a process that a candidate may ruin.
+    """
+    if all(len(version) <= LARGEST and SLOW not in version for version in versions):
+        return definitions.merge_definitions(*versions)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", definitions.__file__],
+        input=b"\n".join([" ".join(str(len(version)) for version in versions).encode(), b"".join(versions)]),
+        capture_output=True,
         env={},
         start_new_session=True,
+        check=False,
     )
-    head = " ".join(str(len(version)) for version in versions)
-    output, _ = await process.communicate(b"\n".join([head.encode(), b"".join(versions)]))
-    count, newline, merged = output.partition(b"\n")
-    return (merged, int(count)) if newline and process.returncode == 0 else None
+    count, newline, merged = done.stdout.partition(b"\n")
+    return (merged, int(count)) if newline and done.returncode == 0 else None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.git import git_in_thread, passing
+from evogit.repository.git import passing, run_git
 from evogit.repository.messages import clean, clean_title
 from evogit.repository.notes import notes_tree
 from evogit.repository.trees import FOLDER, GITLINK, Trees
@@ -63,7 +63,7 @@ def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[st
             for key, value in PACKING.items():
                 repo.config[key] = value
             _write(repo, steps, visible)
-            made = git_in_thread(Path(folder), "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
+            made = run_git(Path(folder), "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
     except (OSError, KeyError, ValueError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot make a bundle of {len(steps)} commits: {error}; make room") from error
     return made.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -43,6 +43,8 @@ class Conflict:
     base: Entries
     ours: Entries
     theirs: Entries
+    marked: str = ""
+    """The blob in which Git left both sides' lines between markers of seven characters, where it wrote one."""
 
     @property
     def files(self) -> tuple[Version, Version] | None:
@@ -84,7 +86,7 @@ class Settlement:
     entries: Mapping[str, Version | None]
 
 
-Settler = Callable[[Conflict], Awaitable[Settlement]]
+Settler = Callable[[Conflict], Settlement]
 """Settles one conflict."""
 
 
@@ -93,13 +95,13 @@ def of_stages(stages: bytes) -> list[Conflict]:
 
     The format is that of `git merge-tree --write-tree -z` (git-merge-tree(1), "Conflicted file info").
     """
-    found: dict[str, tuple[dict[str, Version], ...]] = {}
+    found: dict[str, tuple[dict[str, Version], dict[str, Version], dict[str, Version]]] = {}
     for record in filter(None, stages.split(b"\0")):
         facts, _, name = record.partition(b"\t")
         mode, blob, stage = facts.decode().split()
         path = os.fsdecode(name)
         found.setdefault(path, ({}, {}, {}))[int(stage) - 1][path] = Version(int(mode, 8), blob)
-    return [Conflict(path, *versions) for path, versions in found.items()]
+    return [Conflict(path, base, ours, theirs) for path, (base, ours, theirs) in found.items()]
 
 
 def path_by_path(

@@ -29,18 +29,11 @@ class Output:
     stderr: str
 
 
-async def git(
-    git_dir: Path,
-    *arguments: str,
-    objects: Path | None = None,
-    elsewhere: Path | None = None,
-    pass_fds: Sequence[int] = (),
-    ok: Sequence[int] = (0,),
-) -> Output:
-    """Run git on `git_dir`, its objects optionally in another folder, some more of them `elsewhere`.
+async def git(git_dir: Path, *arguments: str) -> Output:
+    """Run git on `git_dir` beside the loop, as it takes long.
 
     Raises:
-        RepositoryError: when git is missing or exits with a code that is not in `ok`.
+        RepositoryError: when git is missing or fails.
     """
     pipe = asyncio.subprocess.PIPE
     try:
@@ -50,28 +43,38 @@ async def git(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,
-            env=_environment(git_dir, objects, elsewhere),
-            pass_fds=pass_fds,
+            env=environment(git_dir),
             start_new_session=True,
         )
     except FileNotFoundError as error:
         raise RepositoryError(MISSING) from error
     stdout, stderr = await process.communicate()
-    return _checked(arguments[0], process.returncode, stdout, stderr, ok)
+    return _checked(arguments[0], process.returncode, stdout, stderr, (0,))
 
 
-def git_in_thread(
-    git_dir: Path, *arguments: str, elsewhere: Path | None = None, stdin: bytes = b"", ok: Sequence[int] = (0,)
+def run_git(
+    git_dir: Path,
+    *arguments: str,
+    objects: Path | None = None,
+    elsewhere: Path | None = None,
+    stdin: bytes = b"",
+    pass_fds: Sequence[int] = (),
+    ok: Sequence[int] = (0,),
 ) -> Output:
-    """The same for what works in a thread, beside the loop; git reads `stdin`.
+    """Run git on `git_dir` and wait; its objects optionally in another folder, some more of them `elsewhere`.
 
     Raises:
         RepositoryError: when git is missing or exits with a code that is not in `ok`.
     """
-    environment = _environment(git_dir, None, elsewhere)
     try:
         done = subprocess.run(
-            ["git", *arguments], input=stdin, capture_output=True, env=environment, start_new_session=True, check=False
+            ["git", *arguments],
+            input=stdin,
+            capture_output=True,
+            env=environment(git_dir, objects, elsewhere),
+            pass_fds=pass_fds,
+            start_new_session=True,
+            check=False,
         )
     except FileNotFoundError as error:
         raise RepositoryError(MISSING) from error
@@ -83,7 +86,7 @@ def passing() -> Path | None:
     return MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
 
 
-def _environment(git_dir: Path, objects: Path | None, elsewhere: Path | None) -> dict[str, str]:
+def environment(git_dir: Path, objects: Path | None = None, elsewhere: Path | None = None) -> dict[str, str]:
     """What git is told of its surroundings: nothing of the person's."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),

@@ -9,33 +9,40 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evogit.repository.conflicts import Choose, Side
-from evogit.repository.git import git
+from evogit.repository.git import run_git
+
+SHORTEST_MARKER = 7
+"""Characters of Git's own markers."""
 
 
-async def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, choose: Choose) -> tuple[bytes, int]:
+def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, choose: Choose) -> tuple[bytes, int]:
     """The merged text, and how many hunks `choose` was asked about. `scratch` is a Git directory without settings."""
     size = marker_size(ours, base, theirs)
-    text = await _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}")
-    ends: dict[Side, bool] = {"ours": ours.endswith(b"\n"), "theirs": theirs.endswith(b"\n")}
-    return _choose_hunks(text, size, choose, ends)
+    text = _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}")
+    return choose_hunks(text, size, choose, ends_of(ours, theirs))
 
 
-async def marked_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, size: int) -> bytes:
+def marked_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, size: int) -> bytes:
     """The merged text, conflicts between markers of `size` characters, the base's lines in the middle of each."""
-    return await _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}", "--diff3")
+    return _merge_file(scratch, (ours, base, theirs), f"--marker-size={size}", "--diff3")
 
 
-async def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> bytes:
+def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> bytes:
     with _in_memory(*versions) as (paths, descriptors):
         labels = (part for name in ("ours", "base", "theirs") for part in ("-L", name))
         command = ("merge-file", "-p", "-q", *options, *labels, *paths)
-        return (await git(scratch, *command, pass_fds=descriptors, ok=range(128))).stdout
+        return run_git(scratch, *command, pass_fds=descriptors, ok=range(128)).stdout
+
+
+def ends_of(ours: bytes, theirs: bytes) -> dict[Side, bool]:
+    """Whose last line has an end."""
+    return {"ours": ours.endswith(b"\n"), "theirs": theirs.endswith(b"\n")}
 
 
 def marker_size(*versions: bytes) -> int:
     """A length for conflict markers that no line of the versions begins with."""
     runs = (len(run) for version in versions for run in re.findall(rb"(?m)^(?:<+|=+|>+|\|+)", version))
-    return max(7, *runs, 0) + 1
+    return max(SHORTEST_MARKER, *runs, 0) + 1
 
 
 def count_markers(content: bytes, size: int) -> int:
@@ -44,7 +51,7 @@ def count_markers(content: bytes, size: int) -> int:
     return sum(line.startswith(starts) for line in content.split(b"\n"))
 
 
-def _choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, bool]) -> tuple[bytes, int]:
+def choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, bool]) -> tuple[bytes, int]:
     """Replace each conflict of a text with markers of `size` by the side that is chosen.
 
     `ends` says whose last line has an end, as Git gives one to each that is in conflict.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.git import git_in_thread, passing
+from evogit.repository.git import passing, run_git
 
 HERE = b"./"
 """Before a path that may begin with a colon, which would be magic to Git."""
@@ -43,9 +43,7 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
                 (top / path).write_bytes(content)
             stdin = b"\0".join(HERE + os.fsencode(path) for path in paths)
             where = f"--work-tree={top}"
-            done = git_in_thread(
-                git_dir, where, "check-ignore", "--no-index", "-z", "--stdin", stdin=stdin, ok=(0, NONE)
-            )
+            done = run_git(git_dir, where, "check-ignore", "--no-index", "-z", "--stdin", stdin=stdin, ok=(0, NONE))
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
     return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}

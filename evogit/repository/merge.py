@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pygit2
@@ -25,9 +24,10 @@ from evogit.repository.conflicts import (
     of_stages,
     path_by_path,
 )
-from evogit.repository.faults import ATTEMPTS
-from evogit.repository.git import Output, git, passing
-from evogit.repository.hunks import marked_hunks, marker_size, merge_hunks
+from evogit.repository.faults import found_tree
+from evogit.repository.git import Output, passing
+from evogit.repository.hunks import SHORTEST_MARKER, choose_hunks, ends_of, marked_hunks, marker_size, merge_hunks
+from evogit.repository.merge_tree import MergeTree
 from evogit.repository.trees import Trees
 
 _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
@@ -76,22 +76,25 @@ class Merger:
     def __init__(self, common: Path, repo: pygit2.Repository, trees: Trees) -> None:
         self._scratch = common / "evogit" / "scratch"
         self._objects = common / "objects"
+        self._git = MergeTree(self._scratch, self._objects)
+        self._shallow: bytes | None = None
         self._repo = repo
         self._trees = trees
 
     # --- drafts -------------------------------------------------------------------------------------------------
 
-    async def draft(self, ours: str, theirs: str) -> UnsettledMerge:
+    def draft(self, ours: str, theirs: str) -> UnsettledMerge:
         """Merge commit `theirs` into commit `ours` as far as Git can."""
         self._prepare()
-        draft = await self._draft(ours, theirs)
+        mine = str(found_tree(self._repo, ours).id)
+        draft = self._read(self._git.merge(ours, theirs, mine), ours, theirs)
         if not draft.remark:
             return draft
         base = self._repo.merge_base(ours, theirs)
-        trees = [str(self._repo[commit].peel(pygit2.Tree).id) if commit else "" for commit in (base, ours, theirs)]
+        trees = [str(found_tree(self._repo, str(commit)).id) if commit else "" for commit in (base, ours, theirs)]
         return self._path_by_path(trees, draft.remark)
 
-    async def graft(self, base: str, ours: str, theirs: str) -> UnsettledMerge:
+    def graft(self, base: str, ours: str, theirs: str) -> UnsettledMerge:
         """Apply what leads from the tree `base` to the tree `theirs` to the tree `ours`, as far as Git can.
 
         It is a merge of two commits of `ours` and `theirs` whose one parent is a commit of `base`; Git before 2.40
@@ -104,33 +107,35 @@ class Merger:
                 odb = pygit2.Odb(folder)
                 root = _throw_away(odb, base)
                 one, other = (_throw_away(odb, tree, root) for tree in (ours, theirs))
-                draft = await self._draft(one, other, Path(folder))
+                draft = self._read(self._git.once(one, other, Path(folder)), one, other)
         except (OSError, pygit2.GitError) as error:
             raise RepositoryError(f"cannot write three commits for a graft to {memory}: {error}; make room") from error
         return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
 
-    async def _draft(self, ours: str, theirs: str, elsewhere: Path | None = None) -> UnsettledMerge:
-        output = await self._merge_trees(ours, theirs, elsewhere)
+    def _read(self, output: Output, ours: str, theirs: str) -> UnsettledMerge:
         head, _, rest = output.stdout.partition(b"\0")
         if not head:
             raise RepositoryError(f"cannot merge {theirs[:7]} into {ours[:7]}: {output.stderr[:500]}")
+        tree = head.decode()
         if output.code == 0:
-            return UnsettledMerge(head.decode())
+            return UnsettledMerge(tree)
         stages, _, messages = rest.partition(b"\0\0")
-        return UnsettledMerge(head.decode(), tuple(of_stages(stages)), remark=_other_kind(messages))
+        conflicts, remark = of_stages(stages), _other_kind(messages)
+        if not remark:
+            conflicts = [replace(each, marked=self._marked(tree, each)) for each in conflicts]
+        return UnsettledMerge(tree, tuple(conflicts), remark=remark)
+
+    def _marked(self, tree: str, conflict: Conflict) -> str:
+        """The blob of a text that Git merged as far as it could; empty where it is no text, or not to be told apart."""
+        texts = self.texts(conflict)
+        if texts is None or marker_size(*texts) > SHORTEST_MARKER + 1:
+            return ""
+        return str(found_tree(self._repo, tree)[conflict.path].id)
 
     def _path_by_path(self, trees: Sequence[str], remark: str) -> UnsettledMerge:
         """The draft of base (empty: none), ours and theirs."""
         changes, conflicts = path_by_path(*(self._trees.entries(tree) if tree else () for tree in trees))
         return UnsettledMerge(trees[1], tuple(conflicts), changes, remark)
-
-    async def _merge_trees(self, ours: str, theirs: str, elsewhere: Path | None) -> Output:
-        """What `git merge-tree` says; it writes objects, so it is run again where `written` would."""
-        command = ("merge-tree", "--write-tree", "-z", "--allow-unrelated-histories", ours, theirs)
-        for _ in range(ATTEMPTS - 1):
-            with suppress(RepositoryError):
-                return await git(self._scratch, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
-        return await git(self._scratch, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
 
     def _prepare(self) -> None:
         """Make the scratch directory: the least that git takes for a repository."""
@@ -139,13 +144,16 @@ class Merger:
             (self._scratch / "objects").mkdir(exist_ok=True)
             (self._scratch / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
             (self._scratch / "HEAD").write_text("ref: refs/heads/none\n")
-        shallow, known = (folder / "shallow" for folder in (self._objects.parent, self._scratch))
-        if _content(shallow) != _content(known):  # where a shallow clone's history ends, without which none is found
-            known.write_bytes(_content(shallow))
+        shallow = _content(self._objects.parent / "shallow")
+        if shallow != self._shallow:  # where a shallow clone's history ends, without which none is found
+            if shallow != _content(self._scratch / "shallow"):
+                (self._scratch / "shallow").write_bytes(shallow)
+            self._git.forget()
+            self._shallow = shallow
 
     # --- settling -----------------------------------------------------------------------------------------------
 
-    async def merge(self, draft: UnsettledMerge, settle: Settler) -> Merged:
+    def merge(self, draft: UnsettledMerge, settle: Settler) -> Merged:
         """The tree of a draft once `settle` has settled each of its conflicts, in order.
 
         Raises:
@@ -156,18 +164,22 @@ class Merger:
             settled.append(Settlement("", "rename", "each path as its side has it", int(not draft.conflicts), {}))
         for conflict in draft.conflicts:
             conflict.check()
-            settled.append(await settle(conflict))
+            settled.append(settle(conflict))
         entries = {path: version for each in settled for path, version in each.entries.items()}
         tree = self._trees.with_entries(draft.tree, {**draft.entries, **entries})
         return Merged(tree, tuple(settled))
 
-    async def settle(self, conflict: Conflict, choose: Choose, how: str) -> Settlement:
+    def settle(self, conflict: Conflict, choose: Choose, how: str) -> Settlement:
         """Settle one conflict by asking `choose`: hunk by hunk where both sides are text, else once for the whole."""
         files = self.texts(conflict)
         if files is None:
             return Settlement(conflict.path, _kind(conflict), how, 1, conflict.taken(choose()))
         ours, base, theirs = files
-        content, count = await merge_hunks(self._scratch, ours, base, theirs, choose)
+        if conflict.marked:
+            text = self._trees.blob(conflict.marked)
+            content, count = choose_hunks(text, SHORTEST_MARKER, choose, ends_of(ours, theirs))
+        else:
+            content, count = merge_hunks(self._scratch, ours, base, theirs, choose)
         return self.settled(conflict, content, count, choose, how)
 
     def settled(self, conflict: Conflict, content: bytes, count: int, choose: Choose, how: str) -> Settlement:
@@ -190,10 +202,10 @@ class Merger:
         text = b"\0" not in ours + old + theirs and marker_size(ours, old, theirs) <= LONGEST_MARKER
         return (ours, old, theirs) if text else None
 
-    async def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
+    def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
         """The text with its conflicts between markers, and how many characters a marker has."""
         size = marker_size(*texts)
-        return await marked_hunks(self._scratch, *texts, size), size
+        return marked_hunks(self._scratch, *texts, size), size
 
 
 def _throw_away(odb: pygit2.Odb, tree: str, *parents: str) -> str:

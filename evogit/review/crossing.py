@@ -69,7 +69,7 @@ async def cross(
         lambda path: matches(path, started.editable) and not matches(path, started.withheld),
     )
     try:
-        merged = await crossings.cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
+        merged = crossings.cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
     except UnfitChangeError as error:
         raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {error}") from error
     return Crossed(

@@ -35,13 +35,13 @@ async def merge(
 ) -> tuple[Merged, dict[str, bytes]]:
     base = commit(repository, BASE)
     a, b = commit(repository, ours, base), commit(repository, theirs, base)
-    merged = await settled(repository, a, b, choose)
+    merged = settled(repository, a, b, choose)
     return merged, repository.trees.files(merged.tree, lambda path: True)
 
 
-async def settled(repository: Repository, ours: str, theirs: str, choose: Choose) -> Merged:
+def settled(repository: Repository, ours: str, theirs: str, choose: Choose) -> Merged:
     merger = repository.merger
-    return await merger.merge(await merger.draft(ours, theirs), partial(merger.settle, choose=choose, how="test"))
+    return merger.merge(merger.draft(ours, theirs), partial(merger.settle, choose=choose, how="test"))
 
 
 async def test_what_git_finds_clean_is_what_git_makes(repository: Repository, git) -> None:
@@ -116,7 +116,7 @@ async def test_random_merges_agree_with_git_merge(repository: Repository, git, s
 
     base = commit(repository, BASE)
     a, b = commit(repository, scramble(), base), commit(repository, scramble(), base)
-    merged = await settled(repository, a, b, lambda: "ours")
+    merged = settled(repository, a, b, lambda: "ours")
     git("checkout", "-q", "-f", "--detach", a)
     theirs = subprocess.run(
         ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "merge", "-q", "--no-edit", b],

@@ -288,8 +288,8 @@ class Zoo:
         merger, trees = self.repository.merger, self.repository.trees
         base, ours, theirs = self.commits[name]
         ids = [self.repository.tree_of(commit) for commit in (base, ours, theirs)]
-        draft = await (merger.graft(*ids) if grafted else merger.draft(ours, theirs))
-        merged = await merger.merge(draft, settler(merger, strategy, fitter, random.Random(1)))
+        draft = merger.graft(*ids) if grafted else merger.draft(ours, theirs)
+        merged = merger.merge(draft, settler(merger, strategy, fitter, random.Random(1)))
         trees.refuse_twins(ids[1], merged.tree)
         return merged
 

@@ -1,0 +1,129 @@
+"""`git merge-tree`, kept running: a merge of two commits costs a question to it, not a process of its own."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from evogit.core import RepositoryError
+from evogit.repository.faults import ATTEMPTS
+from evogit.repository.git import Output, environment, run_git
+
+MERGE_TREE = ("merge-tree", "--allow-unrelated-histories")
+
+LONGEST = 10.0
+"""Seconds that an answer may take, wall clock; the process is given up after it, as one that went wrong is."""
+
+MOST_ANSWERS = 2_000
+"""Merges after which the process is replaced, as Git remembers every object that it read."""
+
+
+class MergeTree:
+    """Merges commits that are in `objects`; `git_dir` is a Git directory without anybody's settings.
+
+    Git 2.39 and newer answers question after question (`--stdin`). Older ones, and whatever the resident process fails
+    at, get a process for each merge.
+    """
+
+    def __init__(self, git_dir: Path, objects: Path) -> None:
+        self._git_dir = git_dir
+        self._objects = objects
+        self._resident: _Resident | None = None
+        self._is_able = True
+
+    def merge(self, ours: str, theirs: str, tree: str) -> Output:
+        """What Git makes of two commits; `tree` is that of `ours`.
+
+        The code is 0 for a clean merge and 1 for one with conflicts, the output that of `-z --write-tree`.
+        """
+        if self._is_able:
+            try:
+                return self._ask(ours, theirs, tree)
+            except (OSError, EOFError, ValueError, TimeoutError):
+                self._is_able = self.forget() > 0
+        return self.once(ours, theirs)
+
+    def once(self, ours: str, theirs: str, elsewhere: Path | None = None) -> Output:
+        """The same by a process of its own, some of the objects `elsewhere`; it is run again where `written` would."""
+        command = (*MERGE_TREE, "--write-tree", "-z", ours, theirs)
+        for _ in range(ATTEMPTS - 1):
+            with suppress(RepositoryError):
+                return run_git(self._git_dir, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
+        return run_git(self._git_dir, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
+
+    def forget(self) -> int:
+        """End the process; what it knows of the repository may be out of date. Says how many answers it gave."""
+        resident, self._resident = self._resident, None
+        if resident is None:
+            return 0
+        resident.end()
+        return resident.answers
+
+    def _ask(self, ours: str, theirs: str, tree: str) -> Output:
+        if self._resident is None or self._resident.answers >= MOST_ANSWERS or self._resident.owner != os.getpid():
+            self.forget()
+            self._resident = _Resident(environment(self._git_dir, self._objects))
+        return self._resident.ask(ours, theirs, tree)
+
+
+class _Resident:
+    """One `git merge-tree --stdin` and the pipes to it; it ends with them.
+
+    Git keeps an answer back until the next message that it writes, if that is the end of it. So each question is
+    followed by another one whose answer is known, a merge of a commit with itself.
+    """
+
+    def __init__(self, surroundings: Mapping[str, str]) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            ["git", *MERGE_TREE, "--stdin", "--messages"],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            env=dict(surroundings),
+            start_new_session=True,
+            bufsize=0,
+        )
+        self.owner = os.getpid()
+        self.answers = 0
+        self.end = weakref.finalize(self, _end, self._process)
+
+    def ask(self, ours: str, theirs: str, tree: str) -> Output:
+        """Merge two commits, where `tree` is that of `ours`."""
+        assert self._process.stdin  # as it was opened
+        self._process.stdin.write(f"{ours} {theirs}\n{ours} {ours}\n".encode())
+        status, _, said = self._answer(f"\0001\0{tree}\0\0".encode()).partition(b"\0")
+        if status not in (b"0", b"1"):
+            raise ValueError(f"expected how a merge ended, got {status[:100]!r}")
+        self.answers += 1
+        return Output(int(status == b"0"), said, "")
+
+    def _answer(self, known: bytes) -> bytes:
+        """What is said before the `known` answer; the end of the last one, zeros, is still there at the beginning."""
+        assert self._process.stdout  # as it was opened
+        descriptor = self._process.stdout.fileno()
+        answer = bytearray()
+        until = time.monotonic() + LONGEST
+        while True:
+            if not select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+                raise TimeoutError
+            if not (part := os.read(descriptor, 1 << 16)):
+                raise EOFError
+            answer += part
+            whole = bytes(answer).strip(b"\0") + b"\0\0"
+            if len(whole) > len(known) and whole.endswith(known):
+                return whole.removesuffix(known)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]  # both were opened
+    process.kill()
+    process.wait()
