@@ -94,7 +94,7 @@ def measure(folder: Path, url: str, agents: int, latency: float, seconds: float)
         settings,
         counter,
         models=models.get,
-        executor=NullExecutor(),
+        backend=NullExecutor(),
     )
     briefs.evolve(run, models)
     begin = counter.evaluations[0] + WARM * latency

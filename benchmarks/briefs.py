@@ -116,7 +116,7 @@ class Editing(NullAgent):
 def _grow(repository: Repository, task: Task, evaluations: int, executor: Executor) -> History:
     """The history of a run without models, of so many evaluations."""
     agents = [Editing() for _ in range(AGENTS)]
-    run = Run(repository, task, "briefs", Settings(evaluations=evaluations), agents=agents, executor=executor)
+    run = Run(repository, task, "briefs", Settings(evaluations=evaluations), agents=agents, backend=executor)
     asyncio.run(run.evolve())
     return run.history
 
@@ -263,8 +263,8 @@ def _evolve(
             "caches",
             Settings(population=population, evaluations=evaluations),
             models=models.get,
-            employ=Programs(models, user.commands).employ,
-            executor=Executor(),
+            programs=Programs(models, user.commands).make_agents,
+            backend=Executor(),
         )
         evolve(run, models)
     return run

@@ -129,7 +129,7 @@ class Null:
             Settings(evaluations=candidates),
             watch,
             agents=[NullAgent() for _ in range(self._agents)],
-            executor=self._executor,
+            backend=self._executor,
         )
         asyncio.run(run.evolve())
         times = [1000 * (after - before) for before, after in zip(watch.at, watch.at[1:], strict=False)]

@@ -125,7 +125,7 @@ def engine(truth: Sequence[float], sd: float, run: int) -> Outcome:
         draws = Draws(order[0], lambda rank, repeat: draw(truth, sd, run, rank, repeat))
         settings = Settings(evaluations=len(truth), confirmations=ALLOWANCE)
         repository = Repository.create(Path(folder) / "repo")
-        whole = Run(repository, task, "r", settings, agents=[Next(order[1:])], executor=draws)
+        whole = Run(repository, task, "r", settings, agents=[Next(order[1:])], backend=draws)
         asyncio.run(whole.evolve())
         history = whole.history
         near = [_rank(history, commit, order[0]) for commit in tied(history)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from evogit.config import Task, load_repository_task
 from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RunStarted
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.repository import Repository
 
 TOML = """\
@@ -52,6 +53,10 @@ class Own:
         self.task: Task = load_repository_task(folder)
         self.history = History("own")
         self.journal = self.repository.journal("own", self.history.apply)
+
+    @property
+    def stored(self) -> StoredRun:
+        return StoredRun(self.repository, self.history, self.journal)
 
     @property
     def seed(self) -> str:

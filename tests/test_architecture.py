@@ -44,7 +44,7 @@ NEVER_IMPORTED = {"marshal": "tests/", "pickle": "tests/", "shelve": "tests/", "
 
 LONGEST_FUNCTION = 50
 
-BROAD_EXCEPTS = {"evogit/run.py": "the agent boundary: an unknown exception would cancel every other agent"}
+BROAD_EXCEPTS = {"evogit/engine/engine.py": "the agent boundary: an unknown exception would cancel every other agent"}
 """File that may have one broad `except` -> why."""
 
 
@@ -328,7 +328,11 @@ BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
     (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept: pass"}, ["evogit/core.py:2"]),
     (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept (OSError, Exception): pass"}, ["evogit/core.py:2"]),
     (excepts_are_narrow, {"evogit/core.py": "with suppress(BaseException): f()"}, ["evogit/core.py:1"]),
-    (excepts_are_narrow, {"evogit/run.py": "try: f()\nexcept Exception: g()\n" * 2}, ["evogit/run.py:4"]),
+    (
+        excepts_are_narrow,
+        {"evogit/engine/engine.py": "try: f()\nexcept Exception: g()\n" * 2},
+        ["evogit/engine/engine.py:4"],
+    ),
     (nothing_is_global, {"evogit/core.py": "def f():\n    global x"}, ["evogit/core.py:2"]),
     (nothing_is_global, {"evogit/core.py": "class A:\n    def __del__(self): ..."}, ["evogit/core.py:2"]),
     (nothing_is_global, {"evogit/core.py": "random.shuffle(x)"}, ["evogit/core.py:1"]),
@@ -346,7 +350,10 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (sandbox_content_needs_only_python, {"sandbox/s.py": "import os\nfrom t import x", "sandbox/t.py": ""}),
     (references_are_never_forced, {"evogit/repository.py": "r.create_reference(name, target)"}),
     (excepts_are_narrow, {"evogit/core.py": "try: f()\nexcept Exception:\n    g()\n    raise"}),
-    (excepts_are_narrow, {"evogit/run.py": "try: f()\nexcept Exception: g()", "evogit/cli/a.py": "suppress(OSError)"}),
+    (
+        excepts_are_narrow,
+        {"evogit/engine/engine.py": "try: f()\nexcept Exception: g()", "evogit/cli/a.py": "suppress(OSError)"},
+    ),
     (nothing_is_global, {"evogit/core.py": "random.Random(1).shuffle(x)"}),
     (nothing_is_global, {"sandbox/jail_program.py": "random.seed(1)"}),
     (functions_are_short, {"evogit/core.py": 'def f():\n    """One.\n\n    Two.\n    """\n' + LONG_BODY[10:]}),

@@ -21,7 +21,7 @@ from evogit.plugins import is_own
 Models = Callable[[str], Model]
 """Finds the model that a name stands for; an empty one stands for the person's usual model."""
 
-Employ = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
+ProgramAgents = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
 """Makes agents of a coding program, which live until the stack is left."""
 
 
@@ -49,19 +49,19 @@ def no_models(name: str) -> Model:
 
 
 def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
-    """For runs that were given no way to employ a coding program.
+    """For runs that were given no way to use a coding program.
 
     Raises:
         UsageError: always.
     """
-    raise UsageError(f"expected a run with coding programs to have {spec.kind!r}; pass `employ` to Run")
+    raise UsageError(f"expected a run with coding programs to have {spec.kind!r}; pass `programs` to Run")
 
 
 def populate(
     stack: AsyncExitStack,
     specs: Sequence[AgentSpec],
     models: Models,
-    employ: Employ = no_programs,
+    programs: ProgramAgents = no_programs,
     pool: Executor | None = None,
 ) -> list[Agent]:
     """Make the agents, which live until `stack` is left; mutators think in `pool`, or in processes of their own.
@@ -78,7 +78,7 @@ def populate(
     }
     agents: list[Agent] = []
     for spec in specs:
-        agents += makers.get(spec.kind, _own if is_own(spec.kind) else employ)(stack, spec)
+        agents += makers.get(spec.kind, _own if is_own(spec.kind) else programs)(stack, spec)
     return agents
 
 

@@ -74,7 +74,7 @@ class Paid:
                 evaluator,
                 Memory(bench.memory),
                 models=models.get,
-                employ=self._allowance.programs.employ,
+                programs=self._allowance.programs.make_agents,
                 secrets=models.secrets,
             )
             for method, seed in bench.missing(done):

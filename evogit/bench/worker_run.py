@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from evogit import __version__
-from evogit.agents.population import Employ, Models, no_models, no_programs, populate
+from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
 from evogit.bench.memory import Memory, Remembering
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun, Merges, source_digest
@@ -22,6 +22,7 @@ from evogit.config.run_settings import AgentSpec
 from evogit.core import Entry, EvoGitError, RefusedError, Stopped
 from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.plugins import is_own
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -111,27 +112,27 @@ class BenchRunner:
     def __init__(
         self,
         course: BenchTask,
-        executor: EvaluationBackend,
+        backend: EvaluationBackend,
         memory: Memory,
         *,
         models: Models = no_models,
-        employ: Employ = no_programs,
+        programs: ProgramAgents = no_programs,
         secrets: Sequence[str] = (),
     ) -> None:
         self._course = course
         self._models = models
-        self._employ = employ
+        self._programs = programs
         self._secrets = secrets
-        self._executor = executor
-        self._remembering = Remembering(executor, memory)
-        self._engine: Run | None = None
+        self._backend = backend
+        self._remembering = Remembering(backend, memory)
+        self._run: Run | None = None
         self._stopping = False
 
     def stop(self) -> None:
         """Let the run at work end cleanly, what it began included."""
         self._stopping = True
-        if self._engine:
-            self._engine.stop("interrupted")
+        if self._run:
+            self._run.stop("interrupted")
 
     async def run(self, method: Method, seed: int, folder: Path, **limits: Any) -> BenchRun:
         """Evolve in `folder` to the end, and sum it up; a run that is there goes on. `limits` are settings.
@@ -142,10 +143,10 @@ class BenchRunner:
         began, depends = time.monotonic(), self._course.depends(method)
         repository = self._repository(folder)
         settings = replace(self._course.settings(method, seed), **limits)
-        executor = self._judging(settings)
+        backend = self._backend_for(settings)
         async with AsyncExitStack() as stack:
-            agents = populate(stack, settings.population, self._models, self._employ, InlineExecutor())
-            self._engine = engine = Run(
+            agents = populate(stack, settings.population, self._models, self._programs, InlineExecutor())
+            self._run = run = Run(
                 repository,
                 self._course.task,
                 NAME,
@@ -153,16 +154,16 @@ class BenchRunner:
                 models=self._models,
                 secrets=self._secrets,
                 agents=agents,
-                executor=executor,
+                backend=backend,
             )
             if self._stopping:
-                engine.stop("interrupted")
-            stopped = await engine.evolve()
-            self._engine = None
-        outcome = await self._outcome(repository, stopped, executor)
+                run.stop("interrupted")
+            stopped = await run.evolve()
+            self._run = None
+        outcome = await self._outcome(repository, stopped, backend)
         return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
 
-    def _judging(self, settings: Settings) -> EvaluationBackend:
+    def _backend_for(self, settings: Settings) -> EvaluationBackend:
         """Who judges a run: what another run saw is not taken over where that would show.
 
         A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
@@ -171,7 +172,7 @@ class BenchRunner:
         task = self._course.task
         noisy = task.repeats > 0 or task.environment.exclusive
         told = any(spec.asks or is_own(spec.kind) for spec in settings.population)
-        return self._executor if noisy or told else self._remembering
+        return self._backend if noisy or told else self._remembering
 
     def _repository(self, folder: Path) -> Repository:
         """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""
@@ -181,15 +182,15 @@ class BenchRunner:
             return Repository.borrow(folder, Repository.discover(self._course.task.folder))
         return Repository.create(folder)
 
-    async def _outcome(self, repository: Repository, stopped: Stopped, executor: EvaluationBackend) -> BenchRun:
+    async def _outcome(self, repository: Repository, stopped: Stopped, backend: EvaluationBackend) -> BenchRun:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
         story = Story(count_repeats=self._course.count_repeats)
         journal = repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
         truth: tuple[float, ...] = ()
         if self._course.truth:
-            judge = Evaluations(repository, journal, history, self._course.task, executor, stopped.engine)
-            truth = await self._truth(judge, history, [commit for commit, _ in story.best])
+            context = RunContext(repository, history, journal, self._course.task, stopped.engine)
+            truth = await self._truth(Evaluations(context, backend), history, [commit for commit, _ in story.best])
         return BenchRun(
             method="",
             seed=0,
@@ -208,7 +209,7 @@ class BenchRunner:
             tokens=history.spent.tokens,
         )
 
-    async def _truth(self, judge: Evaluations, history: History, best: Sequence[str]) -> tuple[float, ...]:
+    async def _truth(self, evaluations: Evaluations, history: History, best: Sequence[str]) -> tuple[float, ...]:
         """The values of these candidates on the split of truth; one that fails there is worth what the seed is.
 
         Raises:
@@ -216,9 +217,9 @@ class BenchRunner:
         """
         values: dict[str, float | None] = {}
         for commit in dict.fromkeys([history.seed or "", *best]):
-            verdict = await judge.judge(commit, self._course.truth)
-            ok = verdict is not None and verdict.evaluation.ok
-            values[commit] = verdict.evaluation.metrics[history.metric.name] if verdict and ok else None
+            result = await evaluations.evaluate(commit, self._course.truth)
+            ok = result is not None and result[0].ok
+            values[commit] = result[0].metrics[history.metric.name] if result and ok else None
         seed = values[history.seed or ""]
         if seed is None:
             raise RefusedError(f"the seed fails on the split {self._course.truth!r}, so nothing can be measured on it")

@@ -55,8 +55,8 @@ class Trying(Protocol):
 class Breeder:
     """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed.
 
-    `anatomy` takes candidates apart. `lanes` is the number of agents of a deterministic run, whose briefs tell nothing
-    that depends on who is faster.
+    `anatomy` takes candidates apart. `deterministic_agents` is the number of agents of a deterministic run (else 0),
+    whose briefs tell nothing that depends on who is faster.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Breeder:
         *,
         anatomy: Anatomy | None = None,
         secrets: Sequence[str] = (),
-        lanes: int = 0,
+        deterministic_agents: int = 0,
     ) -> None:
         self._repository = repository
         self._task = task
@@ -76,8 +76,8 @@ class Breeder:
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
         self._linkage = Linkage(anatomy or Anatomy(repository))
-        self._lanes = lanes
-        self._claims = Board(silent=lanes > 0)
+        self._deterministic_agents = deterministic_agents
+        self._claims = Board(silent=deterministic_agents > 0)
         self._tuning = Tuning(self._linkage.anatomy)
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -224,7 +224,7 @@ class Breeder:
         )
 
     def _background(self, parent: Candidate, donor: Candidate | None, number: int) -> Background:
-        known = number - self._lanes if self._lanes else None
+        known = number - self._deterministic_agents if self._deterministic_agents else None
         return self._backgrounds.of(parent, donor, known, self._claims.plans())
 
     def _bred(self, brief: Brief, proposal: Proposal) -> Bred:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from evogit.breeding.breeder import Bred
 from evogit.core import Duplicate, FailedProposal, Proposed
-from evogit.history import History
-from evogit.repository import Journal, Repository, clean_title
+from evogit.history.context import RunContext
+from evogit.repository import clean_title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,7 @@ class CandidateWriter:
     which do the same as an earlier one are refused; without it only the same tree is.
     """
 
-    repository: Repository
-    journal: Journal
-    history: History
-    engine: str
+    context: RunContext
     deterministic: bool
     full: Callable[[], bool]
     fingerprint: Callable[[str], str] | None = None
@@ -31,50 +28,50 @@ class CandidateWriter:
     def propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
         """Make a new tree a candidate and journal it; anything else is journalled as what it is, and gives None."""
         if isinstance(bred, FailedProposal):
-            self.journal.append(bred)
+            self.context.journal.append(bred)
             return None
         does = self.fingerprint(bred.tree) if self.fingerprint else ""
         if not self._first(bred, does) and not self._pruned(bred) and self._commit(number, name, bred, does):
-            return self.history.trees[bred.tree]
+            return self.context.history.trees[bred.tree]
         if gone := self._pruned(bred):
-            self.journal.append(self._too_late(number, name, bred, gone))
+            self.context.journal.append(self._too_late(number, name, bred, gone))
         elif first := self._first(bred, does):
-            self.journal.append(
+            self.context.journal.append(
                 Duplicate(
-                    engine=self.engine,
+                    engine=self.context.engine,
                     move=number,
                     agent=name,
                     first=first,
                     parents=bred.parents,
                     operator=bred.operator,
                     strategy=bred.strategy,
-                    likeness="same" if bred.tree in self.history.trees else "fingerprint",
+                    likeness="same" if bred.tree in self.context.history.trees else "fingerprint",
                 )
             )
         return None
 
     def _first(self, bred: Bred, does: str) -> str | None:
         """The candidate that has this tree, or one that does the same."""
-        return self.history.trees.get(bred.tree) or self.history.fingerprints.get(does)
+        return self.context.history.trees.get(bred.tree) or self.context.history.fingerprints.get(does)
 
     def _pruned(self, bred: Bred) -> list[str]:
-        return [parent for parent in bred.parents if parent in self.history.pruned]
+        return [parent for parent in bred.parents if parent in self.context.history.pruned]
 
     def _too_late(self, number: int, name: str, bred: Bred, gone: list[str]) -> FailedProposal:
         return FailedProposal(
-            engine=self.engine,
+            engine=self.context.engine,
             move=number,
             agent=name,
             parents=bred.parents,
             reason=f"its parent {gone[0][:7]} was pruned meanwhile",
             operator=bred.operator,
             strategy=bred.strategy,
-            evidence=self.journal.keep(bred.evidence) if bred.evidence else "",
+            evidence=self.context.journal.keep(bred.evidence) if bred.evidence else "",
         )
 
     def _commit(self, number: int, name: str, bred: Bred, does: str) -> bool:
         """Commit a candidate and journal it, unless others were faster, used up the budget or pruned a parent."""
-        commit = self.repository.commit(
+        commit = self.context.repository.commit(
             bred.tree,
             bred.parents,
             author=name,
@@ -88,9 +85,9 @@ class CandidateWriter:
                 "Inspiration": bred.inspiration,
             },
         )
-        evidence = self.journal.keep(bred.evidence, commit)
+        evidence = self.context.journal.keep(bred.evidence, commit)
         proposed = Proposed(
-            engine=self.engine,
+            engine=self.context.engine,
             move=number,
             candidate=commit,
             tree=bred.tree,
@@ -103,7 +100,7 @@ class CandidateWriter:
             fingerprint=does,
             evidence=evidence,
         )
-        taken = self.journal.append(proposed, unless=lambda: self._settled(bred, does))
+        taken = self.context.journal.append(proposed, unless=lambda: self._settled(bred, does))
         return taken is not None
 
     def _settled(self, bred: Bred, does: str) -> bool:
@@ -112,6 +109,6 @@ class CandidateWriter:
 
     def _time(self, number: int) -> int:
         """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""
-        if not self.deterministic or self.history.seed is None:
+        if not self.deterministic or self.context.history.seed is None:
             return int(time.time())
-        return self.repository.commit_time(self.history.seed) + number
+        return self.context.repository.commit_time(self.context.history.seed) + number

@@ -7,8 +7,8 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any
 
+from evogit.agents.population import no_models, no_programs
 from evogit.cli.agent_options import AgentSetup
 from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.terminal import Terminal, silence
@@ -50,16 +50,24 @@ def evolve(
     shown: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
     secrets = setup.models.secrets if setup else ()
     watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
-    staff: dict[str, Any] = {"models": setup.models.get, "employ": setup.programs.employ} if setup else {}
-    engine = Run(repository, task, name, settings, watch, secrets=secrets, **staff)
-    watch.follow(engine.history)
-    began, before = time.monotonic(), engine.history.counts.evaluated
-    stopped = asyncio.run(_evolve(engine, watch, setup.models if setup else None))
-    return Done(engine, stopped, time.monotonic() - began, engine.history.counts.evaluated - before)
+    run = Run(
+        repository,
+        task,
+        name,
+        settings,
+        watch,
+        models=setup.models.get if setup else no_models,
+        programs=setup.programs.make_agents if setup else no_programs,
+        secrets=secrets,
+    )
+    watch.follow(run.history)
+    began, before = time.monotonic(), run.history.counts.evaluated
+    stopped = asyncio.run(_evolve(run, watch, setup.models if setup else None))
+    return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)
 
 
-async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopped:
-    evolving = asyncio.create_task(_to_the_end(engine, watch))
+async def _evolve(run: Run, watch: Watch, models: OpenModels | None) -> Stopped:
+    evolving = asyncio.create_task(_to_the_end(run, watch))
     drawing = asyncio.create_task(watch.draw())
     asked = False
 
@@ -68,7 +76,7 @@ async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopp
         if asked:
             evolving.cancel()  # everything that was journalled is safe, whatever is cut off
         asked = True
-        engine.stop("interrupted")
+        run.stop("interrupted")
         watch.stopping()
 
     def hang_up() -> None:  # comes twice from a closed terminal, from the kernel and from the shell: no second request
@@ -90,8 +98,8 @@ async def _evolve(engine: Run, watch: Watch, models: OpenModels | None) -> Stopp
             await models.close()
 
 
-async def _to_the_end(engine: Run, watch: Watch) -> Stopped:
-    stopped = await engine.evolve()
+async def _to_the_end(run: Run, watch: Watch) -> Stopped:
+    stopped = await run.evolve()
     await watch.finish()
     return stopped
 

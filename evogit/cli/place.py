@@ -11,17 +11,19 @@ from pathlib import Path
 from evogit.config import REPOSITORY_FILE, Task, find_task, load_repository_task
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
-from evogit.repository import Journal, Repository
+from evogit.history.context import StoredRun
+from evogit.repository import Repository
 from evogit.review import open_run
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A run, its repository, and the journal that keeps the history up to date."""
+class Place(StoredRun):
+    """A run, and how a person calls it from where they are."""
 
-    repository: Repository
-    history: History
-    journal: Journal
+    @classmethod
+    def of(cls, run: StoredRun) -> Place:
+        """The place of a run."""
+        return cls(run.repository, run.history, run.journal)
 
     def hint(self, command: str) -> str:
         """A command line that does `command` on this run from where the person is."""
@@ -47,7 +49,7 @@ def open_place(repo: str | None, name: str | None) -> Place:
         UsageError: there are several.
     """
     repository = find_repository(repo)
-    return Place(repository, *open_run(repository, name))
+    return Place.of(open_run(repository, name))
 
 
 def find_repository(repo: str | None) -> Repository:
@@ -77,7 +79,7 @@ def run_before(task: Task, repo: str | None, name: str) -> tuple[Repository | No
     repository = _discover(folder) if folder.is_dir() and any(folder.iterdir()) else None
     if repository is None or name not in repository.runs():
         return repository, History(name)
-    return repository, open_run(repository, name)[0]
+    return repository, open_run(repository, name).history
 
 
 def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
@@ -121,7 +123,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     if (repository.path / REPOSITORY_FILE).is_file():
         own = load_repository_task(repository.path)
         return own, name or own.name
-    history, _ = open_run(repository, name)
+    history = open_run(repository, name).history
     task = history.started.task if history.started else ""
     try:
         return find_task(task), history.run

@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from evogit.core import Spent, StopReason
-from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.llm import Left, Limit, Model, RunEndsError, SpendingLimitError, TokenUsage
-from evogit.repository import Journal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunAccount:
     """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
 
@@ -22,9 +21,7 @@ class RunAccount:
     does not pay for one.
     """
 
-    journal: Journal
-    history: History
-    engine: str
+    context: RunContext
     dollars: float | None = None
     tokens: int | None = None
     silent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -32,7 +29,7 @@ class RunAccount:
 
     def empty(self) -> StopReason | None:
         """The limit that is reached, None while something may be spent."""
-        spent = self.history.spent
+        spent = self.context.history.spent
         if self.dollars is not None and ("dollars" in self.exhausted or spent.dollars >= self.dollars):
             return "dollars"
         full = self.tokens is not None and ("tokens" in self.exhausted or spent.tokens >= self.tokens)
@@ -40,13 +37,13 @@ class RunAccount:
 
     def left(self) -> Left:
         """What may still be spent, as far as this engine knows."""
-        spent = self.history.spent
+        spent = self.context.history.spent
         return Left(
             dollars=None if self.dollars is None else max(0.0, self.dollars - spent.dollars),
             tokens=None if self.tokens is None else max(0, self.tokens - spent.tokens),
         )
 
-    def account(self, agent: str, move: int) -> MoveAccount:
+    def of_move(self, agent: str, move: int) -> MoveAccount:
         """What one move of an agent is charged to."""
         return MoveAccount(self, agent, move)
 
@@ -55,7 +52,7 @@ class RunAccount:
 class MoveAccount:
     """The `llm.Account` of one move."""
 
-    purse: RunAccount
+    run: RunAccount
     agent: str
     move: int
 
@@ -66,31 +63,31 @@ class MoveAccount:
             RunEndsError: the run was asked to stop, or a limit of it is reached.
             SpendingLimitError: a limit on money or tokens is reached.
         """
-        self.purse.journal.refresh()
-        if reached := self.purse.empty():
+        self.run.context.journal.refresh()
+        if reached := self.run.empty():
             raise SpendingLimitError(f"the limit on {reached} is reached")
-        if self.purse.silent.is_set():
+        if self.run.silent.is_set():
             raise RunEndsError("the run ends, so no model is asked any more")
 
     def left(self) -> Left:
         """What the run may still spend."""
-        return self.purse.left()
+        return self.run.left()
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until no further attempt is allowed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self.purse.silent.wait()
+                await self.run.silent.wait()
 
     def exhaust(self, limit: Limit) -> None:
         """Count what the run has left of a limit as used up."""
-        self.purse.exhausted.add(limit)
+        self.run.exhausted.add(limit)
 
     def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
         """Journal one attempt."""
-        self.purse.journal.append(
+        self.run.context.journal.append(
             Spent(
-                engine=self.purse.engine,
+                engine=self.run.context.engine,
                 move=self.move,
                 agent=self.agent,
                 model=model.name,

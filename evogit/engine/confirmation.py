@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from evogit.core import StopReason
 from evogit.engine.evaluations import Evaluations
-from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.history.leaders import field, to_repeat
-from evogit.repository import Journal
 from evogit.stats.estimates import duel
 
 AT_THE_END = 16
@@ -32,18 +31,18 @@ class Confirmation:
 
     def __init__(
         self,
-        journal: Journal,
-        history: History,
-        judge: Evaluations,
+        context: RunContext,
+        evaluations: Evaluations,
         *,
         hurry: asyncio.Event,
         limit: int | None = None,
         room: Callable[[], bool] = lambda: True,
         show: Callable[[str, str], None] = lambda who, doing: None,
     ) -> None:
-        self._journal = journal
+        history = context.history
+        self._journal = context.journal
         self._history = history
-        self._judge = judge
+        self._evaluations = evaluations
         self._limit = limit
         self._room = room
         self._hurry = hurry
@@ -82,7 +81,7 @@ class Confirmation:
         return not self._hurry.is_set() and (limit is None or spent < limit) and self._room()
 
     async def _again(self, commit: str) -> None:
-        await self._judge.finish(commit, repeat=1 + self._history.scores.latest(commit))
+        await self._evaluations.finish(commit, repeat=1 + self._history.scores.latest(commit))
 
     async def confirm(self, reason: StopReason) -> bool:
         """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.

@@ -1,4 +1,4 @@
-"""Has candidates judged and journals the verdicts; equal candidates of other runs need no second judging."""
+"""Has candidates evaluated and journals the results; equal candidates of other runs need no second judging."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, cast, runtime_checkable
 
 from evogit.breeding.background import read_feedback
@@ -23,10 +23,10 @@ from evogit.core import (
     RepositoryError,
 )
 from evogit.engine.turns import together
-from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.history.decisions import restored
 from evogit.panel import Panel
-from evogit.repository import Journal, Repository
+from evogit.repository import Repository
 from evogit.sandbox import Base, Completed, Files
 
 FAULTS = 3
@@ -63,52 +63,44 @@ class Runner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """An evaluation and its evidence: files, or the id of an evidence tree that exists already."""
-
-    evaluation: Evaluation
-    evidence: dict[str, bytes] | str
+Result = tuple[Evaluation, Evidence | str]
+"""An evaluation and its evidence, or the id of the evidence tree where that exists already."""
 
 
 class Evaluations:
-    """Judges candidates of one run on its evaluator; what people added only within `evaluations` of the run in all.
+    """Has candidates of one run evaluated by `backend`; what people added only within the `limit` of the run.
 
     A `panel` compares those that are valid with others before they are ranked.
     """
 
     def __init__(
         self,
-        repository: Repository,
-        journal: Journal,
-        history: History,
-        task: Task,
-        evaluator: EvaluationBackend,
-        engine: str,
-        evaluations: int | None = None,
+        context: RunContext,
+        backend: EvaluationBackend,
+        limit: int | None = None,
         panel: Panel | None = None,
     ) -> None:
-        self._evaluations = evaluations
+        self._limit = limit
         self._panel = panel
-        self._repository = repository
-        self._journal = journal
-        self._history = history
-        self._task = task
-        self._evaluator = evaluator
-        self._engine = engine
+        self._repository = context.repository
+        self._journal = context.journal
+        self._history = context.history
+        self._task = context.task
+        self._backend = backend
+        self._engine = context.engine
         self._faults = 0
         self._taken: set[str] = set()
-        self._judging: dict[str, asyncio.Task[Verdict]] = {}
+        self._evaluating: dict[str, asyncio.Task[Result]] = {}
         self._seeds: dict[bool, asyncio.Task[Base]] = {}
-        self._known = self._verdicts_of_other_runs()
+        self._known = self._results_of_other_runs()
 
-    def _verdicts_of_other_runs(self) -> dict[str, Verdict]:
-        known: dict[str, Verdict] = {}
+    def _results_of_other_runs(self) -> dict[str, Result]:
+        known: dict[str, Result] = {}
 
         def learn(entry: Entry) -> None:
             event = entry.event
             if isinstance(event, Evaluated) and event.evaluation.counts and event.evaluation.status != "flaky":
-                known[event.evaluation.key] = Verdict(replace(event.evaluation, cached=True), event.evidence)
+                known[event.evaluation.key] = replace(event.evaluation, cached=True), event.evidence
 
         for run in self._repository.runs():
             if run != self._history.run:
@@ -118,45 +110,44 @@ class Evaluations:
                     continue
         return known
 
-    async def judge(self, commit: str, split: str | None = None, repeat: int = 0) -> Verdict | None:
-        """Judge a candidate on `split` (default: the run's); None when a person prunes it before there is a verdict.
+    async def evaluate(self, commit: str, split: str | None = None, repeat: int = 0) -> Result | None:
+        """Evaluate a candidate on `split` (default: the run's); None when a person prunes it before that is done.
 
         An error of the evaluator is journalled and tried again.
 
         Raises:
             EvaluatorError: the evaluator failed three times in a row.
         """
-        judging = asyncio.create_task(self._judge(commit, split or self._history.split, repeat))
-        self._judging[commit] = judging
+        evaluating = asyncio.create_task(self._evaluate(commit, split or self._history.split, repeat))
+        self._evaluating[commit] = evaluating
         try:
-            return await judging
+            return await evaluating
         except asyncio.CancelledError:
             if cast(asyncio.Task[None], asyncio.current_task()).cancelling():
                 raise
             return None
         finally:
-            if self._judging.get(commit) is judging:  # else it is judged again already
-                del self._judging[commit]
+            if self._evaluating.get(commit) is evaluating:  # else it is evaluated again already
+                del self._evaluating[commit]
 
     def give_up_pruned(self) -> None:
         """Let what people pruned meanwhile free its slot, or the place in the queue; it comes back by an undo."""
-        for commit in self._judging.keys() & self._history.pruned:
-            if self._judging[commit].cancelling():  # it is being cleaned up, which a second time would break off
+        for commit in self._evaluating.keys() & self._history.pruned:
+            if self._evaluating[commit].cancelling():  # it is being cleaned up, which a second time would break off
                 continue
-            self._judging[commit].cancel()
+            self._evaluating[commit].cancel()
 
-    async def _judge(self, commit: str, split: str, repeat: int) -> Verdict:
+    async def _evaluate(self, commit: str, split: str, repeat: int) -> Result:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
-        if known := self._known.get(self._evaluator.key(tree, split, repeat, base=files.base.id if files.base else "")):
+        if known := self._known.get(self._backend.key(tree, split, repeat, base=files.base.id if files.base else "")):
             return known
         while True:
-            evaluation, evidence = await self._evaluator.evaluate(tree, files, split=split, repeat=repeat)
-            verdict = Verdict(evaluation, files_of(evidence))
+            evaluation, evidence = await self._backend.evaluate(tree, files, split=split, repeat=repeat)
             if evaluation.counts:
                 self._faults = 0
-                return verdict
-            self.record(commit, verdict)
+                return evaluation, evidence
+            self.record(commit, (evaluation, evidence))
             self._faults += 1
             if self._faults >= FAULTS:
                 listed = self._task.splits
@@ -171,7 +162,7 @@ class Evaluations:
         commit = self._history.trees.get(tree, "")
         if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
             return known, self._evidence(commit)
-        return await self._evaluator.evaluate(tree, await self._files(tree), split=self._history.split)
+        return await self._backend.evaluate(tree, await self._files(tree), split=self._history.split)
 
     def _evidence(self, commit: str) -> Evidence:
         """What was kept of a candidate's evaluation; nothing where it is gone."""
@@ -191,36 +182,38 @@ class Evaluations:
     @property
     def runs(self) -> bool:
         """Whether commands can be run."""
-        return isinstance(self._evaluator, Runner)
+        return isinstance(self._backend, Runner)
 
     async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
-        assert isinstance(self._evaluator, Runner)  # whoever asks looks at `runs`
-        return await self._evaluator.run(await self._files(tree, shown=True), command, wall=wall)
+        assert isinstance(self._backend, Runner)  # whoever asks looks at `runs`
+        return await self._backend.run(await self._files(tree, shown=True), command, wall=wall)
 
-    async def settle(self, commit: str, verdict: Verdict) -> None:
+    async def settle(self, commit: str, result: Result) -> None:
         """Have a valid candidate compared, where a panel does that, and journal the evaluation.
 
         One of what is pruned, or was meanwhile, is dropped where its place in the budget is taken by now.
         """
-        told = verdict.evaluation
-        if self._panel and told.ok and not self._history.judged(commit, told.split, told.repeat):
+        evaluation, _ = result
+        known = self._history.judged(commit, evaluation.split, evaluation.repeat)
+        if self._panel and evaluation.ok and not known:
             await self._panel.compare(commit)
-        self.record(commit, verdict, unless=lambda: commit in self._history.pruned or commit in self._beyond())
+        self.record(commit, result, unless=lambda: commit in self._history.pruned or commit in self._beyond())
 
-    def record(self, commit: str, verdict: Verdict, unless: Callable[[], bool] = lambda: False) -> None:
+    def record(self, commit: str, result: Result, unless: Callable[[], bool] = lambda: False) -> None:
         """Keep the evidence and journal the evaluation, unless another engine did so meanwhile."""
-        evaluation = verdict.evaluation
-        evidence = self._journal.keep(verdict.evidence, commit) if verdict.evidence else ""
+        evaluation, evidence = result
+        files = evidence if isinstance(evidence, str) else files_of(evidence)
+        kept = self._journal.keep(files, commit) if files else ""
         self._journal.append(
-            Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence),
+            Evaluated(candidate=commit, evaluation=evaluation, evidence=kept),
             unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat) or unless(),
         )
 
     async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
         """Judge and journal a candidate that nobody else is busy with."""
-        if verdict := await self.judge(commit, split, repeat):
-            await self.settle(commit, verdict)
+        if result := await self.evaluate(commit, split, repeat):
+            await self.settle(commit, result)
 
     async def take_over(self) -> None:
         """Judge what engines that are gone left, what people added or no longer prune, and the seed if it is ours."""
@@ -237,7 +230,7 @@ class Evaluations:
     def _left(self) -> list[str]:
         """What is ours to judge; of what people began or brought back no more than the limit has room for."""
         history, me = self._history, self._engine
-        busy = self._taken | self._judging.keys()
+        busy = self._taken | self._evaluating.keys()
         free = {commit: event for commit, event in history.pending.items() if commit not in busy}
         if not free:
             return []
@@ -256,16 +249,16 @@ class Evaluations:
         All that people began or brought back waits, in the order in which it came; anything else got its place when it
         was proposed.
         """
-        if self._evaluations is None:
+        if self._limit is None:
             return []
         history, pending = self._history, self._history.pending
         back = restored(history.decisions, history.phylogeny)
         new = [each for each in pending if each not in busy and history.former(each) is None]
         waiting = [each for each in new if each in back or not pending[each].engine or pending[each].agent == MINIMIZE]
-        room = self._evaluations - history.counts.evaluated - (len(pending) - len(waiting))
+        room = self._limit - history.counts.evaluated - (len(pending) - len(waiting))
         return waiting[max(room, 0) :]
 
-    async def judge_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
+    async def evaluate_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
         """Judge the seed and the best on the holdout, if the task has one and they were not yet.
 
         Valid ones so many times more, unless `hurry` is set.

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from evogit.agents.population import Models
-from evogit.config import Task
 from evogit.engine.account import RunAccount
-from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.llm import Account
 from evogit.panel import NAME, Panel
-from evogit.repository import Journal, Repository
 
 
-def open_panel(
-    repository: Repository,
-    journal: Journal,
-    history: History,
-    task: Task,
-    engine: str,
-    models: Models,
-    purse: RunAccount,
-) -> Panel | None:
+def open_panel(context: RunContext, models: Models, account: RunAccount) -> Panel | None:
     """The panel of a task that names models who compare; None where nobody or people do.
 
     Raises:
         CredentialError: the key of a model cannot be had.
         UsageError: there is no such model.
     """
-    if task.pairwise is None or not task.pairwise.panel:
+    pairwise = context.task.pairwise
+    if pairwise is None or not pairwise.panel:
         return None
-    found = [models(name) for name in dict.fromkeys(task.pairwise.panel)]
+    found = [models(name) for name in dict.fromkeys(pairwise.panel)]
 
-    def account(move: int) -> Account:
-        return purse.account(NAME, move)
+    def account_of(move: int) -> Account:
+        return account.of_move(NAME, move)
 
-    return Panel(repository, journal, history, task, task.pairwise, engine, found, account)
+    return Panel(context, pairwise, found, account_of)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.engine.seed_check import LFS_POINTER
-from evogit.history import History
-from evogit.repository import EXECUTABLE, FILE, Journal, Repository, UnfitChangeError, check_path, clean, clean_title
+from evogit.history.context import StoredRun
+from evogit.repository import EXECUTABLE, FILE, UnfitChangeError, check_path, clean, clean_title
 
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
@@ -22,13 +22,11 @@ FARTHEST = 10_000
 class Adding:
     """Makes commits of people candidates of one run."""
 
-    repository: Repository
-    journal: Journal
-    history: History
+    run: StoredRun
 
     def known(self, commit: str) -> str | None:
         """The candidate that has the tree of this commit already, None if there is none."""
-        return self.history.trees.get(self.repository.tree_of(commit))
+        return self.run.history.trees.get(self.run.repository.tree_of(commit))
 
     def check(self, commit: str) -> None:
         """Refuse what no agent could have proposed.
@@ -36,26 +34,26 @@ class Adding:
         Raises:
             RefusedError: naming the paths, and what is wrong with them.
         """
-        seed, started = self.history.seed, self.history.started
+        seed, started = self.run.history.seed, self.run.history.started
         if seed is None or started is None:
-            raise RefusedError(f"the run {self.history.run} has no seed yet; begin it with `evogit run`")
-        before, after = self.history.phylogeny[seed].tree, self.repository.tree_of(commit)
-        changed = self.repository.changed_paths(before, after)
+            raise RefusedError(f"the run {self.run.history.run} has no seed yet; begin it with `evogit run`")
+        before, after = self.run.history.phylogeny[seed].tree, self.run.repository.tree_of(commit)
+        changed = self.run.repository.changed_paths(before, after)
         wrong = [path for path in changed if not matches(path, started.editable) or matches(path, started.withheld)]
         if wrong:
             raise RefusedError(
                 f"expected changes to {', '.join(started.editable)} only, but {commit[:7]} differs from the seed in "
                 f"{', '.join(wrong[:5])}{' and more' * (len(wrong) > 5)}; put your change on the seed: "
-                f"git switch -c evogit/{self.history.run}/human/NAME {seed[:10]}"
+                f"git switch -c evogit/{self.run.history.run}/human/NAME {seed[:10]}"
             )
         self._check_files(commit, after, set(changed))
         try:
-            self.repository.trees.refuse_twins(before, after)
+            self.run.repository.trees.refuse_twins(before, after)
         except UnfitChangeError as error:
             raise RefusedError(f"{commit[:7]}: {error}") from error
 
     def _check_files(self, commit: str, tree: str, changed: set[str]) -> None:
-        for entry in self.repository.trees.entries(tree):
+        for entry in self.run.repository.trees.entries(tree):
             if entry.path not in changed:
                 continue
             try:
@@ -64,7 +62,7 @@ class Adding:
                 raise RefusedError(f"{commit[:7]}: {error}") from error
             if entry.mode not in (FILE, EXECUTABLE):
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a link or a submodule; candidates bring plain files")
-            if self.repository.trees.blob(entry.blob).startswith(LFS_POINTER):
+            if self.run.repository.trees.blob(entry.blob).startswith(LFS_POINTER):
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a pointer of Git LFS; candidates bring whole files")
 
     def add(self, commit: str, reason: str = "") -> Entry | None:
@@ -75,30 +73,30 @@ class Adding:
         """
         self.check(commit)
         why = clean(reason)
-        tree = self.repository.tree_of(commit)
-        evidence = self.journal.keep({"why": why.encode()} if why else {}, commit)
+        tree = self.run.repository.tree_of(commit)
+        evidence = self.run.journal.keep({"why": why.encode()} if why else {}, commit)
         proposed = Proposed(
             engine="",
-            move=self.history.moves,
+            move=self.run.history.moves,
             candidate=commit,
             tree=tree,
             parents=self.parents(commit),
             agent=HUMAN,
             operator="human",
-            title=clean_title(self.repository.message(commit)),
+            title=clean_title(self.run.repository.message(commit)),
             evidence=evidence,
         )
-        return self.journal.append(proposed, unless=lambda: tree in self.history.trees)
+        return self.run.journal.append(proposed, unless=lambda: tree in self.run.history.trees)
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """The nearest candidates among the commit's ancestors, the seed where there is none.
 
         A commit that landed a candidate stands for it, so that work on top of one descends from it.
         """
-        phylogeny, branches = self.history.phylogeny, self.repository.branches
+        phylogeny, branches = self.run.history.phylogeny, self.run.repository.branches
         landed = {
             event.commit: event.candidates[0]
-            for entry in self.history.decisions
+            for entry in self.run.history.decisions
             if isinstance(event := entry.event, Decision) and event.kind == "land" and event.candidates[0] in phylogeny
         }
         found, seen, frontier = list[str](), {commit}, list(branches.parents(commit))
@@ -113,7 +111,7 @@ class Adding:
         nearest = [
             each for each in dict.fromkeys(found) if not any(phylogeny.is_ancestor(each, o) for o in found if o != each)
         ]
-        return tuple(nearest[:MOST_PARENTS]) or (self.history.seed or "",)
+        return tuple(nearest[:MOST_PARENTS]) or (self.run.history.seed or "",)
 
 
 @dataclass(slots=True)
@@ -131,8 +129,11 @@ class People:
 
     def look(self) -> None:
         """Make new tips of people's branches candidates; what is refused is journalled once."""
-        branches, folder = self.adding.repository.branches, f"refs/heads/evogit/{self.adding.history.run}/human/"
-        if self.adding.history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
+        branches, folder = (
+            self.adding.run.repository.branches,
+            f"refs/heads/evogit/{self.adding.run.history.run}/human/",
+        )
+        if self.adding.run.history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
             return
         self._stamp = stamp  # from before the look: what comes after it changes it again
         for commit in set(filter(None, map(self._tip, branches.below(folder)))) - self._seen:
@@ -143,29 +144,29 @@ class People:
     def _tip(self, branch: str) -> str | None:
         """The commit that a branch leads to, maybe over another one; None for one that is broken."""
         try:
-            return self.adding.repository.branches.commit(branch)
+            return self.adding.run.repository.branches.commit(branch)
         except NotFoundError:
             return None
 
     def _add(self, commit: str) -> None:
-        history = self.adding.history
+        history = self.adding.run.history
         try:
             if self.adding.known(commit) is None:
                 self.adding.add(commit)
         except (RefusedError, RepositoryError) as error:
             reason, parents = f"{commit}: {error}", self.adding.parents(commit)
-            self.adding.journal.append(
+            self.adding.run.journal.append(
                 FailedProposal(engine="", move=history.moves, agent=HUMAN, parents=parents, reason=reason),
                 unless=lambda: self._refused_before(commit),
             )
 
     def _refused_before(self, commit: str) -> bool:
-        failures = self.adding.history.failures
+        failures = self.adding.run.history.failures
         return any(event.agent == HUMAN and event.reason.startswith(commit) for event in failures)
 
     def consider(self) -> None:
         """Let what people added and was judged meanwhile be the individual of `human`, if selection says so."""
-        history = self.adding.history
+        history = self.adding.run.history
         for commit in [commit for commit in history.human if commit not in self._considered]:
             if not history.judged(commit):
                 continue

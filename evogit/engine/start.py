@@ -8,16 +8,16 @@ import random
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config import Task
+from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.seed_check import check_tree
 from evogit.history import History
-from evogit.repository import Journal, Repository
+from evogit.history.context import RunContext
 
 EPOCH = 946_684_800
 """2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
@@ -95,18 +95,16 @@ def generator(seed: int, move: int, agent: str) -> random.Random:
     return random.Random(int.from_bytes(digest[:8]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Start:
-    """Begins a run or goes on with it, as the engine named `engine`."""
+    """Begins a run or goes on with it, as one engine."""
 
-    repository: Repository
-    journal: Journal
-    history: History
-    task: Task
-    engine: str
-    settings: Mapping[str, Any]
-    split: str
-    deterministic: bool
+    context: RunContext
+    settings: Settings
+
+    @property
+    def _history(self) -> History:
+        return self.context.history
 
     def check(self, evaluator_digest: str) -> None:
         """Refuse to mix scores of different tasks, evaluators or splits in one run, and a run that Git has no room for.
@@ -116,116 +114,117 @@ class Start:
             UsageError: for a deterministic run of a task with exclusive = true, whose scores are times, or for a split
                 that there is not.
         """
-        self.task.check_split(self.split)
-        if self.deterministic and self.task.environment.exclusive:
+        self.context.task.check_split(self.settings.split)
+        if self.settings.deterministic and self.context.task.environment.exclusive:
             raise UsageError("--deterministic cannot go with exclusive = true, as measured times never come twice")
-        self.repository.check_room(self.history.run)
-        check_comparable(self.history, self.task, self.split, evaluator_digest)
-        began = self.history.started
-        if began is not None and began.task_digest != self.task.digest:
-            latest = list(self.history.engines.values())[-1]
-            if changes(latest.parts, self.task.parts):
-                changed = changes(began.parts, self.task.parts)
+        self.context.repository.check_room(self._history.run)
+        check_comparable(self._history, self.context.task, self.settings.split, evaluator_digest)
+        began = self._history.started
+        if began is not None and began.task_digest != self.context.task.digest:
+            latest = list(self._history.engines.values())[-1]
+            if changes(latest.parts, self.context.task.parts):
+                changed = changes(began.parts, self.context.task.parts)
                 logger.warning("the %s changed; the run goes on, as candidates are judged as before", *changed)
 
-    def begin(self, evaluator: EvaluationBackend, agents: int, *, joined: bool) -> list[str]:
+    def begin(self, backend: EvaluationBackend, agents: int) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.
 
         Raises:
             NotFoundError: there is no seed, and then nothing is journalled.
         """
-        seed = self.history.seed or self._make_seed()
+        seed = self._history.seed or self._make_seed()
         while True:
-            names = self._names(agents, joined=joined)
-            started = self._started(evaluator, names)
+            names = self._names(agents)
+            started = self._started(backend, names)
             # another engine that joins at the same moment may take these names first
-            if self.journal.append(started, unless=lambda: names != self._names(agents, joined=joined)):  # noqa: B023
+            if self.context.journal.append(started, unless=lambda: names != self._names(agents)):  # noqa: B023
                 break
-        if self.history.seed is None:
+        if self._history.seed is None:
             self._propose_seed(seed)
         return names
 
-    def _started(self, evaluator: EvaluationBackend, names: list[str]) -> RunStarted:
-        began = self.history.started
+    def _started(self, backend: EvaluationBackend, names: list[str]) -> RunStarted:
+        began = self._history.started
         return RunStarted(
-            engine=self.engine,
-            task=self.task.name,
-            task_digest=self.task.digest,
-            metrics=self.task.metrics,
-            split=self.split,
-            evaluator=evaluator.digest,
-            provider=evaluator.provider,
-            image=evaluator.image,
-            judged=evaluator.judged,
+            engine=self.context.engine,
+            task=self.context.task.name,
+            task_digest=self.context.task.digest,
+            metrics=self.context.task.metrics,
+            split=self.settings.split,
+            evaluator=backend.digest,
+            provider=backend.provider,
+            image=backend.image,
+            judged=backend.judged,
             agents=tuple(names),
-            population=began.population if began else self.repository.population(self.history.run),
-            editable=self.task.editable,
-            withheld=self.task.unseen,
-            parts=self.task.parts,
-            repeats=self.task.repeats,
-            settings=self.settings,
+            population=began.population if began else self.context.repository.population(self._history.run),
+            editable=self.context.task.editable,
+            withheld=self.context.task.unseen,
+            parts=self.context.task.parts,
+            repeats=self.context.task.repeats,
+            settings={**asdict(self.settings), "agents": self.settings.agents},
         )
 
-    def _names(self, agents: int, *, joined: bool) -> list[str]:
+    def _names(self, agents: int) -> list[str]:
         """`a1` and so on; an engine that joins others takes names that nobody has."""
-        taken = [name for started in self.history.engines.values() for name in started.agents] if joined else []
+        engines = self._history.engines.values() if self.settings.join else ()
+        taken = [name for started in engines for name in started.agents]
         first = 1 + max((int(name[1:]) for name in taken if re.fullmatch("a[0-9]+", name)), default=0)
         return [f"a{number}" for number in range(first, first + agents)]
 
     def _propose_seed(self, commit: str) -> None:
-        self.journal.keep({}, commit)
-        self.journal.append(
+        self.context.journal.keep({}, commit)
+        self.context.journal.append(
             Proposed(
-                engine=self.engine,
+                engine=self.context.engine,
                 move=0,
                 candidate=commit,
-                tree=self.repository.tree_of(commit),
+                tree=self.context.repository.tree_of(commit),
                 parents=(),
                 agent="seed",
                 operator="seed",
-                title=f"seed of {self.task.name}",
+                title=f"seed of {self.context.task.name}",
                 fingerprint=UNCHANGED,
             ),
-            unless=lambda: self.history.seed is not None,
+            unless=lambda: self._history.seed is not None,
         )
-        self.repository.plant(commit)
+        self.context.repository.plant(commit)
 
     def _make_seed(self) -> str:
-        if self.task.seed is None:
-            head = self.repository.head()
-            self._check(self.repository.tree_of(head))
+        if self.context.task.seed is None:
+            head = self.context.repository.head()
+            self._check(self.context.repository.tree_of(head))
             return head
-        files = self.task.seed_files()
+        files = self.context.task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         modes = {path: mode for path, (_, mode) in files.items()}
-        tree = self.repository.trees.write(None, contents, modes)
+        tree = self.context.repository.trees.write(None, contents, modes)
         self._check(tree)
-        return self.repository.commit(
+        return self.context.repository.commit(
             tree,
             (),
             author="seed",
-            time=EPOCH if self.deterministic else int(time.time()),
-            title=f"seed of {self.task.name}",
+            time=EPOCH if self.settings.deterministic else int(time.time()),
+            title=f"seed of {self.context.task.name}",
             trailers={"Agent": "seed", "Operator": "seed"},
         )
 
     def _check(self, tree: str) -> None:
-        for note in check_tree(self.task, self.repository, tree):
+        for note in check_tree(self.context.task, self.context.repository, tree):
             logger.warning("%s", note)
 
-    def settle(self, names: list[str]) -> None:
+    def settle(self, names: Sequence[str]) -> None:
         """Give every agent without an individual the seed, once that is judged.
 
         Raises:
             EvoGitError: when the seed itself fails.
         """
-        seed = self.history.seed or ""
-        evaluation = self.history.evaluation(seed)
+        seed = self._history.seed or ""
+        evaluation = self._history.evaluation(seed)
         if evaluation is not None and evaluation.counts and not evaluation.ok:
             raise EvoGitError(
-                f"the seed of {self.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
+                f"the seed of {self.context.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
                 "mend it or its evaluator and look at it with `evogit check`"
             )
         for name in names:
-            if name not in self.history.heads:
-                self.journal.append(Adopted(agent=name, candidate=seed))
+            if name not in self._history.heads:
+                self.context.journal.append(Adopted(agent=name, candidate=seed))

@@ -18,24 +18,24 @@ class Steering:
     """Looks at the repository again and again, also while all agents think or wait; `over` ends it."""
 
     def __init__(
-        self, journal: Journal, projections: Projections, judge: Evaluations, people: People, over: asyncio.Event
+        self, journal: Journal, projections: Projections, evaluations: Evaluations, people: People, over: asyncio.Event
     ) -> None:
         self._journal = journal
         self._projections = projections
-        self._judge = judge
+        self._evaluations = evaluations
         self._over = over
         self._people = people
 
     async def attend(self) -> None:
         """Until the run is over: take in what people journalled, show it, and judge what waits for anybody."""
-        async with asyncio.TaskGroup() as judging:
+        async with asyncio.TaskGroup() as group:
             while not self._over.is_set():
                 self._journal.refresh()
                 self._people.look()
                 self._people.consider()
                 self._projections.follow()
-                self._judge.give_up_pruned()
-                judging.create_task(self._judge.take_over())  # which may take long, and people must not wait for it
+                self._evaluations.give_up_pruned()
+                group.create_task(self._evaluations.take_over())  # which may take long, and people must not wait for it
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_EVERY):
                         await self._over.wait()

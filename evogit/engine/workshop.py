@@ -9,11 +9,11 @@ from evogit.agents import Agent, NoUsableChangeError, Proposal, Trying
 from evogit.breeding.breeder import Bred
 from evogit.core import Evaluation, Evidence, FailedProposal
 from evogit.engine.budget import Budget
-from evogit.engine.evaluations import Evaluations, Verdict, files_of
+from evogit.engine.evaluations import Evaluations, Result
 from evogit.sandbox import Completed
 
-Outcome = tuple[Bred | FailedProposal, Verdict | None]
-"""What is to be journalled of a move, and the verdict where it is known already."""
+Outcome = tuple[Bred | FailedProposal, Result | None]
+"""What is to be journalled of a move, and its evaluation where that is known already."""
 
 
 @dataclass(slots=True)
@@ -24,17 +24,17 @@ class Trials:
     loses no more than what was in flight.
     """
 
-    judge: Evaluations
+    backend: Evaluations
     most: int
     evaluations: int = 0
     _make: Callable[[Proposal], Bred] | None = None
     _judged: dict[str, tuple[Bred, Evaluation, Evidence]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: Agent, judge: Evaluations, budget: Budget) -> Trials:
+    def of(cls, agent: Agent, evaluations: Evaluations, budget: Budget) -> Trials:
         """Those of the move that was reserved last, as many as the agent wants and every limit has room for."""
         most = budget.more(agent.trials) if isinstance(agent, Trying) else 0
-        return cls(judge, most, most)
+        return cls(evaluations, most, most)
 
     def at(self, make: Callable[[Proposal], Bred]) -> Trials:
         """The same for drafts that `make` checks and makes trees of."""
@@ -44,7 +44,7 @@ class Trials:
     @property
     def runs(self) -> bool:
         """Whether commands can be run."""
-        return self.judge.runs
+        return self.backend.runs
 
     def check(self, draft: Proposal) -> None:
         """Refuse what no candidate could be."""
@@ -52,7 +52,7 @@ class Trials:
 
     async def run(self, draft: Proposal, command: str, *, wall: float) -> Completed:
         """Run a shell command on what agents may see of the draft."""
-        return await self.judge.run(self._bred(draft).tree, ["sh", "-c", command], wall=wall)
+        return await self.backend.run(self._bred(draft).tree, ["sh", "-c", command], wall=wall)
 
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
         """Judge the draft; one that was judged in this move before is not judged again, and costs nothing."""
@@ -62,7 +62,7 @@ class Trials:
         if self.evaluations < 1:
             raise NoUsableChangeError("no evaluation is left")
         self.evaluations -= 1
-        evaluation, evidence = await self.judge.try_out(bred.tree)
+        evaluation, evidence = await self.backend.try_out(bred.tree)
         if evaluation.counts:
             self._judged[bred.tree] = bred, evaluation, evidence
         return evaluation, evidence
@@ -74,7 +74,7 @@ class Trials:
         """
         if isinstance(last, Bred) and last.tree in self._judged:
             self._judged[last.tree] = last, *self._judged[last.tree][1:]
-        tried: list[Outcome] = [(bred, Verdict(said, files_of(seen))) for bred, said, seen in self._judged.values()]
+        tried: list[Outcome] = [(bred, (evaluation, evidence)) for bred, evaluation, evidence in self._judged.values()]
         if tried and (isinstance(last, FailedProposal) or last.tree in self._judged):
             return tried
         return [*tried, (last, None)]

@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from evogit.config import Task
 from evogit.config.values import Pairwise
 from evogit.core import Compared, EvaluatorError
-from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.history.strengths import Strengths
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.panel.answer import UnusableAnswerError, Verdict, read
 from evogit.panel.question import question
 from evogit.panel.sides import Sides, Views
-from evogit.repository import Journal, Repository
 from evogit.stats.pairs import opponent
 
 NAME = "panel"
@@ -40,21 +38,17 @@ class Panel:
 
     def __init__(
         self,
-        repository: Repository,
-        journal: Journal,
-        history: History,
-        task: Task,
+        context: RunContext,
         pairwise: Pairwise,
-        engine: str,
         models: Sequence[Model],
         account: Callable[[int], Account],
     ) -> None:
-        self._journal = journal
-        self._history = history
-        self._task = task
+        self._journal = context.journal
+        self._history = context.history
+        self._task = context.task
         self._pairwise = pairwise
-        self._views = Views(repository, task, history)
-        self._engine = engine
+        self._views = Views(context.repository, context.task, context.history)
+        self._engine = context.engine
         self._models = models
         self._account = account
         self._faults: Counter[str] = Counter()

@@ -25,6 +25,7 @@ SHORTEST_SECRET = 8
 class Journal:
     """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`.
 
+    Who subscribes later hears of each entry after `sink` has it.
     `secrets` are redacted from all that is written. They are ASCII, without quotes, so that JSON has them as they are.
     """
 
@@ -44,7 +45,7 @@ class Journal:
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
         self._host = host
-        self._sink = sink
+        self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None}
         self._seq = 0
@@ -91,7 +92,12 @@ class Journal:
 
     def _deliver(self, entry: Entry) -> None:
         self._seq = max(self._seq, entry.seq)
-        self._sink(entry)
+        for sink in self._sinks:
+            sink(entry)
+
+    def subscribe(self, sink: Callable[[Entry], None]) -> None:
+        """Feed `sink`, too, with what is delivered from now on; what happened before is no news to it."""
+        self._sinks.append(sink)
 
     # --- writing ------------------------------------------------------------------------------------------------
 

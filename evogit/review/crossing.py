@@ -12,7 +12,8 @@ from evogit.breeding.crossings import Crossing, Crossings, title
 from evogit.config.values import matches
 from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
 from evogit.history import History
-from evogit.repository import Journal, Merged, Repository, UnfitChangeError, clean
+from evogit.history.context import StoredRun
+from evogit.repository import Merged, Repository, UnfitChangeError, clean
 from evogit.review.facts import Record
 from evogit.selection.strategies import Outcomes, StepEffect, edges, tallies
 
@@ -83,10 +84,11 @@ async def cross(
     )
 
 
-def propose(repository: Repository, journal: Journal, history: History, crossed: Crossed, reason: str) -> Entry | None:
+def propose(run: StoredRun, crossed: Crossed, reason: str) -> Entry | None:
     """Journal the result as a candidate that awaits its evaluation; None if its tree came first or a parent went."""
+    history = run.history
     tree, why, parents = crossed.merged.tree, clean(reason), tuple(each.commit for each in crossed.parents)
-    commit = repository.commit(
+    commit = run.repository.commit(
         tree,
         parents,
         author=HUMAN,
@@ -105,9 +107,9 @@ def propose(repository: Repository, journal: Journal, history: History, crossed:
         strategy=crossed.strategy,
         title=crossed.title,
         conflicts=crossed.merged.conflicts,
-        evidence=journal.keep({"why": why.encode()} if why else {}, commit),
+        evidence=run.journal.keep({"why": why.encode()} if why else {}, commit),
     )
-    return journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
+    return run.journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
 
 
 def merge_statistics(history: History) -> Record:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.decisions import standing
-from evogit.repository import Journal
 from evogit.review.runs import agents
 
 
@@ -44,15 +44,15 @@ def effect(history: History, decision: Decision) -> Effect:
     )
 
 
-def decide(history: History, journal: Journal, decision: Decision) -> Entry:
-    """Append the decision to the journal that feeds `history`.
+def decide(run: StoredRun, decision: Decision) -> Entry:
+    """Append the decision to the run's journal.
 
     Raises:
         RefusedError: it cannot be made, or no longer since somebody decided meanwhile.
     """
-    entry = journal.append(decision, unless=lambda: bool(_obstacle(history, decision)))
+    entry = run.journal.append(decision, unless=lambda: bool(_obstacle(run.history, decision)))
     if entry is None:
-        raise RefusedError(_obstacle(history, decision))
+        raise RefusedError(_obstacle(run.history, decision))
     return entry
 
 

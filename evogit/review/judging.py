@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from evogit.core import Compared, NotFoundError, RefusedError, UsageError
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.strengths import Strengths
-from evogit.repository import Journal
 from evogit.stats.pairs import Pair, pairs
 
 
@@ -64,20 +64,21 @@ def _contenders(strengths: Strengths, valid: list[str]) -> list[str]:
     return [each for each in valid if known.strength(each) + 2 * math.sqrt(known.variance(each)) >= top]
 
 
-def say(history: History, journal: Journal, verdict: Compared) -> None:
+def say(run: StoredRun, verdict: Compared) -> None:
     """Journal what a person said.
 
     Raises:
         RefusedError: a candidate cannot be compared: it is not valid, or pruned.
         UsageError: both are the same.
     """
+    history = run.history
     strengths_of(history)
     if verdict.a == verdict.b:
         raise UsageError(f"expected two candidates, got {verdict.a[:7]} twice")
     for commit in (verdict.a, verdict.b):
         if history.fitness(commit) is None or commit in history.pruned:
             raise RefusedError(f"{commit[:7]} is not valid, not judged yet, or pruned, so that it is not compared")
-    journal.append(verdict)
+    run.journal.append(verdict)
 
 
 def standings(history: History, *, margins: bool = True) -> list[Standing]:

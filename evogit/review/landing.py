@@ -11,8 +11,9 @@ from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFound
 from evogit.engine.evaluations import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.scores import Scores, together
-from evogit.repository import Journal, Repository, UnfitChangeError, clean, clean_title
+from evogit.repository import Repository, UnfitChangeError, clean, clean_title
 from evogit.repository.branches import HEADS
 from evogit.review.measuring import judge_times
 from evogit.sandbox import Files
@@ -154,20 +155,19 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
     return found
 
 
-def land(
-    repository: Repository, journal: Journal, landing: Landing, message: str, reason: str, *, squash: bool
-) -> Entry:
+def land(run: StoredRun, landing: Landing, message: str, reason: str, *, squash: bool) -> Entry:
     """Write the commit (a merge, or with `squash` one commit on the target), journal it, and make the branch.
 
     Raises:
         RefusedError: the target moved since it was measured, the branch is checked out, or Git does not know the
             person.
     """
+    repository = run.repository
     if repository.target(landing.target) != landing.tip:
         raise RefusedError(f"{short_name(landing.target)} moved while this was judged; land it again")
     parents = (landing.tip,) if squash else (landing.tip, landing.candidate.commit)
     commit = repository.branches.write_commit(landing.tree, parents, message)
-    entry = journal.append(
+    entry = run.journal.append(
         Decision(
             kind="land",
             by=repository.user,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from evogit.breeding.breeder import Bred
 from evogit.breeding.candidates import CandidateWriter
-from evogit.config import Task
 from evogit.core import MINIMIZE, Candidate, RefusedError
 from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
@@ -15,7 +14,8 @@ from evogit.engine.start import changed_judge, ways_on
 from evogit.engine.turns import together
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
-from evogit.repository import Change, Hunk, Journal, Repository, UnfitChangeError
+from evogit.history.context import RunContext
+from evogit.repository import Change, Hunk, Repository, UnfitChangeError
 from evogit.stats.ddmin import ddmin
 
 
@@ -56,13 +56,14 @@ class Minimized:
     complete: bool
 
 
-def check(repository: Repository, history: History, task: Task, candidate: Candidate) -> Change:
+def check(context: RunContext, candidate: Candidate) -> Change:
     """The change that is to be minimised, from the seed to the candidate.
 
     Raises:
         RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be judged in
             another way than it was.
     """
+    history, task = context.history, context.task
     short, seed = candidate.commit[:7], history.phylogeny[history.seed or ""]
     if task.pairwise:
         raise RefusedError(
@@ -78,16 +79,13 @@ def check(repository: Repository, history: History, task: Task, candidate: Candi
         named = f" ({', '.join(changed)})" if changed else ""
         raise RefusedError(f"the task changed since {short} was judged{named}; {ways_on(task, changed)}")
     try:
-        return repository.change(seed.tree, candidate.tree)
+        return context.repository.change(seed.tree, candidate.tree)
     except UnfitChangeError as error:
         raise RefusedError(f"the change of {short} cannot be taken apart: {error}") from error
 
 
 async def minimize(
-    repository: Repository,
-    journal: Journal,
-    history: History,
-    task: Task,
+    context: RunContext,
     candidate: Candidate,
     told: Callable[[Trial], None],
     *,
@@ -104,21 +102,15 @@ async def minimize(
         RefusedError: as `check` does.
         EvoGitError: the evaluator or the sandbox cannot be used.
     """
-    change = check(repository, history, task, candidate)
-    jobs = 1 if task.environment.exclusive else jobs
+    repository, history = context.repository, context.history
+    change = check(context, candidate)
+    jobs = 1 if context.task.environment.exclusive else jobs
     with repository.engines(history.run).enter(join=True) as engine:
-        journal.refresh()
-        async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
-            proposals = CandidateWriter(
-                repository=repository,
-                journal=journal,
-                history=history,
-                engine=engine,
-                deterministic=False,
-                full=lambda: False,
-            )
-            judge = Evaluations(repository, journal, history, task, evaluator, engine)
-            search = _Search(history, candidate, proposals, judge, told, evaluations, jobs)
+        context = context.of(engine)
+        context.journal.refresh()
+        async with Evaluator(context.task, provider=provider, jobs=jobs) as evaluator:
+            writer = CandidateWriter(context=context, deterministic=False, full=lambda: False)
+            search = _Search(history, candidate, writer, Evaluations(context, evaluator), told, evaluations, jobs)
             found = await search.run(repository, change)
         projections = Projections(repository, history)
         projections.follow()
@@ -134,8 +126,8 @@ class _NoneLeftError(Exception):
 class _Search:
     history: History
     candidate: Candidate
-    proposals: CandidateWriter
-    judge: Evaluations
+    writer: CandidateWriter
+    evaluations: Evaluations
     told: Callable[[Trial], None]
     left: int
     jobs: int
@@ -229,16 +221,16 @@ class _Search:
         title = f"{MINIMIZE} {self.candidate.commit[:7]}: {hunks} of {of} hunks"
         bred = Bred(tree=tree, parents=(self.candidate.commit,), operator="mutation", strategy=MINIMIZE, title=title)
         if tree not in self.history.trees:
-            self.proposals.propose(self.history.moves, MINIMIZE, bred)
+            self.writer.propose(self.history.moves, MINIMIZE, bred)
         if (commit := self.history.trees.get(tree)) is not None:
             if not self.history.judged(commit):
-                await self.judge.finish(commit)
+                await self.evaluations.finish(commit)
             await self._repeat(commit)
 
     async def _repeat(self, commit: str) -> None:
         while self.left and self._is_doubtful(commit):
             self._count(1)
-            await self.judge.finish(commit, repeat=1 + self.history.scores.latest(commit))
+            await self.evaluations.finish(commit, repeat=1 + self.history.scores.latest(commit))
 
 
 def _tree(change: Change, hunks: Sequence[Hunk]) -> str | None:

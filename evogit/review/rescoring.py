@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evogit.config import Task
-from evogit.core import Entry, Evaluation, RefusedError, TaskChanged
+from evogit.core import Entry, Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.confirmation import Confirmation
-from evogit.engine.evaluations import Evaluations, Verdict
+from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.projections import Projections
 from evogit.engine.start import changed_judge, ways_on
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
-from evogit.repository import Journal, Repository
+from evogit.history.context import RunContext
+from evogit.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,85 +33,89 @@ class RescorePlan:
     seconds: float
 
 
-def plan(repository: Repository, history: History, task: Task) -> RescorePlan | None:
+def plan(context: RunContext) -> RescorePlan | None:
     """What there is to do, None when nothing changed that candidates are judged by.
 
     Raises:
         RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
     """
+    history = context.history
     if history.seed is None:
         raise RefusedError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
-    if repository.engines(history.run).alive():
+    if context.repository.engines(history.run).alive():
         raise RefusedError(f"an engine works on the run {history.run}; stop it first, with `evogit stop` or Ctrl-C")
-    changed = _changed(repository, history, task)
+    changed = _changed(context)
     if changed is None:
         left = _waiting(history)
         return RescorePlan((), left, True, _seconds(history, left)) if left else None
     after = copy.copy(history)
-    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(history, task, by="")))
+    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(context, by="")))
     again = _waiting(after)
     return RescorePlan(changed, again, False, _seconds(after, again))
 
 
-async def rescore(
-    repository: Repository, journal: Journal, history: History, task: Task, *, provider: str, jobs: int
-) -> None:
+async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
     """Journal the change and judge again; cut off at any moment, it goes on when it or `run` is called again.
 
     Raises:
         EvoGitError: the evaluator or the sandbox cannot be used.
         RefusedError: the seed fails under the changed task, or an engine is at work; then nothing was journalled.
     """
+    repository, history = context.repository, context.history
     with repository.engines(history.run).enter(join=False) as engine:
         repository.clear_locks(history.run)
-        journal.refresh()
-        async with Evaluator(task, provider=provider, jobs=jobs) as evaluator:
-            judged = history.counts.evaluated  # new ones of people are for a run, within its limits
-            judge = Evaluations(repository, journal, history, task, evaluator, engine, evaluations=judged)
-            if _changed(repository, history, task) is not None:
-                verdict = await _judge_seed(judge, history)
-                journal.append(_event(history, task, by=repository.user))
-                _refuse_strays(repository, history, task, judge)
-                judge.record(history.seed or "", verdict)
-            await judge.take_over()
+        context = context.of(engine)
+        context.journal.refresh()
+        async with Evaluator(context.task, provider=provider, jobs=jobs) as evaluator:
+            limit = history.counts.evaluated  # new ones of people are for a run, within its limits
+            evaluations = Evaluations(context, evaluator, limit)
+            if _changed(context) is not None:
+                seed = await _evaluate_seed(evaluations, history)
+                context.journal.append(_event(context, by=repository.user))
+                _refuse_strays(context, evaluations)
+                evaluations.record(history.seed or "", seed)
+            await evaluations.take_over()
             hurry = asyncio.Event()
-            await Confirmation(journal, history, judge, hurry=hurry).settle()
-            await judge.judge_finalists(history.repeats, hurry)
+            await Confirmation(context, evaluations, hurry=hurry).settle()
+            await evaluations.evaluate_finalists(history.repeats, hurry)
         projections = Projections(repository, history)
         projections.follow()
         projections.notes()
 
 
-async def _judge_seed(judge: Evaluations, history: History) -> Verdict:
-    verdict = await judge.judge(history.seed or "")
-    assert verdict  # nobody can prune the seed
-    if not verdict.evaluation.ok:
+async def _evaluate_seed(evaluations: Evaluations, history: History) -> Result:
+    result = await evaluations.evaluate(history.seed or "")
+    assert result  # nobody can prune the seed
+    evaluation, _ = result
+    if not evaluation.ok:
         raise RefusedError(
-            f"the seed fails under the changed task ({verdict.evaluation.status}: {verdict.evaluation.reason}); "
+            f"the seed fails under the changed task ({evaluation.status}: {evaluation.reason}); "
             "nothing was changed; mend the task and look at it with `evogit check`"
         )
-    return verdict
+    return result
 
 
-def _refuse_strays(repository: Repository, history: History, task: Task, judge: Evaluations) -> None:
+def _refuse_strays(context: RunContext, evaluations: Evaluations) -> None:
     """Find invalid, without judging them, those that changed what the task protects now, judged before or not."""
+    history, task = context.history, context.task
     seed = history.phylogeny[history.seed or ""].tree
     for commit in list(history.pending):
-        paths = repository.changed_paths(seed, history.phylogeny[commit].tree)
+        paths = context.repository.changed_paths(seed, history.phylogeny[commit].tree)
         if strays := [path for path in paths if not task.is_editable(path)]:
             reason = f"it changed {strays[0]}, which is not editable any more"
             evaluation = Evaluation(
                 status="invalid", reason=reason, split=history.split, evaluator=task.evaluator_digest
             )
-            judge.record(commit, Verdict(evaluation, {}))
+            evaluations.record(commit, (evaluation, Evidence()))
 
 
-def _changed(repository: Repository, history: History, task: Task) -> tuple[str, ...] | None:
+def _changed(context: RunContext) -> tuple[str, ...] | None:
     """The parts that changed since the run's candidates were judged, None when they would be judged as before."""
+    history, task = context.history, context.task
     changed = changed_judge(history, task)
     if changed is None:
         return None
-    if task.seed and _tree(repository, task) != history.phylogeny[history.seed or ""].tree:
+    if task.seed and _tree(context.repository, task) != history.phylogeny[history.seed or ""].tree:
         raise RefusedError(f"seed/ changed, and no candidate descends from the new one; {ways_on(task, ['seed'])}")
     return changed
 
@@ -122,12 +127,13 @@ def _tree(repository: Repository, task: Task) -> str:
     return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
 
 
-def _event(history: History, task: Task, *, by: str) -> TaskChanged:
+def _event(context: RunContext, *, by: str) -> TaskChanged:
+    task = context.task
     return TaskChanged(
         by=by,
         task_digest=task.digest,
         metrics=task.metrics,
-        split=history.split,
+        split=context.history.split,
         evaluator=task.evaluator_digest,
         judged=task.judged,
         editable=task.editable,

@@ -8,12 +8,13 @@ from typing import Any
 
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.plugins import is_own
-from evogit.repository import Journal, Repository
+from evogit.repository import Repository
 
 
-def open_run(repository: Repository, name: str | None = None) -> tuple[History, Journal]:
-    """The history of a run, and the journal that keeps it up to date with every `refresh`.
+def open_run(repository: Repository, name: str | None = None) -> StoredRun:
+    """A run that was begun.
 
     Raises:
         NotFoundError: there is no such run.
@@ -28,8 +29,7 @@ def open_run(repository: Repository, name: str | None = None) -> tuple[History, 
         )
     if name is not None and name not in runs:
         raise NotFoundError(f"expected a run of {repository.path}, got {name!r}; there is {', '.join(runs)}")
-    history = History(name or runs[0])
-    return history, repository.journal(history.run, history.apply)
+    return StoredRun.open(repository, name or runs[0])
 
 
 def agents(history: History) -> list[str]:

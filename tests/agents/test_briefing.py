@@ -254,7 +254,7 @@ def test_in_a_deterministic_run_nothing_is_told_that_depends_on_who_is_faster(la
     lab.fail(seed, "early")
     lab.add({"main.py": b"VALUE = 3\n"}, seed, title="not yet judged")
     lab.fail(seed, "late")
-    breeder = Breeder(lab.repository, lab.task, lab.history, lanes=2)
+    breeder = Breeder(lab.repository, lab.task, lab.history, deterministic_agents=2)
     brief = breeder.brief(lab.history.phylogeny[seed], None, number=lab.moves)
     assert brief.background is not None
     told = briefing.write(brief, brief.background(), 100_000).text

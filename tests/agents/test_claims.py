@@ -69,7 +69,7 @@ async def test_coders_that_work_beside_each_other_do_not_do_the_same(lab: Lab) -
 
 
 async def test_in_deterministic_runs_nobody_hears_of_it(lab: Lab) -> None:
-    breeder = Breeder(lab.repository, lab.task, lab.history, lanes=4)
+    breeder = Breeder(lab.repository, lab.task, lab.history, deterministic_agents=4)
     assert await work_at_once(lab, breeder, 4) == ["2"] * 4
 
 

@@ -106,7 +106,7 @@ def test_a_run_loses_moves_and_goes_on_and_two_alike_are_the_same(tmp_path: Path
 
     def run(name: str) -> Run:
         settings = Settings(population=(AgentSpec(kind, count=2),), evaluations=12, deterministic=True)
-        made = Run(Repository.create(tmp_path / name), task, "r", settings, executor=Lottery(task))
+        made = Run(Repository.create(tmp_path / name), task, "r", settings, backend=Lottery(task))
         asyncio.run(made.evolve())
         return made
 

@@ -202,7 +202,7 @@ def test_what_is_nearly_the_same_is_refused_and_counted(
     repository.journal("r", entries.append)
     again = [entry.event for entry in entries if isinstance(entry.event, Duplicate)]
     assert [event.likeness for event in again] == ["fingerprint"] * alike
-    history, _ = open_run(repository)
+    history = open_run(repository).history
     assert (history.counts.evaluated, history.counts.duplicates, history.counts.alike) == (evaluated, alike, alike)
     if alike:
         assert [event.first for event in again] == [list(history.phylogeny)[1].commit, history.seed]

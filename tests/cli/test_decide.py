@@ -13,7 +13,7 @@ from .conftest import Cli, Small
 
 
 def pruned(folder: Path) -> set[str]:
-    history, _ = open_run(Repository.open(folder))
+    history = open_run(Repository.open(folder)).history
     return history.pruned
 
 

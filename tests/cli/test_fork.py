@@ -30,7 +30,7 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     for name in ("one", "two"):
         done = cli(*fork, "--name", name)
         assert done.code == 0, done.err
-    histories = {name: open_run(Repository.open(path), name)[0] for name in ("old", "one", "two")}
+    histories = {name: open_run(Repository.open(path), name).history for name in ("old", "one", "two")}
     ids = {name: [each.commit for each in history.phylogeny] for name, history in histories.items()}
     assert ids["one"] == ids["two"] != ids["old"][:9]
     assert ids["one"][:6] == ids["old"][:6]

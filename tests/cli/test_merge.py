@@ -48,7 +48,7 @@ def test_a_merge_is_a_candidate_and_says_how_conflicts_were_settled(cli: Cli, pa
     assert done.code == 0
     assert "1 conflict settled:" in done.err
     assert f"main.py  1  lines  fitter, {pair.a[:7]}" in done.err
-    history, _ = open_run(pair.repository)
+    history = open_run(pair.repository).history
     (made,) = history.pending.values()
     assert pair.main(made.candidate) == BOTH
     assert (made.agent, made.operator, made.strategy, made.conflicts) == ("human", "merge", "fitter", 1)
@@ -79,7 +79,7 @@ def test_a_dry_run_makes_nothing(cli: Cli, pair: Pair) -> None:
     done = cli("-C", "repo", "graft", "a2", "best", "--dry-run", "--strategy", "function")
     assert "1 conflict settled" in done.err
     assert "no candidate was made" in done.err
-    assert open_run(pair.repository)[0].seq == before
+    assert open_run(pair.repository).history.seq == before
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
     assert "joins every later brief" in first.err
     said = cli("-C", "repo", "guide", "look at\x1b[2J the inner loop", "-y", "--json").json
     assert (said["kind"], said["reason"], said["candidates"]) == ("guide", "look at [2J the inner loop", [])
-    history, _ = open_run(Repository.open(small.folder))
+    history = open_run(Repository.open(small.folder)).history
     assert history.guidance == ["keep it in one file", "look at [2J the inner loop"]
     assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance
     assert "guide  keep it in one file" in cli("-C", "repo", "guide", "keep it\nin one file", "--dry-run").err
@@ -51,9 +51,9 @@ def test_stop_needs_an_engine_and_cannot_be_undone(cli: Cli, small: Small) -> No
     assert done.code == 4
     assert "no engine" in done.err
     repository = Repository.open(small.folder)
-    history, journal = open_run(repository)
+    run = open_run(repository)
     with repository.engines("toy").enter(join=False):
-        entry = journal.append(Decision(kind="stop", by="Ada"))
+        entry = run.journal.append(Decision(kind="stop", by="Ada"))
     assert entry
     assert "cannot be undone" in cli("-C", "repo", "undo", entry.id, "-y").err
     assert "no decision to undo" in cli("-C", "repo", "undo", "-y").err
@@ -191,7 +191,7 @@ class Entries:
 
 def test_a_log_holds_no_secret_and_nothing_that_a_terminal_obeys(small: Small, tmp_path: Path) -> None:
     log = Log(tmp_path / "log", Terminal("never", json=False), ["sk-secret-key"])
-    history, _ = open_run(Repository.open(small.folder))
+    history = open_run(Repository.open(small.folder)).history
     log.follow(history)
     entry = Entries()
     reason = "say \x1b[2J sk-secret-key\nagain"
@@ -208,7 +208,7 @@ async def test_the_command_for_a_new_best_runs_once_at_a_time_and_the_latest_win
     small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("THE_KEY", "sk-secret-key")
-    history, _ = open_run(Repository.open(small.folder))
+    history = open_run(Repository.open(small.folder)).history
     command = f"echo begin $EVOGIT_BEST $THE_KEY >> {tmp_path}/told; sleep 0.1; echo end >> {tmp_path}/told"
     hooks = Hooks(on_best=command)
     (watch,) = hooks.watches(Repository.open(small.folder), Terminal("never", json=False), ["sk-secret-key"])

@@ -19,6 +19,7 @@ from evogit.config.user_settings import ModelTable, PriceTable, UserSettings
 from evogit.core import Evaluation, Evidence, Stopped
 from evogit.engine.account import RunAccount
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage
 from evogit.llm.gateway.gateway import Gateway
 from evogit.llm.registry import open_models
@@ -81,7 +82,7 @@ class Halves:
 
 def evolve(path: Path, task: Task, *agents: Asker, **settings: Any) -> tuple[Stopped, History]:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
-    run = Run(repository, task, "r", Settings(**settings), agents=agents, executor=Halves())
+    run = Run(repository, task, "r", Settings(**settings), agents=agents, backend=Halves())
     return asyncio.run(run.evolve()), run.history
 
 
@@ -120,12 +121,9 @@ def test_calls_without_a_price_count_tokens_alone(tmp_path: Path, tiny: Callable
 
 def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, tiny: Callable[..., Task]) -> None:
     repository = Repository.create(tmp_path / "r")
-    histories = [History("r"), History("r")]
-    purses = [
-        RunAccount(journal=repository.journal("r", history.apply), history=history, engine=str(i), tokens=1500)
-        for i, history in enumerate(histories)
-    ]
-    one, other = (purse.account("a1", 1) for purse in purses)
+    task = tiny()
+    purses = [RunAccount(StoredRun.open(repository, "r").about(task).of(str(i)), tokens=1500) for i in range(2)]
+    one, other = (purse.of_move("a1", 1) for purse in purses)
     for left in (1500, 500):
         one.check()
         assert (one.left().tokens, one.left().dollars) == (left, None)
@@ -145,7 +143,7 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         models = open_models(user)
         settings = Settings(population=(AgentSpec("editor", "m", 2),), deterministic=deterministic)
         repository = Repository.create(tmp_path / "r")
-        run = Run(repository, tiny(), "r", settings, models=models.get, executor=Halves())
+        run = Run(repository, tiny(), "r", settings, models=models.get, backend=Halves())
         running = asyncio.create_task(run.evolve())
         while run.history.spent.calls < 2:
             await asyncio.sleep(0.02)
@@ -199,21 +197,21 @@ def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
         [Repairing(begun, judge.found) for _ in range(3)],
         Settings(target=1.0, deterministic=deterministic),
     )
-    run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, executor=judge)
+    run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, backend=judge)
     assert asyncio.run(run.evolve()).reason == "target"
     assert run.history.counts.failed_proposals == failed
 
 
 @pytest.mark.slow
-async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: Path) -> None:
-    repository, history = Repository.create(tmp_path / "r"), History("r")
-    purse = RunAccount(journal=repository.journal("r", history.apply), history=history, engine="e", dollars=1.0)
+async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    run = StoredRun.open(Repository.create(tmp_path / "r"), "r")
+    purse = RunAccount(run.about(tiny()).of("e"), dollars=1.0)
     words = ["word"] * 400
     with serve([chat_stream(words, completion=400), chat_stream(words * 10, gap=0.0002)]) as server:
         price = PriceTable(input=0, output=1000)  # a word is a token, a thousand of them a dollar
         models = open_models(UserSettings(models={"m": ModelTable(base_url=server.url, price=price)}))
         gateway = Gateway(models)
-        session = gateway.session(purse.account("a1", 7), ["m"])
+        session = gateway.session(purse.of_move("a1", 7), ["m"])
         async with session.listen(tmp_path / "s") as place:
             transport = httpx2.AsyncHTTPTransport(uds=str(place), verify=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as http:
@@ -224,6 +222,7 @@ async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: P
     assert [answer.status_code for answer in answers] == [200, 200, 402]
     assert 590 <= answers[1].text.count('"word"') <= 610
     assert len(server.requests) == 2
+    history = run.history
     assert 1.0 <= history.spent.dollars < 1.01
     assert (history.spent.calls, history.spent.failed) == (2, 1)
     assert purse.empty() == "dollars"

@@ -86,7 +86,7 @@ class Draws:
 def engine(path: Path, task: Task, draws: Draws, agents: int = 1, first: int = 1, **options: Any) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     crew = [Next(first + lane, agents) for lane in range(agents)]
-    return Run(repository, task, "r", Settings(**options), agents=crew, executor=draws)
+    return Run(repository, task, "r", Settings(**options), agents=crew, backend=draws)
 
 
 def number(history: History, commit: str | None) -> int:

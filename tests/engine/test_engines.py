@@ -80,7 +80,7 @@ def engine(
 ) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     settings = Settings(**{"selector": "sequential", **options})  # every move asks its agent
-    return Run(repository, task, name, settings, agents=agents, executor=executor or Scores(task))
+    return Run(repository, task, name, settings, agents=agents, backend=executor or Scores(task))
 
 
 def git(path: Path, *arguments: str) -> str:

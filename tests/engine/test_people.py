@@ -18,7 +18,7 @@ from tests.own import Own, main
 
 
 def adding(own: Own) -> Adding:
-    return Adding(own.repository, own.journal, own.history)
+    return Adding(own.stored)
 
 
 def judge(own: Own, commit: str, value: float) -> None:
@@ -191,7 +191,7 @@ def test_a_running_engine_judges_people_within_its_budget_and_breeds_from_them(o
         for value in (2, 3):
             own.git("switch", "-q", "-C", f"evogit/live/human/{value}", "main")
             own.save(f"to {value}", main(value))
-        added = Adding(own.repository, engine_run.journal, engine_run.history)
+        added = Adding(engine_run.context)
         while engine_run.history.counts.evaluated < 3:
             await asyncio.sleep(0.02)
         own.git("switch", "-q", "-C", "mine", "main")
@@ -216,7 +216,7 @@ def test_what_people_added_is_judged_before_a_run_ends_at_its_proposals(own: Own
     first = engine(own, proposals=2)
     asyncio.run(first.evolve())
     commit = own.save("to 7", main(7))
-    Adding(own.repository, first.journal, first.history).add(commit)
+    Adding(first.context).add(commit)
     again = engine(own, proposals=3)
     asyncio.run(again.evolve())
     assert again.history.best == commit
@@ -229,4 +229,4 @@ def test_what_is_excluded_is_no_persons_to_change_either(own: Own) -> None:
     asyncio.run(run.evolve())
     commit = own.save("a change", {"README.md": "mine\n", **main(9)})
     with pytest.raises(RefusedError, match="differs from the seed in README.md"):
-        Adding(own.repository, run.journal, run.history).add(commit)
+        Adding(run.context).add(commit)

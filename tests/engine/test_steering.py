@@ -13,9 +13,9 @@ import pytest
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import Decision, Entry, Evaluation, Evidence, Proposed, RepositoryError
-from evogit.engine.evaluations import Evaluations, Verdict
+from evogit.engine.evaluations import Evaluations
 from evogit.engine.steering import LOOK_EVERY
-from evogit.history import History
+from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
@@ -85,8 +85,13 @@ class Person:
     """Somebody beside the engine, in a process of their own as far as Git is concerned."""
 
     def __init__(self, path: Path) -> None:
-        self.history = History("r")
-        self.journal = Repository.open(path).journal("r", self.history.apply)
+        self.run = StoredRun.open(Repository.open(path), "r")
+        self.history = self.run.history
+        self.journal = self.run.journal
+
+    def context(self, task: Task) -> RunContext:
+        """The run as an engine has it."""
+        return self.run.about(task).of("e")
 
     def decide(self, kind: Any, *candidates: str, **more: Any) -> str:
         entry = self.journal.append(Decision(kind=kind, by="Ada", candidates=candidates, **more))
@@ -97,7 +102,7 @@ class Person:
 def engine(path: Path, task: Task, *agents: Notes, executor: Gate, **options: Any) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     settings = Settings(**{"selector": "sequential", **options})  # every move asks its agent
-    return Run(repository, task, "r", settings, agents=agents, executor=executor)
+    return Run(repository, task, "r", settings, agents=agents, backend=executor)
 
 
 async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_path: Path, tiny: MakeTask) -> None:
@@ -135,8 +140,8 @@ async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_alo
     await engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve()
     person = Person(path)
     seed, one, other = (candidate.commit for candidate in person.history.phylogeny)
-    judge = Evaluations(Repository.open(path), person.journal, person.history, task, Gate(task), "e")
-    verdicts = asyncio.gather(judge.judge(one), judge.judge(other))
+    judge = Evaluations(person.context(task), Gate(task))
+    verdicts = asyncio.gather(judge.evaluate(one), judge.evaluate(other))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     person.decide("prune", one)
@@ -144,7 +149,7 @@ async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_alo
     given_up, verdict = await asyncio.wait_for(verdicts, 10)
     assert given_up is None
     assert verdict
-    assert await judge.judge(seed), "nor anybody who comes later"
+    assert await judge.evaluate(seed), "nor anybody who comes later"
 
 
 @pytest.mark.slow
@@ -208,12 +213,12 @@ async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_p
     event = Proposed(engine="", move=0, candidate=commit, tree=tree, parents=(), agent="human", operator="human")
     person.journal.append(event)
     person.decide("prune", commit)
-    judge = Evaluations(repository, person.journal, person.history, task, Gate(task), "e")
-    verdict = Verdict(Evaluation(status="ok", metrics={"score": 1.0}), {})
+    judge = Evaluations(person.context(task), Gate(task))
+    verdict = Evaluation(status="ok", metrics={"score": 1.0}), Evidence()
     await judge.settle(commit, verdict)
     assert (person.history.counts.evaluated, person.history.judged(commit)) == (1, False)
     person.decide("undo", undoes=person.history.decisions[-1].id)
-    await Evaluations(repository, person.journal, person.history, task, Gate(task), "e", 1).settle(commit, verdict)
+    await Evaluations(person.context(task), Gate(task), 1).settle(commit, verdict)
     assert not person.history.judged(commit), "its place is gone, and there is no other"
     await judge.settle(commit, verdict)
     assert person.history.judged(commit)
@@ -328,7 +333,7 @@ async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_
 
     task, watching = tiny(), Watching()
     repository, settings = Repository.create(tmp_path / "r"), Settings(selector="sequential", proposals=2)
-    run = Run(repository, task, "r", settings, watching, agents=[Notes(fail)], executor=Gate(task))
+    run = Run(repository, task, "r", settings, watching, agents=[Notes(fail)], backend=Gate(task))
     await run.evolve()
     pauses = [doing for doing in watching.said if doing.startswith("pausing")]
     assert pauses == [f"pausing, as it failed {times} in a row: no idea" for times in (1, 2)]

@@ -141,7 +141,7 @@ def prepare(tmp_path: Path) -> Go:
         found = {model.name: model for model in models}
         settings = Settings(deterministic=True, **options)
         typists = [Typist() for _ in range(agents)]
-        return Run(repository, task, "r", settings, models=found.__getitem__, agents=typists, executor=Everyone(task))
+        return Run(repository, task, "r", settings, models=found.__getitem__, agents=typists, backend=Everyone(task))
 
     return call
 

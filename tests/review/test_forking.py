@@ -75,7 +75,7 @@ class Hosts:
 def begin(hosts: Hosts, at: str, name: str = "new") -> History:
     (hosts.repository.common / "evogit" / "host").write_text("here")
     make(hosts.repository, fork := plan(hosts.repository, None, at, name))
-    history, _ = open_run(hosts.repository, name)
+    history = open_run(hosts.repository, name).history
     assert [each.commit for each in history.phylogeny] == [each.commit for each in fork.history.phylogeny]
     return history
 
@@ -105,7 +105,7 @@ def test_a_fork_and_its_origin_live_without_each_other(tmp_path: Path) -> None:
         begin(hosts, "best")
         remove(hosts.repository, gone)
         git(hosts.repository.path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
-        history, _ = open_run(Repository.open(hosts.repository.path), left)
+        history = open_run(Repository.open(hosts.repository.path), left).history
         assert len(history.phylogeny) == (3 if left == "new" else 4)
         for candidate in history.phylogeny:
             assert hosts.repository.tree_of(candidate.commit) == candidate.tree
@@ -119,7 +119,7 @@ def test_a_fork_of_a_fork_tells_the_nearer_one_and_what_both_decided(tmp_path: P
     with pytest.raises(UsageError, match="--fork-of"):
         plan(hosts.repository, None, "best", "newer")
     make(hosts.repository, plan(hosts.repository, "new", hosts.ids[-1], "newer"))
-    history, _ = open_run(hosts.repository, "newer")
+    history = open_run(hosts.repository, "newer").history
     assert history.forked
     assert history.forked.run == "new"
     assert history.guidance == ["be bold"]

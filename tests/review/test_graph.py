@@ -23,6 +23,7 @@ from evogit.core import (
     RunStarted,
 )
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.decisions import standing
 from evogit.repository import Repository
 from evogit.review import agents, decide, effect, lanes, most_telling, open_run, resolve, rows, skeleton
@@ -130,19 +131,18 @@ def test_revisions_are_names_agents_and_ids() -> None:
 
 def test_a_decision_that_somebody_made_meanwhile_is_refused(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "repo")
-    history = History("toy")
-    journal = repository.journal("toy", history.apply)
+    run = StoredRun.open(repository, "toy")
     seed, child = born(0, ()), born(1, (f"{0:040x}",))
     for event in (began("a1"), seed, judged(seed.candidate, 1), child, judged(child.candidate, 2)):
-        journal.append(event)  # type: ignore[arg-type]
+        run.journal.append(event)  # type: ignore[arg-type]
     prune = Decision(kind="prune", by="me", candidates=(child.candidate,))
-    mine, my_journal = open_run(Repository.open(tmp_path / "repo"))
-    effect(mine, prune)
-    entry = decide(history, journal, prune)
+    mine = open_run(Repository.open(tmp_path / "repo"))
+    effect(mine.history, prune)
+    entry = decide(run, prune)
     with pytest.raises(RefusedError, match="pruned already"):
-        decide(mine, my_journal, prune)
-    decide(mine, my_journal, Decision(kind="undo", by="me", undoes=entry.id))
+        decide(mine, prune)
+    decide(mine, Decision(kind="undo", by="me", undoes=entry.id))
     with pytest.raises(RefusedError, match="undone already"):
-        decide(history, journal, Decision(kind="undo", by="me", undoes=entry.id))
-    assert [each.event.kind for each in standing(history.decisions)] == ["undo"]  # type: ignore[union-attr]
-    assert history.pruned == set()
+        decide(run, Decision(kind="undo", by="me", undoes=entry.id))
+    assert [each.event.kind for each in standing(run.history.decisions)] == ["undo"]  # type: ignore[union-attr]
+    assert run.history.pruned == set()

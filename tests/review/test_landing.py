@@ -22,7 +22,7 @@ def plan(own: Own, commit: str, onto: str | None = None, *, squash: bool = True)
 def landed(own: Own, commit: str, *, squash: bool = True, reason: str = "") -> Decision:
     found = plan(own, commit, squash=squash)
     text = message(own.history, found, [], reason, squash=squash)
-    entry = land(own.repository, own.journal, found, text, reason, squash=squash)
+    entry = land(own.stored, found, text, reason, squash=squash)
     assert isinstance(entry.event, Decision)
     return entry.event
 
@@ -174,7 +174,7 @@ def test_a_target_that_moves_while_it_is_judged_is_refused(own: Own) -> None:
     found = plan(own, own.add(2, own.seed, files=main(2)))
     own.save("notes", {"notes.txt": "1\n"})
     with pytest.raises(RefusedError, match="moved while this was judged"):
-        land(own.repository, own.journal, found, "x", "", squash=True)
+        land(own.stored, found, "x", "", squash=True)
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_git_must_know_who_lands(own: Own) -> None:
     own.git("config", "user.name", "")
     own.git("config", "--unset", "user.email")
     with pytest.raises(RefusedError, match="expected Git to know who you are"):
-        land(own.repository, own.journal, found, "x", "", squash=True)
+        land(own.stored, found, "x", "", squash=True)
 
 
 SCORE = Metric(name="score", direction="maximize", primary=True)

@@ -164,11 +164,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Task]:
 
 def minimized(path: Path, task: Task, evaluations: int = 100) -> tuple[Minimized, History, list[Trial]]:
     repository, trials = Repository.open(path), list[Trial]()
-    history, journal = open_run(repository)
+    run = open_run(repository)
+    history = run.history
     limits: dict[str, Any] = {"provider": "bubblewrap", "jobs": 2, "evaluations": evaluations}
     candidate = resolve(history, history.human[0])
     return (
-        asyncio.run(minimize(repository, journal, history, task, candidate, trials.append, **limits)),
+        asyncio.run(minimize(run.about(task), candidate, trials.append, **limits)),
         history,
         trials,
     )

@@ -27,7 +27,8 @@ from evogit.core import (
 )
 from evogit.engine.start import changes
 from evogit.history import History
-from evogit.repository import Journal, Repository
+from evogit.history.context import RunContext, StoredRun
+from evogit.repository import Repository
 from evogit.review.rescoring import plan, rescore
 from evogit.run import Run, Settings
 from tests.conftest import write_task
@@ -204,14 +205,13 @@ class World:
         path.write_text(path.read_text().replace(old, new))
         self.task = load_task(self.task.folder)
 
-    def open(self) -> tuple[Repository, Journal, History]:
-        repository, history = Repository.open(self.path), History("r")
-        return repository, repository.journal("r", history.apply), history
+    def open(self) -> RunContext:
+        return StoredRun.open(Repository.open(self.path), "r").about(self.task)
 
     def rescore(self) -> History:
-        repository, journal, history = self.open()
-        asyncio.run(rescore(repository, journal, history, self.task, provider="none", jobs=2))
-        return history
+        context = self.open()
+        asyncio.run(rescore(context, provider="none", jobs=2))
+        return context.history
 
 
 @pytest.fixture(scope="module")
@@ -235,12 +235,13 @@ def test_a_changed_evaluator_is_refused_by_name_and_rescoring_lets_the_run_go_on
     world.change("evaluator/evaluate.py", "score=-abs(y - 20)", "score=-abs(y - 30)")
     with pytest.raises(RefusedError, match=r"evaluator changed .*\(evaluator/evaluate.py\).*evogit rescore.*--name"):
         world.run(evaluations=8)
-    repository, _, before = world.open()
-    todo = plan(repository, before, world.task)
+    known = world.open()
+    repository, before = known.repository, known.history
+    todo = plan(known)
     assert todo is not None
     assert (todo.changed, todo.begun) == (("evaluator/evaluate.py",), False)
     history = world.rescore()
-    assert plan(repository, history, world.task) is None
+    assert plan(world.open()) is None
     assert {commit for commit in todo.candidates if history.judged(commit)} == set(todo.candidates)
     assert (history.counts, history.seed) == (before.counts, before.seed)
     seed = history.seed or ""
@@ -253,16 +254,17 @@ def test_a_changed_evaluator_is_refused_by_name_and_rescoring_lets_the_run_go_on
 @pytest.mark.slow
 def test_a_seed_that_fails_under_the_change_changes_nothing(world: World) -> None:
     world.change("evaluator/evaluate.py", "y > 1e6", "y < 1e6")
-    told = world.open()[2].seq
+    told = world.open().history.seq
     with pytest.raises(RefusedError, match="seed fails .*expected a value of a million"):
         world.rescore()
-    assert world.open()[2].seq == told
+    assert world.open().history.seq == told
 
 
 @pytest.mark.slow
 def test_a_rescoring_that_was_cut_off_is_finished_by_the_next_run(world: World) -> None:
     world.change("task.toml", 'timeout = "5s"', 'timeout = "4s"')
-    _, journal, history = world.open()
+    known = world.open()
+    journal, history = known.journal, known.history
     journal.append(
         TaskChanged(
             by="Ada",
@@ -274,8 +276,7 @@ def test_a_rescoring_that_was_cut_off_is_finished_by_the_next_run(world: World) 
         )
     )
     waiting = set(history.pending)
-    repository, _, opened = world.open()
-    left = plan(repository, opened, world.task)
+    left = plan(world.open())
     assert left is not None
     assert left.begun
     assert set(left.candidates) == waiting
@@ -288,7 +289,8 @@ def test_a_rescoring_that_was_cut_off_is_finished_by_the_next_run(world: World) 
 def test_candidates_that_changed_what_is_protected_now_are_invalid(world: World) -> None:
     world.change("seed/program.py", "", "")
     world.change("task.toml", '["program.py", "extra/**"]', '["program.py"]')
-    repository, journal, history = world.open()
+    known = world.open()
+    repository, journal, history = known.repository, known.journal, known.history
     tree = repository.trees.write(repository.tree_of(history.seed or ""), {"extra/new.py": b"x = 1\n"})
     commit = repository.commit(tree, (history.seed or "",), author="a1", time=0, title="more", trailers={})
     known: dict[str, Any] = {"parents": (history.seed,), "agent": "a1", "operator": "mutation"}
@@ -306,7 +308,8 @@ def test_candidates_that_changed_what_is_protected_now_are_invalid(world: World)
 @pytest.mark.slow
 def test_only_those_who_matter_are_judged_again_and_nobody_with_what_is_protected_now(world: World) -> None:
     world.change("task.toml", '["program.py", "extra/**"]', '["program.py"]')
-    repository, journal, history = world.open()
+    known = world.open()
+    repository, journal, history = known.repository, known.journal, known.history
     seed = history.seed or ""
 
     def propose(files: dict[str, bytes], operator: Operator) -> str:
@@ -332,8 +335,8 @@ def test_a_changed_goal_goes_on_with_a_word_and_a_changed_seed_needs_a_new_run(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.change("task.toml", "Bring value(x) to 20.", "Bring value(x) close to 20.")
-    repository, _, history = world.open()
-    assert plan(repository, history, world.task) is None
+    known = world.open()
+    assert plan(known) is None
     assert world.run(evaluations=6).counts.evaluated == 6
     assert "the goal changed" in caplog.text
     caplog.clear()
@@ -345,11 +348,14 @@ def test_a_changed_goal_goes_on_with_a_word_and_a_changed_seed_needs_a_new_run(
     assert "(goal, seed)" in str(refusal.value)
     assert "rescore" not in str(refusal.value)
     with pytest.raises(RefusedError, match="seed/ changed"):
-        plan(repository, history, world.task)
+        plan(world.open())
 
 
 @pytest.mark.slow
 def test_nobody_rescores_beside_an_engine(world: World) -> None:
-    repository, _, history = world.open()
-    with repository.engines("r").enter(join=False), pytest.raises(RefusedError, match="an engine works on the run r"):
-        plan(repository, history, world.task)
+    known = world.open()
+    with (
+        known.repository.engines("r").enter(join=False),
+        pytest.raises(RefusedError, match="an engine works on the run r"),
+    ):
+        plan(known)

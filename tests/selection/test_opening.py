@@ -77,7 +77,7 @@ def test_a_deterministic_run_with_it_breeds_and_repeats(tmp_path: Path, tiny: Ca
     task, ids = tiny(), []
     for name in ("one", "two"):
         settings = Settings(selector=text, evaluations=30, deterministic=True)
-        run = Run(Repository.create(tmp_path / name), task, "r", settings, agents=CREW, executor=Lottery(task))
+        run = Run(Repository.create(tmp_path / name), task, "r", settings, agents=CREW, backend=Lottery(task))
         assert asyncio.run(run.evolve()).reason == "evaluations"
         ids.append([candidate.commit for candidate in run.history.phylogeny])
     assert ids[0] == ids[1]

@@ -90,7 +90,7 @@ def test_a_run_follows_it_and_ends_with_a_sentence_when_it_fails(tmp_path: Path,
     )
     repository = Repository.create(tmp_path / "repo")
     settings, task = Settings(selector=own(tmp_path, counting), evaluations=40, deterministic=True), tiny()
-    run = Run(repository, task, "r", settings, agents=CREW, executor=Lottery(task))
+    run = Run(repository, task, "r", settings, agents=CREW, backend=Lottery(task))
     with pytest.raises(ConfigError, match=r"mine.py:Climber failed, line \d+: ZeroDivisionError"):
         asyncio.run(run.evolve())
     assert 0 < run.history.counts.evaluated < 20

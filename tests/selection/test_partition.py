@@ -252,7 +252,7 @@ def evolve(folder: Path, pool: ThreadPoolExecutor, agents: int = 2, **options: A
     repository = Repository.open(folder) if folder.exists() else Repository.create(folder)
     task, settings = load_task(LANDSCAPE), Settings(deterministic=True, seed=3, **options)
     executor = Machines(task, repository)
-    run = Run(repository, task, "r", settings, agents=[Mutator(pool)] * agents, executor=executor)
+    run = Run(repository, task, "r", settings, agents=[Mutator(pool)] * agents, backend=executor)
     asyncio.run(run.evolve())
     return run.history
 

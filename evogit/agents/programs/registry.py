@@ -1,4 +1,4 @@
-"""The coding programs that a run may employ: presets, a person's own, and the sandboxes that they work in."""
+"""The coding programs that a run may use: presets, a person's own, and the sandboxes that they work in."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Programs:
             finally:
                 sandbox.close()
 
-    def employ(self, stack: AsyncExitStack, spec: AgentSpec) -> list[ProgramAgent]:
+    def make_agents(self, stack: AsyncExitStack, spec: AgentSpec) -> list[ProgramAgent]:
         """Agents that live until `stack` is left, each with a sandbox of its own.
 
         Raises:

@@ -26,7 +26,7 @@ def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str) ->
     A running engine judges them within seconds; without one they wait for the next `evogit run`. All are refused if
     one changes what may not change.
     """
-    adding = Adding(place.repository, place.journal, place.history)
+    adding = Adding(place)
     commits = list(dict.fromkeys(place.repository.branches.commit(rev) for rev in revs))
     for commit in commits:
         adding.check(commit)

@@ -84,7 +84,7 @@ def _run(repository: Repository, repo: str | None, name: str | None, task: str |
     if not repository.runs() and (repository.path / REPOSITORY_FILE).is_file():
         own = load_repository_task(repository.path)
         return own, beginning(repository, own, name or own.name)
-    history, _ = open_run(repository, name)
+    history = open_run(repository, name).history
     try:
         return task_of(history.run, repo, task), history
     except UsageError as error:

@@ -124,7 +124,7 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
         return
     if not yes:
         confirm(terminal)
-    entry = decide(place.history, place.journal, decision)
+    entry = decide(place, decision)
     if terminal.json:
         terminal.data({**_record(entry, True), **_changes(change)})
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))

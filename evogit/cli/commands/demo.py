@@ -46,7 +46,7 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
     name, number = _next_name(repository)
     settings = Settings(minutes=minutes, seed=number if seed is None else seed, sandbox=sandbox)
     done = evolve(repository, find_task(TASK), name, settings, terminal, quiet=True)
-    place = Place(repository, done.run.history, done.run.journal)
+    place = Place.of(done.run.context)
     if terminal.json:
         terminal.data(status_record(repository, place.history))
     else:

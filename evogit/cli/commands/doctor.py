@@ -116,7 +116,7 @@ def _run(repository: Repository, run: str) -> Finding:
     from evogit.review import open_run
 
     try:
-        history, _ = open_run(repository, run)
+        history = open_run(repository, run).history
     except EvoGitError as error:
         return Finding("fail", f"run {run}", str(error))
     alive = repository.engines(run).alive()

@@ -88,7 +88,7 @@ def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner
         raise UsageError("expected both: --pair A B --winner a|b|tie")
     one, other = (resolve(place.history, each).commit for each in pair)
     verdict = _verdict(place, one, other, winner, reason)
-    say(place.history, place.journal, verdict)
+    say(place, verdict)
     if terminal.json:
         terminal.data({"schema": SCHEMA, **asdict(verdict)})
     terminal.note(f"kept as what {first_line(verdict.judge)} said; see `evogit judge --status`", "dim")
@@ -150,7 +150,7 @@ class _Asking:
             return False
         winner = {"1": "a", "2": "b", "=": "tie"}[key]
         verdict = _verdict(self._place, pair[0], pair[1], winner, reason)
-        say(self._place.history, self._place.journal, verdict)
+        say(self._place, verdict)
         return True
 
     def _shown(self, sides: Sides) -> Iterator[Text]:

@@ -111,7 +111,7 @@ class _Landing:
         if not yes:
             confirm(self.terminal)
         text = message(self.place.history, plan, trials, self.reason, squash=self.squash)
-        return make(self.place.repository, self.place.journal, plan, text, self.reason, squash=self.squash)
+        return make(self.place, plan, text, self.reason, squash=self.squash)
 
     def _tell(self, lines: Iterator[Text]) -> None:
         for line in lines:

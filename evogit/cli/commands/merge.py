@@ -91,7 +91,7 @@ def _cross(
     parents = (resolve(place.history, names[0]), resolve(place.history, names[1]))
     crossed = asyncio.run(cross(place.repository, place.history, how, parents, strategy, seed))
     new = crossed.known is None and not dry_run
-    entry = propose(place.repository, place.journal, place.history, crossed, reason) if new else None
+    entry = propose(place, crossed, reason) if new else None
     made = place.history.trees[crossed.merged.tree] if entry else None
     known = None if made else place.history.trees.get(crossed.merged.tree)
     if terminal.json:

@@ -64,7 +64,8 @@ def minimize(
     candidate = resolve(place.history, rev)
     done = asyncio.run(
         search(
-            *(place.repository, place.journal, place.history, found, candidate),
+            place.about(found),
+            candidate,
             _Progress(place, terminal, evaluations).tell,
             provider=sandbox,
             jobs=jobs or os.cpu_count() or 1,

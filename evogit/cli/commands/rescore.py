@@ -18,8 +18,9 @@ from evogit.cli.place import Place, run_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, decimals, number
 from evogit.cli.view import View, first_line
-from evogit.core import Entry, Evaluation, Metric
+from evogit.core import Evaluation, Metric
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.review import SCHEMA
 from evogit.review.rescoring import RescorePlan, plan
 from evogit.review.rescoring import rescore as judge_again
@@ -50,7 +51,7 @@ def rescore(
     """
     found, place = run_of(task, repo, name)
     jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)
-    todo = plan(place.repository, place.history, found)
+    todo = plan(place.about(found))
     if todo is None:
         terminal.note("nothing changed that candidates are judged by, so nobody is judged again")
     else:
@@ -62,7 +63,7 @@ def rescore(
             if not yes:
                 confirm(terminal)
             place = _watched(place, terminal)
-            asyncio.run(judge_again(place.repository, place.journal, place.history, found, provider=sandbox, jobs=jobs))
+            asyncio.run(judge_again(place.about(found), provider=sandbox, jobs=jobs))
     if terminal.json:
         terminal.data(_record(place.history, todo, before))
     elif todo and not dry_run:
@@ -75,17 +76,10 @@ Before = tuple[Metric, str | None]
 
 def _watched(place: Place, terminal: Terminal) -> Place:
     """The same run, read anew, of which every new entry is told in a line."""
-    history = History(place.history.run)
-    views: list[View] = []
-
-    def take(entry: Entry) -> None:
-        history.apply(entry)
-        for view in views:
-            terminal.note(event_line(view, entry.event), cut=True)
-
-    journal = place.repository.journal(history.run, take)
-    views.append(View(history, terminal.err_glyphs, time.time()))  # what happened before is no news
-    return Place(place.repository, history, journal)
+    again = Place.of(StoredRun.open(place.repository, place.history.run))
+    view = View(again.history, terminal.err_glyphs, time.time())
+    again.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), cut=True))
+    return again
 
 
 def _plan(todo: RescorePlan, jobs: int) -> list[Text]:

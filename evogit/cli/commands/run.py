@@ -106,7 +106,7 @@ def run(
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
     done = evolve(repository, found, target.name, settings, terminal, hooks=hooks, setup=setup)
-    place = Place(repository, done.run.history, done.run.journal)
+    place = Place.of(done.run.context)
     _report(terminal, place, done)
     if done.stopped.reason == "interrupted":
         sys.exit(130)

@@ -36,7 +36,7 @@ def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
     asked = engines.alive()
     if not asked:
         raise RefusedError(f"no engine of this repository is at work on the run {run}, so there is nothing to stop")
-    decide(place.history, place.journal, Decision(kind="stop", by=place.repository.user, reason=clean(reason)))
+    decide(place, Decision(kind="stop", by=place.repository.user, reason=clean(reason)))
     terminal.note(f"asked {count(len(asked), 'engine')} to stop; what is being judged is finished first")
     until = None if wait else time.monotonic() + PATIENCE
     left = asked

@@ -1,0 +1,287 @@
+"""The steady-state loop: agents that never wait for each other, one budget, one journal."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from evogit.agents import Agent, NoUsableChangeError
+from evogit.agents.mutation.mutator import Mutator
+from evogit.agents.population import Models, no_models
+from evogit.breeding.breeder import Bred, Breeder
+from evogit.breeding.candidates import CandidateWriter
+from evogit.breeding.fingerprints import Fingerprints
+from evogit.config.run_settings import Settings
+from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
+from evogit.engine.account import RunAccount
+from evogit.engine.budget import Budget
+from evogit.engine.confirmation import Confirmation
+from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
+from evogit.engine.panel import open_panel
+from evogit.engine.people import Adding, People
+from evogit.engine.projections import Projections
+from evogit.engine.start import Start, generator
+from evogit.engine.steering import Steering
+from evogit.engine.stopping import HURRIED, Stopping
+from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
+from evogit.engine.workshop import Trials
+from evogit.history.context import RunContext
+from evogit.llm import ModelError, RunEndsError, SpendingLimitError
+from evogit.repository import Packer
+from evogit.selection import Move, Selector
+
+LIMITS = ("evaluations", "proposals", "target", "patience", "count_repeats")
+"""Settings that the budget goes by."""
+
+LONGEST_PAUSE = 5.0
+"""Seconds that an agent which fails again and again pauses at most between two moves; one that asks nobody does not."""
+
+STAGGER = 0.01
+"""Seconds between the first moves of two agents: hundreds that ask in step would wait for each other ever after."""
+
+
+class Observer(Protocol):
+    """Who watches a run; called in the engine's event loop, so it must be quick."""
+
+    def entry(self, entry: Entry) -> None:
+        """A fact was journalled and is part of the history now."""
+        ...
+
+    def activity(self, agent: str, doing: str) -> None:
+        """An agent turned to something else: `thinking`, `judging 9f2c1ab`, `pausing ...`, empty when done."""
+        ...
+
+
+class Engine:
+    """One engine at work on a run, with all its parts; nothing is journalled before `evolve`.
+
+    The agents, the backend and the models live longer than it. Whoever wants it to end asks `stopping`.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        settings: Settings,
+        stopping: Stopping,
+        *,
+        agents: Sequence[Agent],
+        selector: Selector,
+        breeder: Breeder,
+        backend: EvaluationBackend,
+        models: Models = no_models,
+        observer: Observer | None = None,
+    ) -> None:
+        repository, history = context.repository, context.history
+        self._journal = context.journal
+        self._history = history
+        self._context = context
+        self._settings = settings
+        self._stopping = stopping
+        self._agents = agents
+        self._selector = selector
+        self._breeder = breeder
+        self._backend = backend
+        self._observer = observer
+        self._start = Start(context, settings)
+        self._projections = Projections(repository, history)
+        self._people = People(Adding(context), self._adopt)
+        self._packer = Packer(repository.pack, len(history.phylogeny))
+        self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent)
+        panel = open_panel(context, models, self._account)
+        self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
+        limits = {name: getattr(settings, name) for name in LIMITS}
+        self._budget = Budget(history, context.engine, len(agents), **limits)
+        self._confirmation = Confirmation(
+            context,
+            self._evaluations,
+            hurry=stopping.hurry,
+            limit=settings.confirmations,
+            room=self._budget.has_room_to_repeat,
+            show=self._show,
+        )
+        self._steering = Steering(context.journal, self._projections, self._evaluations, self._people, stopping.over)
+        self._writer = CandidateWriter(
+            context=context,
+            deterministic=settings.deterministic,
+            full=self._budget.full,
+            fingerprint=Fingerprints(repository, history).fingerprint if context.task.fingerprints else None,
+        )
+        first = max(history.moves, 1)  # the seed is move 0
+        self._turns: Turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
+
+    async def evolve(self) -> Stopped:
+        """Evolve until a limit is reached or somebody wants it to end.
+
+        Raises:
+            EvoGitError: when the world fails (the sandbox, the disk, the evaluator three times in a row).
+        """
+        self._journal.subscribe(self._hear)
+        names = self._start.begin(self._backend, len(self._agents))
+        try:
+            await self._finish_what_was_left(names)
+            await self._live_together(names)
+            await self._evaluate_people()
+            assert self._stopping.asked  # that is what ended the agents' lives
+            reason, detail = self._stopping.asked
+            if not await self._confirmation.confirm(reason):
+                reason, detail = "interrupted", ""
+            await self._evaluations.evaluate_finalists(self._history.repeats, self._stopping.hurry)
+        except EvoGitError as error:
+            with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
+                await self._conclude("error", str(error))
+            raise
+        return await self._conclude(reason, detail)
+
+    # --- beginning and end --------------------------------------------------------------------------------------
+
+    async def _finish_what_was_left(self, names: Sequence[str]) -> None:
+        """Evaluate what dead engines left, let their agents adopt what they had not come to, and rebuild the refs."""
+        history = self._history
+        await self._evaluations.take_over()
+        while history.seed in history.pending and not self._stopping.asked:  # another engine is busy with it
+            await asyncio.sleep(LOOK_AGAIN)
+            self._journal.refresh()
+            await self._evaluations.take_over()
+        await self._confirmation.settle()
+        self._start.settle(names)
+        latest = {candidate.agent: candidate.commit for candidate in history.phylogeny}
+        for name in names:
+            if name in latest and history.judged(latest[name]):
+                self._adopt(name, latest[name])
+        self._projections.follow()
+
+    async def _live_together(self, names: Sequence[str]) -> None:
+        minutes = self._settings.minutes
+        alarm = asyncio.get_running_loop().call_later((minutes or 0) * 60, self._stopping.ask, "minutes")
+        if minutes is None:
+            alarm.cancel()
+        try:
+            members = enumerate(zip(names, self._agents, strict=True))
+            lives = [self._live(place, name, agent) for place, (name, agent) in members]
+            await together([self._steering.attend(), *lives])
+        finally:
+            alarm.cancel()
+
+    async def _evaluate_people(self) -> None:
+        """Evaluate what people added until now, unless somebody or the clock wants the run to end at once."""
+        if self._stopping.asked and self._stopping.asked[0] not in HURRIED:
+            self._people.look()
+            await self._evaluations.take_over()
+            self._people.consider()
+
+    async def _conclude(self, reason: StopReason, detail: str) -> Stopped:
+        """Journal why it stopped, and show the run to plain Git."""
+        stopped = Stopped(engine=self._context.engine, reason=reason, detail=detail)
+        self._journal.append(stopped)
+        self._projections.follow()
+        self._projections.notes()
+        await self._packer.finish(len(self._history.phylogeny))
+        return stopped
+
+    # --- the loop -----------------------------------------------------------------------------------------------
+
+    async def _live(self, place: int, name: str, agent: Agent) -> None:
+        """The life of one agent: move after move, with a pause after failures, until the run is over."""
+        failures = 0
+        await asyncio.sleep(place * STAGGER)
+        while True:
+            number = await self._turns.plan(place)
+            self._journal.refresh()
+            if self._over():
+                self._show(name, "")
+                return await self._turns.leave(number)
+            if self._budget.reserve(name):
+                failed = await self._move(number, name, agent)
+                failures = failures + 1 if failed and agent.kind != Mutator.kind else 0
+                if failures:
+                    self._show(name, f"pausing, as it failed {failures} in a row: {failed}")
+                    pause = min(0.005 * 2 ** min(failures, 20), LONGEST_PAUSE)
+                    await self._account.of_move(name, number).pause(pause)
+            else:
+                self._show(name, "waiting")
+                await self._evaluations.take_over()
+                await self._turns.skip(number)
+
+    def _over(self) -> bool:
+        """Whether the run is over. What ends it for one agent ends it for all, even if a result changes the reason."""
+        if reached := self._budget.over() or self._account.empty():
+            self._stopping.ask(reached)
+        return self._stopping.asked is not None
+
+    async def _move(self, number: int, name: str, agent: Agent) -> str:
+        """Choose parents, breed, propose, evaluate, and take the child if it is worth it; says why none came of it."""
+        history = self._history
+        rng = generator(self._settings.seed, number, name)
+        history.attempts.horizon = number - self._budget.agents if self._settings.deterministic else None
+        move = self._selector.next_move(history, name, rng)
+        trials = Trials.of(agent, self._evaluations, self._budget)
+        made = trials.with_last(await self._breed(number, name, agent, move, rng, trials))
+        async with self._turns.proposing(number):
+            children = [self._writer.propose(number, name, bred) for bred, _ in made]
+            self._budget.proposed(len(made))
+        results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
+        async with self._turns.applying(number):
+            for child, result in zip(children, results, strict=True):
+                if child and result:
+                    await self._evaluations.settle(child, result)
+                    if await self._confirmation.settle():
+                        self._adopt(name, child)
+            self._packer.grown(len(history.phylogeny))
+            self._budget.release(name, new_tree=any(children), more=trials.most, unused=trials.most + 1 - len(made))
+        return made[-1][0].reason if isinstance(made[-1][0], FailedProposal) else ""
+
+    async def _breed(
+        self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, trials: Trials
+    ) -> Bred | FailedProposal:
+        self._show(name, "thinking" if move.operator == "mutation" else "merging")
+        reason, evidence = "", ""
+        account = self._account.of_move(name, number)
+        try:
+            return await self._breeder.breed(agent, move, rng, number=number, account=account, trials=trials)
+        except NoUsableChangeError as error:
+            reason = str(error)
+            evidence = self._journal.keep(error.evidence) if error.evidence else ""
+        except (ModelError, RunEndsError, SpendingLimitError) as error:
+            reason = str(error)
+        except EvoGitError:
+            raise
+        except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others
+            reason = f"the agent itself failed: {error!r}"
+            evidence = self._journal.keep({"traceback": traceback.format_exc().encode(errors="replace")})
+        return FailedProposal(
+            engine=self._context.engine,
+            move=number,
+            agent=name,
+            parents=move.parents,
+            reason=reason,
+            operator=move.operator,
+            strategy=move.strategy,
+            evidence=evidence,
+        )
+
+    async def _evaluate(self, name: str, child: str | None) -> Result | None:
+        if child is None:
+            return None
+        self._show(name, f"judging {child[:7]}")
+        return await self._evaluations.evaluate(child)
+
+    def _adopt(self, name: str, child: str) -> None:
+        """Make the child its agent's individual if selection says so."""
+        if self._history.heads.get(name) != child and self._selector.adopts(self._history, name, child):
+            self._journal.append(Adopted(agent=name, candidate=child))
+
+    # --- watching -----------------------------------------------------------------------------------------------
+
+    def _hear(self, entry: Entry) -> None:
+        if isinstance(entry.event, Decision) and entry.event.kind == "stop":
+            self._stopping.ask("asked", f"by {entry.event.by}")
+        if self._observer is not None:
+            self._observer.entry(entry)
+
+    def _show(self, agent: str, doing: str) -> None:
+        if self._observer is not None:
+            self._observer.activity(agent, doing)
