@@ -3,7 +3,7 @@
 Run: `python benchmarks/noise.py [--runs 100] [--engine] [--json FILE]`. There are 200 candidates whose true values are
 normal scores (Blom, 1958), one measurement of each, noise with a standard deviation as large as the lead of the best
 one, and at most 200 extra measurements. The policy is not told the noise. Without `--engine` it is the pure policy of
-`evogit/confidence.py`; with it a whole run of the engine, Git included, that meets the candidates in random order.
+`evogit/stats/estimates.py`; with it a whole run of the engine, Git included, that meets the candidates in random order.
 """
 
 from __future__ import annotations

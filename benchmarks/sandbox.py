@@ -50,7 +50,7 @@ class Way(Protocol):
     name: str
 
     async def evaluate(self, number: int) -> None:
-        """Judge candidate `number`; raises AssertionError when the value is wrong."""
+        """Evaluate candidate `number`; raises AssertionError when the value is wrong."""
         ...
 
 

@@ -31,7 +31,7 @@ Operator = Literal["seed", "mutation", "merge", "graft", "human"]
 parent changed against its own first parent onto the first parent."""
 
 HUMAN = "human"
-"""The agent of what people bring; it has no branch that EvoGit moves, and makes no attempts."""
+"""The agent of people's candidates; EvoGit moves no branch of it, and it makes no attempts."""
 
 MINIMIZE = "minimize"
 """The agent and the strategy of candidates that are trials of `evogit minimize`: they count as no agent's attempts."""
@@ -190,7 +190,7 @@ class Evaluation:
 
     @property
     def ok(self) -> bool:
-        """Whether the candidate was judged and is valid."""
+        """Whether the candidate was evaluated and is valid."""
         return self.status == "ok"
 
     @property
@@ -263,7 +263,7 @@ class RunStarted:
     parts: Mapping[str, str] = field(default_factory=dict)
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
     repeats: int = 0
-    """How often a would-be best is judged again before it is believed; 0: scores are exact. The last start's counts."""
+    """How often a would-be best is evaluated again before it is believed; 0: exact scores. The last start's holds."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -271,7 +271,7 @@ class RunStarted:
 class Proposed:
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
 
-    What a person brings has the agent `human` and no engine: whoever is at work judges it. A commit of their own has
+    What a person brings has the agent `human` and no engine: whoever is at work evaluates it. A commit of their own has
     the operator `human`, too.
     """
 
@@ -288,14 +288,14 @@ class Proposed:
     conflicts: int = 0
     """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
     fingerprint: str = ""
-    """What the tree does, as far as syntax tells; empty where nobody looked."""
+    """What the tree does, as far as syntax tells; empty where it was not computed."""
     evidence: str = ""
     """Id of the evidence tree; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """A candidate was judged."""
+    """A candidate was evaluated."""
 
     event: Literal["evaluated"] = "evaluated"
     candidate: str
@@ -385,7 +385,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChanged:
-    """A person had the run go on with a changed task or evaluator: evaluations before this entry rank nobody."""
+    """A person had the run go on with a changed task or evaluator: evaluations before this entry rank no candidate."""
 
     event: Literal["task-changed"] = "task-changed"
     by: str

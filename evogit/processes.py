@@ -1,4 +1,4 @@
-"""Worker processes of ours: they never see what a terminal sends, and they do not outlive who started them."""
+"""Worker processes of ours: they never see what a terminal sends, and they do not outlive their parent."""
 
 from __future__ import annotations
 

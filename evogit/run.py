@@ -76,7 +76,7 @@ class Run:
         return Stopping(deterministic=self.settings.deterministic)
 
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
-        """Ask for a clean stop: what is being thought and evaluated is finished, nothing new begins."""
+        """Ask for a clean stop: proposals and evaluations under way are finished, nothing new begins."""
         self._stopping.ask(reason, detail)
 
     async def evolve(self) -> Stopped:

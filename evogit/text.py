@@ -1,4 +1,4 @@
-"""Foreign text made short and harmless: what programs print, for those who read it as plain text."""
+"""Foreign text made short and harmless: what programs print, to be read as plain text."""
 
 from __future__ import annotations
 

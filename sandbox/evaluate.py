@@ -1,6 +1,6 @@
-"""Have the files of the workspace judged as they are now, by the engine.
+"""Have the files of the workspace evaluated as they are now, by the engine.
 
-Usage: evaluate. It takes as long as an evaluation takes. Exit code 0: valid; 1: not valid; 2: not judged.
+Usage: evaluate. It takes as long as an evaluation takes. Exit code 0: valid; 1: not valid; 2: not evaluated.
 """
 
 import json

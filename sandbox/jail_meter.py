@@ -20,7 +20,7 @@ libc = ctypes.CDLL(None)
 class Meter:
     """Adds up CPU seconds, bytes of memory and disk, and tasks of all processes of the session, from /proc.
 
-    `disks` are the file systems that it writes to, or one folder. `killed`: the kernel ended one for want of memory.
+    `disks` are the file systems that it writes to, or one folder. `killed`: the kernel ended one for lack of memory.
     `highest` is the most memory that a command had which failed, when that may have been between two looks.
     """
 

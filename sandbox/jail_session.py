@@ -84,7 +84,7 @@ class Supervisor(Keeper):
         """End the session; the host is told whether another one may follow here."""
         os.close(self.folder)
         self.tunnels.close()
-        unfit = "the kernel ended processes for want of memory" if self.meter.killed else self.place.clear()
+        unfit = "the kernel ended processes for lack of memory" if self.meter.killed else self.place.clear()
         send({"closed": True, "unfit": unfit})
 
     # --- requests -------------------------------------------------------------------------------------------------

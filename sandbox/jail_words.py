@@ -14,7 +14,7 @@ def excess(meter, cpu, limits, doing):
     if meter.disk > limits["disk"] or meter.inodes > max(INODES, limits["disk"] >> 12):
         return Broken("disk-limit", f"wrote {megabytes(meter.disk)} in {meter.inodes} files {doing}")
     if meter.killed:
-        return Broken("out-of-memory", f"was killed by the kernel for want of memory {doing}")
+        return Broken("out-of-memory", f"was killed by the kernel for lack of memory {doing}")
     if meter.memory > limits["memory"]:
         return Broken("out-of-memory", f"used {megabytes(meter.memory)} of memory {doing}")
     if meter.highest > limits["memory"] + headroom(limits["memory"]) // 4:

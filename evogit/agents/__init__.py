@@ -60,14 +60,14 @@ def no_merits() -> Mapping[str, ModelCredit]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relative:
-    """Another candidate as a brief tells of it: what it changed, and what came of it (None: not judged yet)."""
+    """Another candidate as a brief tells of it: what it changed, and what came of it (None: not evaluated yet)."""
 
     candidate: Candidate
     evaluation: Evaluation | None
     diff: str = ""
     """Against its first parent, as a patch; only of those close to the brief's parent."""
     rejected: str = ""
-    """Why a person pruned it; empty while nobody did."""
+    """Why a person pruned it; empty if none did."""
     readded: Mapping[str, int] = field(default_factory=dict)
     """Ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent."""
 
@@ -79,7 +79,7 @@ class Background:
     Attributes:
         task: name of the task.
         metrics: all metrics, the primary one first.
-        split: the split that candidates are judged on.
+        split: the split that candidates are evaluated on.
         editable: globs of the paths that may change.
         refusal: why a path may not be changed, in one sentence; empty for those that may.
         programs: paths of the executable files among those that agents may see.
@@ -95,9 +95,9 @@ class Background:
         lineage: the parent's ancestors, the seed first, the parent last.
         siblings: what else was bred from the parent, oldest first.
         failures: reasons of the latest proposals from this parent that were not usable.
-        others: titles of candidates by any agent that are not judged yet, and what agents at work are about to try.
+        others: titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try.
         inspirations: what the donor's lineage changed since it left the parent's, oldest first.
-        inside: whether candidates are judged inside the sandbox, by code that they could tamper with.
+        inside: whether candidates are evaluated inside the sandbox, by code that they could tamper with.
         templates: the folder of the task's own templates of briefs, which may be absent.
         bundle: makes a Git bundle of the parent, its lineage and the inspirations, with their scores as notes: branches
             `parent`, `seed`, `lineage/01-1a2b3c4`, `inspiration/01-5d6e7f8`. It takes a while, and is for a thread.
@@ -160,7 +160,7 @@ class Workshop(Protocol):
         ...
 
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
-        """Have a draft judged, which makes it a candidate when the move ends, and uses up one of `evaluations`.
+        """Have a draft evaluated, which makes it a candidate when the move ends, and uses up one of `evaluations`.
 
         Raises:
             NoUsableChangeError: no candidate could be like this.
@@ -171,7 +171,7 @@ class Workshop(Protocol):
 class Claims(Protocol):
     """How an agent that works for minutes keeps others from doing the same: what agents of this engine say meanwhile.
 
-    In deterministic runs nobody hears of it.
+    In deterministic runs it is not passed on.
     """
 
     def make(self, plan: str) -> None:
@@ -251,6 +251,6 @@ class Agent(Protocol):
 
 @runtime_checkable
 class Trying(Protocol):
-    """An agent that has drafts judged before it proposes; `trials` is how many of them in a move it wants at most."""
+    """An agent that has drafts evaluated before it proposes; `trials` is how many in a move it wants at most."""
 
     trials: int

@@ -7,10 +7,10 @@ it ("UCB1 Bandit LLM Selection"):
     score = (1 - w) * (gain + sqrt(ln t / n * 1/4)) + w * cheapest / cost
 
 n are the moves of a model, t those of all, cost what a move of it takes, cheapest that of the cheapest one. A model
-that nobody knows comes first. The bound is that of UCB1-TUNED (Auer, Cesa-Bianchi & Fischer 2002, "Finite-time analysis
+that is unknown comes first. The bound is that of UCB1-TUNED (Auer, Cesa-Bianchi & Fischer 2002, "Finite-time analysis
 of the multiarmed bandit problem"), whose estimate of the variance is the largest one that a number from 0 to 1 can
 have, 1/4, as long as so few moves count; ShinkaEvolve has UCB1's of the same paper, sqrt(2 ln t / n). Moves in flight
-are not counted, and nothing is drawn but of equals, so that the same judged candidates give the same choice.
+are not counted, and nothing is drawn but of equals, so that the same evaluated candidates give the same choice.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def scores(models: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str
 
 
 def choose(models: Sequence[str], merits: Callable[[], Mapping[str, ModelCredit]], rng: random.Random) -> str:
-    """The model with the highest score, of equals one by chance; nobody asks for merits where there is no choice."""
+    """The model with the highest score, ties broken by chance; merits are not looked up where there is no choice."""
     if len(models) == 1:
         return models[0]
     told = scores(models, merits())

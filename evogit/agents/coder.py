@@ -1,4 +1,4 @@
-"""The agent with tools: it looks around, tries its draft in the sandbox, has it judged, and proposes it at the end.
+"""The agent with tools: it looks around, tries its draft in the sandbox, has it evaluated, and proposes it at the end.
 
 Its tools are blocks of plain text, so that every endpoint, script and recording serves. Messages are only ever
 appended, so that prompt caches hit. Whatever ends a session, a draft that changes something is proposed.
@@ -56,7 +56,7 @@ class CoderBounds:
 
 
 class Coder:
-    """Has a model, chosen as an editor's is, work on a draft; `trials` of it may be judged before it is proposed."""
+    """Has a model, chosen as an editor's is, work on a draft; `trials` of it may be evaluated before it is proposed."""
 
     kind = "coder"
 
@@ -141,7 +141,7 @@ class _Session:
             if tools.finished:
                 return
             if useless >= self.bounds.useless:
-                raise _EndedError(f"{useless} replies in a row were of no use; the last one: {answer.text}")
+                raise _EndedError(f"{useless} replies in a row were unusable; the last one: {answer.text}")
         raise _EndedError(f"the session took {self.bounds.turns} turns")
 
     async def _ask(self, turn: int) -> str:

@@ -62,7 +62,7 @@ class OwnAgent:
         """What the person's agent proposes, if it can be read; without a strategy its own name is one.
 
         Raises:
-            NoUsableChangeError: it has nothing to propose, it fails, or what it says is no proposal.
+            NoUsableChangeError: it has nothing to propose, it fails, or what it returns is not a proposal.
         """
         try:
             proposal = await self._agent.propose(brief, rng)

@@ -172,7 +172,7 @@ def points(evaluations: int) -> list[int]:
 
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Who is measured against whom: what is no control against every control, and against the default or the first."""
+    """Pairs to compare: each method that is not a control with every control, and with the default or the first."""
     own = [name for name in names if not is_control(name)] or list(names[:1])
     usual = DEFAULT if DEFAULT in own else own[0]
     pairs = [(name, other) for name in own for other in names if other != name and is_control(other)]

@@ -28,7 +28,7 @@ PREFIX = "evogit-bench-"
 """What the names of folders for repositories that are thrown away begin with."""
 
 FRESH = 60.0
-"""Seconds after which a folder has its lock, if anybody lives who made it."""
+"""Seconds after which a folder has its lock, if its maker is alive."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ def _scratch(kept: Path | None, candidates: int) -> Iterator[Path]:
 
 
 def _clear(parent: Path) -> None:
-    """Remove what benches left that were killed: nobody holds the lock of theirs any more."""
+    """Remove what killed benches left: their locks are free."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):  # somebody else's, or gone meanwhile
             lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)

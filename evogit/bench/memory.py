@@ -1,4 +1,4 @@
-"""Evaluations that runs of a bench share, also with those of later benches: judging is most of what a bench costs."""
+"""Evaluations that runs of a bench share, also with later benches: evaluation is most of what a bench costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Memory:
                 self._known[key] = record
 
     def get(self, key: str) -> Evaluation | None:
-        """What came of this evaluation; None where nobody remembers, or the line was cut off by a kill."""
+        """The remembered outcome; None where there is none, or the line was cut off by a kill."""
         record = self._known.get(key)
         try:
             return None if record is None else _ADAPTER.validate_json(record)
@@ -49,7 +49,7 @@ class Memory:
 
 
 class Remembering:
-    """An executor that never judges the same twice, whichever run asks; what it remembers counts like any other."""
+    """A backend that never evaluates the same twice, whichever run asks; what it remembers counts like any other."""
 
     def __init__(self, executor: EvaluationBackend, memory: Memory) -> None:
         self._executor = executor
@@ -68,7 +68,7 @@ class Remembering:
         return self._executor.key(tree, split, repeat, base=base)
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Judge the tree, or tell what came of it the first time."""
+        """Evaluate the tree, or tell what came of it the first time."""
         key = self.key(tree, split, repeat, base=files.base.id if files.base else "")
         if known := self._memory.get(key):
             return replace(known, cached=True), Evidence()

@@ -34,7 +34,7 @@ class Method:
         return re.sub(r"[^\w.=-]+", "_", self.name)
 
     def population(self, usual: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
-        """Who works in a run of this method where `usual` agents work otherwise."""
+        """The agents of a run of this method; `usual` where it names none."""
         chosen = self.agents or usual
         return (replace(chosen[0], count=1),) if self.alone else chosen
 

@@ -24,7 +24,7 @@ IRRELEVANT = ("bench", "cli", "review", "web")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merges:
-    """Of merges or grafts by one strategy: how many were judged, beat all their parents, were a new best."""
+    """Of merges or grafts by one strategy: how many were evaluated, beat all their parents, were a new best."""
 
     made: int = 0
     helped: int = 0
@@ -88,7 +88,7 @@ def read(path: Path) -> BenchRun | None:
 
 
 def save(path: Path, content: str | bytes) -> None:
-    """Put a file in place in one step, so that who is killed leaves no half of one.
+    """Put a file in place in one step, so that a killed process leaves no half of one.
 
     Raises:
         RefusedError: it cannot be written.

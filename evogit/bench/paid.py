@@ -36,7 +36,7 @@ class BenchLimits:
 
 
 class Paid:
-    """Does the runs of a bench that are missing, until the allowance is used up or somebody says stop.
+    """Does the runs of a bench that are missing, until the allowance is used up or a stop is asked for.
 
     A run that is cut off stays in its repository and goes on there, so that no call is paid twice.
     """

@@ -20,10 +20,10 @@ COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 one is for an eighth method."""
 
 DASHES = ("-", "--", "-.", ":")
-"""Controls are told apart by their dashes, too; what is no control has a solid, thicker line."""
+"""Controls are told apart by their dashes, too; other methods have a solid, thicker line."""
 
 RESAMPLES = 2000
-"""Resamples of the bands, whose ends nobody reads to three digits."""
+"""Resamples of the bands, whose ends are not read to three digits."""
 
 STYLE: Any = {
     "font.family": "sans-serif",

@@ -38,8 +38,8 @@ T = TypeVar("T")
 class BenchTask:
     """What all runs on one task have in common.
 
-    `truth` names a split that record holders are judged on as well, uncounted; `count_repeats` says that what a noisy
-    task judges again uses up `evaluations`. `source` identifies EvoGit as it was when the bench began.
+    `truth` names a split that record holders are evaluated on as well, uncounted; `count_repeats` says that
+    repeats of a noisy task use up `evaluations`. `source` identifies EvoGit as it was when the bench began.
     """
 
     task: Task
@@ -94,7 +94,7 @@ def _own_digest(text: str) -> str:
 
 
 class InlineExecutor(Pool):
-    """Has mutators think where the engine works: beside the judge, one process for each run keeps a core busy."""
+    """Has mutators think where the engine works: beside the evaluator, one process for each run keeps a core busy."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Call it at once."""
@@ -164,7 +164,7 @@ class BenchRunner:
         return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
 
     def _backend_for(self, settings: Settings) -> EvaluationBackend:
-        """Who judges a run: what another run saw is not taken over where that would show.
+        """What evaluates a run: what another run saw is not taken over where that would show.
 
         A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
         what is remembered lacks what evaluators say to models and to a person's own agents.
@@ -227,7 +227,7 @@ class BenchRunner:
 
 
 class Story:
-    """Follows a run's journal from its beginning; `best` is who was believed to be the best after each evaluation."""
+    """Follows a run's journal from its beginning; `best` is what was believed to be the best after each evaluation."""
 
     def __init__(self, *, count_repeats: bool) -> None:
         self._count_repeats = count_repeats
@@ -235,7 +235,7 @@ class Story:
         self.best: list[tuple[str, float]] = []
 
     def take(self, entry: Entry) -> None:
-        """Take in one more fact: another evaluation, or news that change who is believed in."""
+        """Take in one more fact: another evaluation, or news that change which is believed."""
         self.history.apply(entry)
         best = self.history.best
         value = self.history.fitness(best) if best else None

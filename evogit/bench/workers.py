@@ -1,4 +1,4 @@
-"""Processes that do whole runs, each with a warm judge of its own, so that every core is busy."""
+"""Processes that do whole runs, each with a warm evaluator of its own, so that every core is busy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.processes import HELD, end_with_parent, signals_held_back
 
 PATIENCE = 10.0
-"""Seconds for an idle worker to end by itself, and its judge with it."""
+"""Seconds for an idle worker to end by itself, and its evaluator with it."""
 
 Order = tuple[Method, int]
 """A run to do: the method and the seed."""
@@ -102,7 +102,7 @@ class Worker:
             self._process.join()
             code = self._process.exitcode or 0
             how = (
-                "was killed, perhaps for want of memory" if code < 0 else f"ended with {code}; what it printed says why"
+                "was killed, perhaps for lack of memory" if code < 0 else f"ended with {code}; what it printed says why"
             )
             raise EvoGitError(
                 f"a worker of the bench {how}; the same command again goes on, --jobs 1 needs less memory"

@@ -1,4 +1,4 @@
-"""Who works on a run and what that may cost: the options of it, and what they mean on a run that has a past."""
+"""The agents of a run and what they may cost: the options, and what they mean when a run is resumed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from evogit.plugins import is_own
 from evogit.review import last_asking_start, last_start, used
 
 MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
-"""Agents of a run for which nobody says how many. Who needs no time to think only waits for evaluations: with more than
-are judged at a time each learns of the others' results later; models take longer than most evaluations."""
+"""Agents of a run when no number is given. Mutators need no time to think and only wait for evaluations: with more than
+are evaluated at a time each learns of the others' results later; models take longer than most evaluations."""
 
 LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")
 """Settings that end a run."""
@@ -35,7 +35,7 @@ CEILINGS = ("dollars", "tokens", "proposals")
 """Limits that bound what models cost, and that hold on until others are given."""
 
 DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
-"""What a run may use of models that cost money, where nobody says: dollars where all prices are known."""
+"""What a run may use of models that cost money, by default: dollars where all prices are known."""
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -90,14 +90,14 @@ def with_agents(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSetup:
-    """Who works on a run: settings with the limits that hold, and those of the models that are `asking` somebody."""
+    """The agents of a run: settings with the limits that hold, and the models that are `asking` an endpoint."""
 
     settings: Settings
     models: OpenModels
     programs: Programs
     asking: tuple[Model, ...]
     added: tuple[str, ...]
-    """Names of limits that nobody gave now: from before, or defaults."""
+    """Names of limits that were not given now: from before, or defaults."""
     durable: bool = False
     """Whether what is written must survive a power loss."""
 
@@ -147,7 +147,7 @@ def resolve_agents(asked: AgentOptions, settings: Settings, history: History, pa
 def population(
     asked: AgentOptions, history: History, user: UserSettings, panel: Sequence[str] = ()
 ) -> tuple[AgentSpec, ...]:
-    """Those that were asked for, else those of the run's last start, else those of the user's settings.
+    """The agents asked for, else those of the run's last start, else those of the user's settings.
 
     Raises:
         ConfigError: a class of the person's own is wrong.
@@ -155,7 +155,7 @@ def population(
     """
     specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
     if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
-        raise UsageError(f"expected an editor without a model of its own beside --model {asked.model}")
+        raise UsageError(f"--model {asked.model} is for agents that name no model, and every agent given names one")
     before = not asked.agent and specs == _as_before(last_start(history))
     named = tuple(_named(spec, asked.model or user.model, user, before=before) for spec in specs)
     for spec in named:
@@ -232,7 +232,7 @@ def _found(kind: str) -> str:
 
 
 def costs(model: Model) -> bool:
-    """Whether calls cost money, as far as anybody knows."""
+    """Whether calls cost money, as far as is known."""
     return model.price is None or not model.price.free
 
 
@@ -240,7 +240,7 @@ def with_ceilings(settings: Settings, history: History, models: Sequence[Model])
     """The settings with the limits on models that hold from before, or if a model costs money and none does, defaults.
 
     Raises:
-        UsageError: a limit on dollars cannot be kept, since a price is not known, or means nothing.
+        UsageError: a limit on dollars cannot be kept, since a price is unknown, or has no meaning.
     """
     if not models:
         if settings.dollars is not None or settings.tokens is not None:

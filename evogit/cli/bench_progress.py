@@ -42,7 +42,7 @@ class BenchProgress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Tell what was done before; meanwhile draw a line on a terminal; tell what it took."""
+        """Report what was done before, draw a line on a terminal meanwhile, report what it took."""
         total = len(self._bench.orders)
         if self.done:
             self._terminal.note(f"{self._name}: {count(len(self.done), 'run')} of {total} done before")
@@ -79,7 +79,7 @@ class BenchProgress:
 
 
 def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Order, BenchRun]:
-    """Do what is missing, in worker processes.
+    """Run what is missing, in worker processes.
 
     Raises:
         KeyboardInterrupt: a signal came; what is done is kept.
@@ -93,7 +93,7 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
 
 
 def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, BenchRun]:
-    """Do what is missing with agents that ask models; the first signal ends the run at work cleanly, a second at once.
+    """Run what is missing with agents that ask models; the first signal ends the current run cleanly, a second at once.
 
     Raises:
         KeyboardInterrupt: a signal came; what is done is kept.

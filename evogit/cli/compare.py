@@ -17,7 +17,7 @@ NAMED = 3
 
 
 def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
-    """A table with a line per metric: the value of `a`, of `b`, and the change, for each split they were judged on."""
+    """A table with a line per metric: the value of `a`, of `b`, and the change, for each split of both."""
     history = view.history
     splits = [split for split in dict.fromkeys((history.split, "holdout")) if _judged(history, split, a, b)]
     if not splits or history.started is None:
@@ -30,7 +30,7 @@ def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
 
 
 def best_against_seed(view: View) -> list[Text]:
-    """The best against the seed, who is as good, and how much of the way to the best known value it has gone."""
+    """The best against the seed, its ties, and how much of the gap to the best known value is closed."""
     history = view.history
     if history.best is None or history.seed is None:
         return [Text("no valid candidate yet", "dim")]
@@ -43,10 +43,10 @@ def best_against_seed(view: View) -> list[Text]:
 
 
 def _ties(history: History) -> list[Text]:
-    """Who may be better, or is not worse than the best beyond noise."""
+    """Candidates that may be better, or are not worse than the best beyond noise."""
     near, doubted = tied(history), contender(history)
     if doubted and doubted != history.best:
-        return [Text(f"{doubted[:SHORT]} seems better, but was not judged often enough to be believed", "yellow")]
+        return [Text(f"{doubted[:SHORT]} seems better, but was not evaluated often enough to be believed", "yellow")]
     if not near:
         return []
     more = f" and {count(len(near) - NAMED, 'other')}" if near[NAMED:] else ""

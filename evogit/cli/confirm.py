@@ -23,15 +23,15 @@ def confirm(terminal: Terminal) -> None:
     """Ask whether to do what was shown.
 
     Raises:
-        RefusedError: the answer is no, or nobody is there to give one.
+        RefusedError: the answer is no, or there is no terminal to give one.
     """
     check_confirmable(terminal)
-    if not click.confirm("Do it?", err=True):
+    if not click.confirm("Apply this?", err=True):
         raise RefusedError("nothing was changed")
 
 
 def check_confirmable(terminal: Terminal) -> None:
-    """Refuse where nobody can be asked, which is better said before long work than after it.
+    """Refuse without a terminal to ask on: better before long work than after it.
 
     Raises:
         RefusedError: there is no terminal.

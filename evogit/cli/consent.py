@@ -118,7 +118,7 @@ def confirm_costs(
     """The setup's settings with what a person agreed to; for one that asks no model, nothing is to be agreed to.
 
     Raises:
-        RefusedError: the person does not agree, or nobody is there to ask.
+        RefusedError: the person does not agree, or there is no terminal to ask on.
     """
     trusted = confirm_logins(terminal, setup, history, yes=yes)
     if not setup.asking:
@@ -138,7 +138,7 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
     """Tell what will be paid and sent, and ask unless that was agreed to; returns what is agreed.
 
     Raises:
-        RefusedError: the answer is no, or nobody is there to give one.
+        RefusedError: the answer is no, or there is no terminal to give one.
     """
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
@@ -147,7 +147,7 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
         return offer.paid
     if not terminal.interactive:
         raise RefusedError("this costs money, and there is no terminal to ask on; add --yes to agree to it")
-    if not click.confirm("Send this and pay for it?", err=True):
+    if not click.confirm("Send these files and accept these costs?", err=True):
         raise RefusedError("nothing was sent and nothing was changed")
     return offer.paid
 
@@ -198,7 +198,7 @@ def dearest(offer: CostForecast) -> float | None:
 
 
 def _forecast(offer: CostForecast) -> Iterator[Text]:
-    """What the run will use: about, until its candidates are judged, and at most, by the limit that is nearest.
+    """What the run will use: about, until its candidates are evaluated, and at most, by the limit that is nearest.
 
     A proposal may take all calls that its agent may make, and need not come to be judged: evaluations bound no money.
     """
@@ -220,7 +220,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
 
 
 def _calls(offer: CostForecast, limit: str, left: float) -> float | None:
-    """How many calls a limit leaves, about; None where nobody knows."""
+    """How many calls a limit leaves, about; None if unknown."""
     if limit == "proposals":
         return _most(offer) * left
     each = offer.reach.brief + REPLY if limit == "tokens" else dearest(offer)

@@ -1,4 +1,4 @@
-"""Tables of who contributed what, in 80 columns."""
+"""Tables of contributions, in 80 columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTED = {"proposals": "tried", "valid": "valid", "improved": "better", "record
 NAME = 26
 """Columns of a name."""
 
-LEGEND = "better: than its parents; best: of all, when judged"
+LEGEND = "better: than its parents; best: of all by then"
 PAID = f"{LEGEND}; each: paid for one better"
 
 

@@ -42,7 +42,7 @@ def event_line(view: View, event: Event) -> Text:
         case Compared():
             return _line("verdict", _verdict(event))
         case TaskChanged():
-            return _line("task", f"changed by {first_line(event.by)}; what was judged before ranks nobody")
+            return _line("task", f"changed by {first_line(event.by)}; earlier evaluations no longer rank candidates")
         case Forked():
             return _line("forked", f"from {first_line(event.run)} at {event.entry[:SHORT]}")
         case Adopted():

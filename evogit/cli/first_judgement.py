@@ -1,4 +1,4 @@
-"""What `evogit init` says about the first judgement of a repository."""
+"""What `evogit init` says about the first evaluation of a repository."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 NEXT = {
     "run --agent editor@MODEL --evaluations 50": "let a model improve it",
     "brief": "what it will be told",
-    "check": "judge HEAD again",
+    "check": "evaluate HEAD again",
 }
-AGAIN = {"check": "judge HEAD again"}
+AGAIN = {"check": "evaluate HEAD again"}
 """What to type next -> what for."""
 LINES = 15
 """Last lines of what a failed command printed that are shown."""
 
 
 def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
-    """Judge HEAD on train, and tell the person meanwhile why it takes time."""
+    """Evaluate HEAD on train, and say meanwhile why it takes time."""
     from evogit.review.checking import judge_seed
 
     async def only() -> Judged:
         return [each async for each in judge_seed(task, ["train"], sandbox)][0]
 
     packages = ", ".join(task.environment.packages)
-    said = f"judging HEAD in a sandbox{f' (the first time with {packages} takes a while)' if packages else ''}"
+    said = f"evaluating HEAD in a sandbox{f' (the first time with {packages} takes a while)' if packages else ''}"
     if not terminal.live:
         terminal.note(said, "dim")
     with terminal.err.status(Text(said)) if terminal.live else nullcontext():
@@ -54,7 +54,7 @@ def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:
 
 
 def record(judged: Judged) -> dict[str, Any]:
-    """The judgement as data."""
+    """The evaluation as data."""
     from evogit.review.checking import advice
 
     found = asdict(judged.evaluation)
@@ -67,7 +67,7 @@ def record(judged: Judged) -> dict[str, Any]:
 def _measured(task: Task, judged: Judged) -> Iterator[Text]:
     evaluation = judged.evaluation
     took = f" in {evaluation.cost.wall:.1f} s with {judged.provider}; judged: {evaluation.judged}"
-    yield Text.assemble(("HEAD is judged", "bold green"), (took, "dim"))
+    yield Text.assemble(("HEAD is evaluated", "bold green"), (took, "dim"))
     rows: list[list[Text | str]] = []
     for metric in task.metrics:
         value = evaluation.metrics[metric.name]
@@ -76,7 +76,7 @@ def _measured(task: Task, judged: Judged) -> Iterator[Text]:
         rows.append([f"  {metric.name}", Text(number(value, decimals(value)), "bold"), Text(better + rank, "dim")])
     yield from table(rows, "lrl")
     if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
-        yield Text(f"No candidate can have more {task.primary.name} than HEAD: read another number.", "yellow")
+        yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")
 
 
 def _is_a_share(task: Task) -> bool:

@@ -1,4 +1,4 @@
-"""Runs an engine in the foreground: somebody watches, and signals stop it."""
+"""Runs an engine in the foreground: displays progress, and stops on signals."""
 
 from __future__ import annotations
 

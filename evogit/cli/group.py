@@ -25,45 +25,45 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     "Begin": {
         "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
         "init": Listed("init", "improve your own repository", "evogit init"),
-        "tasks": Listed("tasks", "the tasks that come along", "evogit tasks"),
-        "new": Listed("tasks", "a task of your own", "evogit new my_task"),
-        "check": Listed("tasks", "judge a task's seed", "evogit check my_task"),
-        "run": Listed("run", "evolve; again: go on", "evogit run circle_packing --minutes 5"),
+        "tasks": Listed("tasks", "list the shipped tasks", "evogit tasks"),
+        "new": Listed("tasks", "create a task", "evogit new my_task"),
+        "check": Listed("tasks", "evaluate a task's seed", "evogit check my_task"),
+        "run": Listed("run", "evolve, or resume", "evogit run circle_packing --minutes 5"),
     },
     "Look": {
         "status": Listed("status", "how a run stands", "evogit status"),
         "log": Listed("log", "candidates, newest first", "evogit log -n 20"),
-        "graph": Listed("graph", "who was bred from whom", "evogit graph -n 12"),
+        "graph": Listed("graph", "the family tree", "evogit graph -n 12"),
         "show": Listed("show", "one candidate in full", "evogit show best"),
         "brief": Listed("brief", "what an agent is told", "evogit brief best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
         "best": Listed("status", "the best against the seed", "evogit best"),
-        "report": Listed("report", "the page for the morning", "evogit report --format markdown"),
+        "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
         "export": Listed("export", "a candidate's files", "evogit export best ./out"),
     },
     "Decide": {
         "promote": Listed("decide", "favour as a parent", "evogit promote 9f2c1ab -m 'simple'"),
-        "prune": Listed("decide", "breed from it no more", "evogit prune 41d07e2 -m unsafe"),
-        "judge": Listed("judge", "say which one is better", "evogit judge"),
+        "prune": Listed("decide", "exclude from breeding", "evogit prune 41d07e2 -m unsafe"),
+        "judge": Listed("judge", "compare pairs yourself", "evogit judge"),
         "guide": Listed("decide", "tell all agents something", "evogit guide 'keep it in one file'"),
         "stop": Listed("stop", "stop the engine at work", "evogit stop --wait"),
         "add": Listed("add", "your commits as candidates", "evogit add my-branch"),
         "merge": Listed("merge", "merge two candidates", "evogit merge 9f2c1ab 41d07e2"),
         "graft": Listed("merge", "one step onto another", "evogit graft 9f2c1ab best --dry-run"),
-        "land": Listed("land", "bring it onto your branch", "evogit land best --squash"),
-        "undo": Listed("decide", "take a decision back", "evogit undo"),
-        "decisions": Listed("decide", "what was decided", "evogit decisions"),
+        "land": Listed("land", "merge into your branch", "evogit land best --squash"),
+        "undo": Listed("decide", "undo a decision", "evogit undo"),
+        "decisions": Listed("decide", "list decisions", "evogit decisions"),
         "rm": Listed("rm", "remove a run for good", "evogit rm circle_packing"),
     },
     "Check": {
-        "verify": Listed("verify", "whether a score holds", "evogit verify best"),
-        "eval": Listed("eval", "judge uncommitted work", "evogit eval"),
-        "shell": Listed("shell", "go inside the sandbox", "evogit shell best -- ls -l"),
-        "minimize": Listed("minimize", "the part that counts", "evogit minimize best"),
+        "verify": Listed("verify", "check that a score holds", "evogit verify best"),
+        "eval": Listed("eval", "evaluate uncommitted work", "evogit eval"),
+        "shell": Listed("shell", "a shell in the sandbox", "evogit shell best -- ls -l"),
+        "minimize": Listed("minimize", "the smallest part as good", "evogit minimize best"),
         "bench": Listed("bench", "evolution against controls", "evogit bench circle_packing --split lite"),
-        "rescore": Listed("rescore", "judge again, task changed", "evogit rescore --dry-run"),
-        "doctor": Listed("doctor", "whether all is in place", "evogit doctor"),
-        "sandbox": Listed("sandbox", "make, try, clean sandboxes", "evogit sandbox check"),
+        "rescore": Listed("rescore", "evaluate again, task changed", "evogit rescore --dry-run"),
+        "doctor": Listed("doctor", "check this machine", "evogit doctor"),
+        "sandbox": Listed("sandbox", "build, test, clean sandboxes", "evogit sandbox check"),
     },
 }
 
@@ -110,5 +110,5 @@ def CLI(repo: str | None, color: str | None) -> None:  # noqa: N802
     """A population of coding agents improves a code base; the Git commit graph is the phylogeny.
 
     A revision is `best`, `seed`, an agent's name or the beginning of an id. Every command takes --json; `evogit
-    COMMAND --help` tells the rest.
+    COMMAND --help` has the rest.
     """

@@ -1,4 +1,4 @@
-"""What a person has `evogit run` do beside evolving: a command for each new best, a log, an exit code."""
+"""What `evogit run` does on request beside evolving: a command for each new best, a log, an exit code."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Hooks:
             raise UsageError(f"expected a file to append to with --log, got {self.log}, which cannot be written")
 
     def watches(self, repository: Repository, terminal: Terminal, secrets: Sequence[str]) -> list[Watch]:
-        """Those who do it, for one run in this repository; `secrets` reach neither the log nor the command.
+        """The observers that do it, for one run in this repository; `secrets` reach neither the log nor the command.
 
         Raises:
             UsageError: the log cannot be written.
@@ -79,7 +79,7 @@ def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--on-best", metavar="CMD", help="Run this shell command whenever another candidate is the best.")
     @click.option(
-        "--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append what happens, in lines."
+        "--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append a line per event."
     )
     @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when nothing got better than the seed.")
     @functools.wraps(command)
@@ -110,11 +110,11 @@ class Log:
         self._write(event_line(self._view, entry.event).plain, entry.time)
 
     def activity(self, agent: str, doing: str) -> None:
-        """What agents are at is nothing that happened."""
+        """An agent's activity is not an event."""
 
     def stopping(self) -> None:
         """Write that down, too."""
-        self._write("stopping   what is being judged is finished first", time.time())
+        self._write("stopping   evaluations under way are finished first", time.time())
 
     async def draw(self) -> None:
         """Nothing to draw."""
@@ -151,12 +151,12 @@ class OnBest:
         self._running: asyncio.Task[None] | None = None
 
     def follow(self, history: History) -> None:
-        """The best of this run; the one that it has already is no news."""
+        """Remember the present best, which is not news."""
         self._history = history
         self._told = history.best
 
     def entry(self, entry: Entry) -> None:
-        """Begin to tell if the best is another one now."""
+        """Start the command if the best has changed."""
         if self._news() and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._tell())
 

@@ -28,7 +28,7 @@ sandbox_option = click.option(
     type=click.Choice(["auto", "docker", "bubblewrap", "none"]),
     default="auto",
     show_default=True,
-    help="What isolates candidates; `none` does not.",
+    help="What isolates candidates; `none` does not isolate.",
 )
 
 
@@ -36,7 +36,7 @@ def with_terminal(command: Command) -> Command:
     """Give a command `--json`, `--color` and a `terminal` to write to."""
 
     @color_option
-    @click.option("--json", "as_json", is_flag=True, help="Data for programs instead of text.")
+    @click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
     @click.pass_context
     @functools.wraps(command)
     def wrapped(context: click.Context, /, color: str | None, as_json: bool, **rest: Any) -> None:

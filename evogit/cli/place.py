@@ -131,7 +131,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
         if not repository.created:
             here = repository.path / REPOSITORY_FILE
             raise NotFoundError(
-                f"expected {here}, which says how the run {history.run} is judged; put it back, or make another one "
+                f"expected {here}, which says how the run {history.run} is evaluated; put it back, or make another one "
                 "with `evogit init`"
             ) from error
         raise UsageError(f"expected the folder of the task {task}: `run FOLDER` or --task FOLDER") from error

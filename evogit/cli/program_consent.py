@@ -1,4 +1,4 @@
-"""Coding programs before a run begins: those that nobody counts are agreed to, and what all need is installed."""
+"""Coding programs before a run begins: consent to those whose use is not counted, and installation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evogit.review import last_start
 
 
 def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, yes: bool) -> tuple[str, ...]:
-    """Tell which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
+    """Show which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
 
     Raises:
-        RefusedError: the answer is no, or nobody is there to give one.
+        RefusedError: the answer is no, or there is no terminal to give one.
     """
     found = {spec.kind: setup.programs.find(spec.kind) for spec in setup.settings.population}
     mounted = {kind: program for kind, program in found.items() if program and not program.metered}
@@ -29,8 +29,8 @@ def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, y
     if yes or set(agreed) <= set(last_start(history).get("agreed", ())):
         return agreed
     if not terminal.interactive:
-        raise RefusedError("there is no terminal to ask on whether that is meant; add --yes to agree to it")
-    if not click.confirm("Let it?", err=True):
+        raise RefusedError("there is no terminal to ask on; add --yes to allow it")
+    if not click.confirm("Allow this?", err=True):
         raise RefusedError("nothing was sent and nothing was changed")
     return agreed
 

@@ -18,7 +18,7 @@ from evogit.scaffold.repository_files import Choices
 DEFAULT_READ = {"cpu_seconds": "cpu"}
 """What is measured where no benchmark prints a number: the sandbox counts it, so it is hard to forge."""
 BY_PYTHON: dict[str, Direction] = {"speedup": "maximize"}
-"""The metric of the Python judge that `init` begins."""
+"""The metric of the Python evaluator that `init` writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ def choose(
     """What to write for this project; `paths` are those of its files.
 
     Raises:
-        UsageError: when something is neither given nor found, or nobody is there to say that what was found will do.
+        UsageError: when something is neither given nor found, or there is no terminal to confirm what was found.
     """
     _check(given)
     tests, work = _commands(given, project)
@@ -96,7 +96,7 @@ def _check(given: Given) -> None:
 
 def _commands(given: Given, project: Project) -> tuple[str, str]:
     """Tests and the work that is measured; a command of the person's own is taken whole."""
-    text = given.command or _answer(given, "--command", "Command that judges", project.command)
+    text = given.command or _answer(given, "--command", "Command that evaluates", project.command)
     return (project.tests, project.benchmark) if text == project.command else ("", text)
 
 

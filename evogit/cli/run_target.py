@@ -51,7 +51,7 @@ def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
         "its journal (an id), or when N were evaluated (`@N`).",
     )
-    @click.option("--fork-of", metavar="RUN", help="The other one, where there are several.")
+    @click.option("--fork-of", metavar="RUN", help="The run to fork, where there are several.")
     @functools.wraps(command)
     def wrapped(*arguments: Any, at: str | None, fork_of: str | None, **rest: Any) -> Any:
         if fork_of is not None and at is None:

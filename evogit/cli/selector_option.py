@@ -1,4 +1,4 @@
-"""Which selector a run goes on with."""
+"""Which selector a resumed run uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evogit.selection.traits import traits_of
 
 
 def list_selectors(context: click.Context, option: click.Parameter, asked: str | None) -> str | None:
-    """Show all there are where somebody asks for help, wherever that is."""
+    """List all selectors where `help` is asked for."""
     if asked == "help":
         click.echo(f"Selectors for --selector NAME:\n{overview()}")
         context.exit()

@@ -38,7 +38,7 @@ def use_text(use: Use) -> str:
 
 
 def spent_words(history: History) -> list[str]:
-    """What models were asked and paid, in a few words; none while nobody asked any."""
+    """Calls of models and their cost, in a few words; empty while there were none."""
     spent = history.spent
     if not spent.calls:
         return []
@@ -50,7 +50,7 @@ def spent_words(history: History) -> list[str]:
 
 
 def spending_lines(view: View) -> list[Text]:
-    """The bars of the limits, and who asked which model how much; empty for a run without limits and models."""
+    """The bars of the limits, and each agent's use of models; empty for a run without limits and models."""
     history, glyphs = view.history, view.glyphs
     bars = [_bar_line(use, glyphs) for use in uses(history, last_start(history))]
     if not history.spent.calls:

@@ -18,8 +18,8 @@ from evogit.review.reporting import remarks
 
 HOW = {
     "interrupted": "interrupted; nothing is lost",
-    "asked": "stopped, as somebody asked",
-    "exhausted": "200 moves in a row brought nothing new",
+    "asked": "stopped on request",
+    "exhausted": "200 moves in a row made nothing new",
 }
 
 
@@ -51,8 +51,8 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
 
 def nothing(reason: str) -> str:
     """Why nothing was evaluated this time."""
-    more = f": nothing was left of --{reason}; with more of it the run goes on" if reason in TOTALS else ""
-    return f"this time nothing was evaluated{more}"
+    more = f": --{reason} was used up already; raise it to continue" if reason in TOTALS else ""
+    return f"nothing was evaluated{more}"
 
 
 def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:

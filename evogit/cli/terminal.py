@@ -99,7 +99,7 @@ class Terminal:
 
     @property
     def interactive(self) -> bool:
-        """Whether there is a person who can answer."""
+        """Whether a person can be asked."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
@@ -148,7 +148,7 @@ class Terminal:
 
 
 def silence(stream: TextIO) -> None:
-    """Let everything that is written to the stream from now on go nowhere, since nobody reads it any more."""
+    """Discard everything that is written to the stream from now on, since its reader is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

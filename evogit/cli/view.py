@@ -62,7 +62,7 @@ class View:
         return Text(glyphs.failed, "red") if evaluation and evaluation.counts else Text(glyphs.pending, "dim")
 
     def score(self, commit: str) -> Text:
-        """The primary metric, or in a word why there is none; `old`: judged before the task changed, and not since."""
+        """The primary metric, or in a word why there is none; `old`: evaluated only before the task changed."""
         value, evaluation = self.history.fitness(commit), self.history.evaluation(commit)
         if value is not None:
             return Text(number(value, self.places) + self.give(commit, self.places))
@@ -73,7 +73,7 @@ class View:
         return Text("fail", "red") if evaluation and evaluation.counts else Text("...", "dim")
 
     def give(self, commit: str, places: int, split: str | None = None, metric: str | None = None) -> str:
-        """` ± x`, half of the 95 % interval of a value; empty where scores are exact, ` ± ?` while nobody can tell."""
+        """` ± x`, half of the 95 % interval of a value; empty where scores are exact, ` ± ?` while unknown."""
         return self.margin(self.history.scores.margin(commit, split, metric), places)
 
     def margin(self, margin: float | None, places: int) -> str:
@@ -104,7 +104,7 @@ class View:
         return Text(first_line(candidate.title) or candidate.operator)
 
     def marks(self, commit: str) -> Text:
-        """How people and agents marked the candidate, with space before it; empty when nobody did."""
+        """How people and agents marked the candidate, with space before it; empty without marks."""
         words = [word for word, has in self._marks(commit) if has]
         return Text(f"  {self.glyphs.mark} {', '.join(words)}" if words else "", "bold")
 

@@ -129,7 +129,7 @@ class EventLines:
                 silence(sys.stderr)
 
     def activity(self, agent: str, doing: str) -> None:
-        """What agents are at is nothing that happened."""
+        """An agent's activity is not an event."""
 
     def stopping(self) -> None:
         """Say so."""
@@ -145,7 +145,7 @@ class EventLines:
         """Nothing to clear."""
 
 
-STOPPING = "stopping: what is being judged is finished first; Ctrl-C again stops at once"
+STOPPING = "stopping: evaluations under way are finished first; Ctrl-C again stops at once"
 
 
 class Dashboard:
@@ -226,7 +226,7 @@ class Dashboard:
 
     def _headline(self, width: int) -> Text:
         history, dot = self._view.history, f" {self._view.glyphs.dot} "
-        agents, jobs = count(self._settings.agents, "agent"), f"{self._settings.jobs} judged at a time"
+        agents, jobs = count(self._settings.agents, "agent"), f"{self._settings.jobs} evaluated at a time"
         line = Text.assemble((history.run, "bold"), (dot + dot.join([agents, jobs, self._settings.split]), "dim"))
         spent = clock(time.monotonic() - self._began)
         return line.append(spent.rjust(max(width - 1 - line.cell_len, len(spent) + 1)), "dim")
@@ -234,7 +234,7 @@ class Dashboard:
     def _best(self, width: int) -> Text:
         history, view = self._view.history, self._view
         if history.started is None or history.best is None:
-            return _fact("best", Text("judging the seed", "dim"))
+            return _fact("best", Text("evaluating the seed", "dim"))
         shown = number(history.fitness(history.best), view.places) + view.give(history.best, view.places)
         value = Text(shown, "bold")
         falling = history.metric.direction == "minimize"

@@ -1,4 +1,4 @@
-"""Kinds of values in the files that people write, as pydantic reads them; apart, as judges start without pydantic."""
+"""Kinds of values in files that people write, as pydantic reads them; apart, as evaluators start without pydantic."""
 
 from __future__ import annotations
 

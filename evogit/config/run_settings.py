@@ -19,10 +19,10 @@ KINDS = ("mutator", *CALLS)
 """Kinds of agents that are EvoGit's own."""
 
 PROGRAM_CALLS = 30
-"""The same for coding programs, about: a guess, as nobody knows what they do."""
+"""The same for coding programs: a guess, as they decide themselves."""
 
 USUAL_SELECTOR = "elitist"
-"""How parents and survivors are chosen where nobody says."""
+"""How parents and survivors are chosen by default."""
 
 
 @dataclass(frozen=True, slots=True)

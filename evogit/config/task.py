@@ -1,4 +1,4 @@
-"""Reads task.toml and evogit.toml into a `Task`: what is evolved and how it is judged."""
+"""Reads task.toml and evogit.toml into a `Task`: what is evolved and how it is evaluated."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ TEMPLATES = "evogit-brief"
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is evolved and how it is judged.
+    """What is evolved and how it is evaluated.
 
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
     seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
-    command that judges; `excluded` ones leave the repository for nobody. `evaluator` is the trusted file, outside every
-    candidate; where a `command` judges, it is the file that names it. With `pairwise` the command
+    command that evaluates; `excluded` ones never leave the repository. `evaluator` is the trusted file, outside every
+    candidate; where a `command` evaluates, it is the file that names it. With `pairwise` the command
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
-    above 0. With `fingerprints` a candidate that does the same as an earlier one is not judged again.
+    above 0. With `fingerprints` a candidate that does the same as an earlier one is not evaluated again.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Task:
         return not matches(path, self.unseen)
 
     def is_judged(self, path: str) -> bool:
-        """Whether the sandbox that judges is given `path`; a command sees what is withheld, but cannot change it."""
+        """Whether the sandbox that evaluates is given `path`; a command sees what is withheld, but cannot change it."""
         return not matches(path, self.excluded if self.command else (*self.withheld, *self.excluded))
 
     def is_editable(self, path: str) -> bool:
@@ -154,7 +154,7 @@ class Task:
 
     @cached_property
     def evaluator_digest(self) -> str:
-        """Identifies the way of judging: equal digests mean comparable scores (sha256, hex)."""
+        """Identifies the way of evaluating: equal digests mean comparable scores (sha256, hex)."""
         metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
         gates = {split: str(gate) for split, gate in self.gates.items()}
         entry: Any = asdict(self.command) if self.command else self.evaluator.name
@@ -271,7 +271,7 @@ def gallery() -> list[str]:
 
 
 def _load(file: Path) -> Task:
-    from evogit.config.task_file import read  # its pydantic takes 0.1 s, and judges are given their task
+    from evogit.config.task_file import read  # its pydantic takes 0.1 s, and evaluator processes are given their task
 
     if not file.is_file():
         how = "`evogit new NAME` makes a task folder" if file.name == TASK_FILE else "`evogit init` makes one"

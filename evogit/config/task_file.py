@@ -63,7 +63,7 @@ class EvaluatorTable(_TaskTable):
     requirements: list[str] = []
     """Names of the packages that the evaluator itself imports."""
     command: str = Field(default="", validate_default=True)
-    """The shell command that judges; for kind = "judge" the one that fails where a candidate is not valid."""
+    """The shell command that evaluates; for kind = "judge" the one that fails where a candidate is not valid."""
     directory: str = ""
     """Where it runs, below the root of the candidate's files."""
     folder: str = ".evogit"
@@ -83,19 +83,19 @@ class EvaluatorTable(_TaskTable):
     splits: list[Word] = Field(default=["train"], min_length=1)
     """The sets of cases in order; those before "train" are stages that run first."""
     gate: dict[str, str] = {}
-    """Stage -> "METRIC OP NUMBER" that must hold before the next split is judged."""
+    """Stage -> "METRIC OP NUMBER" that must hold before the next split is evaluated."""
     novelty: Literal["", "fingerprint", "tree"] = ""
-    """What is not judged again: files that do the same ("fingerprint": but for comments, layout and names of locals in
-    Python; the default for kind = "python"), or only files that are the same ("tree"; the default for others)."""
+    """What is not evaluated again: files that do the same ("fingerprint": but for comments, layout and names of locals
+    in Python; the default for kind = "python"), or only files that are the same ("tree"; the default for others)."""
     repeats: int = Field(default=0, ge=0, le=1000)
-    """Noisy scores: how often a would-be best is judged again before it is believed; 0: scores are exact."""
+    """Noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact."""
 
     @field_validator(*COMMANDS, "read", "repeats", *PYTHON_ONLY, *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
         if value != cls.model_fields[name].default and (kind, name) in _FOREIGN:
-            raise ValueError(f'kind = "{kind}" has no such key; take it out')
+            raise ValueError(f'kind = "{kind}" has no such key; remove it')
         if not value and (kind, name) in _NEEDED:
             raise ValueError(f'missing; kind = "{kind}" needs {_NEEDED[kind, name]}')
         return value
@@ -159,7 +159,7 @@ class EvaluatorTable(_TaskTable):
         for split, text in value.items():
             Gate.parse(text)
             if split not in stages:
-                raise ValueError(f'"{split}" is no split before "train" in splits; {nearest(split, stages)}')
+                raise ValueError(f'"{split}" is not a split before "train" in splits; {nearest(split, stages)}')
         return value
 
 
@@ -229,18 +229,18 @@ class TaskTable(_TaskTable):
     withheld: list[Glob] = []
     """Globs of the paths that stay in every commit but are shown to no agent, and to no program but a command."""
     excluded: list[Glob] = []
-    """Globs of the paths that stay in every commit but go nowhere else, such as large files that nobody needs."""
+    """Globs of the paths that stay in every commit but go nowhere else, such as large files without a use."""
     metrics: dict[str, MetricTable] = Field(min_length=1)
-    """The numbers that candidates are judged by."""
+    """The numbers that candidates are evaluated by."""
     evaluator: EvaluatorTable
-    """Who judges."""
+    """What evaluates candidates."""
     sandbox: SandboxTable = SandboxTable()
     """What a candidate may use."""
 
     @model_validator(mode="before")
     @classmethod
     def _ranked_by_strength(cls, table: Any) -> Any:
-        """Who compares pairs yields the same metric always, so that nobody has to write it down."""
+        """Comparisons of pairs always yield the same metric, so it need not be written down."""
         evaluator = table.get("evaluator") if isinstance(table, dict) else None
         if isinstance(evaluator, dict) and evaluator.get("kind") == "judge" and "metrics" not in table:
             return {**table, "metrics": _STRENGTHS}
@@ -274,7 +274,7 @@ class TaskTable(_TaskTable):
                 raise ValueError(f'gate.{split} names no metric: "{text}"; {nearest(Gate.parse(text).metric, known)}')
         metrics = info.data.get("metrics", value.read)
         if value.kind == "judge" and (value.splits != ["train"] or value.repeats or metrics != _STRENGTHS):
-            raise ValueError('kind = "judge" ranks by strength alone; take metrics, splits, gate and repeats out')
+            raise ValueError('kind = "judge" ranks by strength alone; remove metrics, splits, gate and repeats')
         for name in value.read.keys() - metrics:
             raise ValueError(f"read.{name} names no metric; {nearest(name, metrics)}")
         for name in metrics.keys() - value.read if value.kind == "command" else ():

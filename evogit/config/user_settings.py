@@ -26,7 +26,7 @@ class _UserTable(BaseModel):
 
 
 def endpoint_url(text: str) -> str:
-    """The URL of an endpoint, if it is one that can be shown: nobody's name or password is in it.
+    """The URL of an endpoint, if it can be shown: without a name or password in it.
 
     Raises:
         ValueError: it is something else.
@@ -124,11 +124,11 @@ class CommandTable(_UserTable):
     """Globs of files that it leaves in the workspace, beside the preset's."""
     auth: Literal["gateway", "mount"] = "gateway"
     """"gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it has
-    your login and a network, and nobody counts what it costs."""
+    your login and a network, and its costs are not counted."""
     login: tuple[Place, ...] = Field(default=(), strict=False)
     """Files and folders below your home that are its login, for `auth = "mount"`; default: the preset's."""
     evaluations: int = Field(default=3, ge=0, le=100)
-    """How often it may have its files judged in a session, beside the end."""
+    """How often it may have its files evaluated in a session, beside the end."""
     minutes: Annotated[FiniteFloat, Field(gt=0, le=1440)] = 30.0
     """How long a session may take."""
     tokens: int = Field(default=2_000_000, gt=0)
@@ -164,7 +164,7 @@ class UserSettings(_UserTable):
     commands: dict[Word, CommandTable] = {}
     """Coding programs by the name that `--agent` calls them by."""
     agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
-    """Who works on runs that are started without naming any agents."""
+    """The agents of runs that are started without naming any."""
 
     @field_validator("models")
     @classmethod

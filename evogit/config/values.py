@@ -70,7 +70,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What the metrics of a stage must fulfil before the next split is judged."""
+    """What the metrics of a stage must fulfil before the next split is evaluated."""
 
     metric: str
     op: Literal[">", ">=", "<", "<=", "=="]
@@ -136,12 +136,12 @@ class MetricReader:
             try:
                 re.compile(self.what)
             except re.error as error:
-                raise ValueError(f'"regex:{self.what}" is no regular expression: {error}') from None
+                raise ValueError(f'"regex:{self.what}" is not a valid regular expression: {error}') from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationCommand:
-    """A shell command that judges a candidate from inside its sandbox, for tasks of kind "command".
+    """A shell command that evaluates a candidate from inside its sandbox, for tasks of kind "command".
 
     Attributes:
         text: for the shell.

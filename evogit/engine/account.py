@@ -67,7 +67,7 @@ class MoveAccount:
         if reached := self.run.empty():
             raise SpendingLimitError(f"the limit on {reached} is reached")
         if self.run.silent.is_set():
-            raise RunEndsError("the run ends, so no model is asked any more")
+            raise RunEndsError("the run ends, so no model is asked again")
 
     def left(self) -> Left:
         """What the run may still spend."""

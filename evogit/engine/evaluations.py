@@ -154,7 +154,7 @@ class Evaluations:
                 odd = "" if split in listed else f"{self._task.name} lists {', '.join(listed)}, is {split!r} misspelt? "
                 raise EvaluatorError(
                     f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; {odd}"
-                    f"mend it, try it with `evogit check {self._task.name}`, then run again"
+                    f"fix it, try it with `evogit check {self._task.name}`, then run again"
                 )
 
     async def try_out(self, tree: str) -> tuple[Evaluation, Evidence]:

@@ -70,7 +70,7 @@ class Projections:
             self._left.add(ref)
             name = ref.removeprefix("refs/heads/")
             logger.warning(
-                "%s is at %s, which is no candidate, and stays there; to have it follow, `git branch -m %s NAME`",
+                "%s is at %s, which is not a candidate, and stays there; to have it follow, `git branch -m %s NAME`",
                 *(name, current[:7], name),
             )
         return False

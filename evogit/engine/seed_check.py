@@ -35,7 +35,7 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
         raise ConfigError(
             f"{where}: {_names(pointers)}: pointers of Git LFS, whose content EvoGit does not fetch; name them in "
             "excluded, such as excluded = "
-            f'["{pointers[0].path}"], if nobody needs them to judge, or commit the files themselves'
+            f'["{pointers[0].path}"], if evaluation does not need them, or commit the files themselves'
         )
     size = sum(size for entry, size in sizes.items() if task.is_judged(entry.path))
     if size > task.limits.disk:

@@ -83,7 +83,7 @@ def ways_on(task: Task, changed: Sequence[str]) -> str:
     """What a person can do about a changed task: candidates of another seed cannot be judged again as of this one."""
     anew = "begin a new run (--name NAME)"
     rescore = "`evogit rescore TASK`" if task.seed else "`evogit rescore`"
-    return anew if "seed" in changed else f"judge the living again under it ({rescore}), {anew}"
+    return anew if "seed" in changed else f"evaluate the living candidates again under it ({rescore}), {anew}"
 
 
 def generator(seed: int, move: int, agent: str) -> random.Random:
@@ -116,7 +116,7 @@ class Start:
         """
         self.context.task.check_split(self.settings.split)
         if self.settings.deterministic and self.context.task.environment.exclusive:
-            raise UsageError("--deterministic cannot go with exclusive = true, as measured times never come twice")
+            raise UsageError("--deterministic cannot go with exclusive = true, as measured times never repeat")
         self.context.repository.check_room(self._history.run)
         check_comparable(self._history, self.context.task, self.settings.split, evaluator_digest)
         began = self._history.started
@@ -223,7 +223,7 @@ class Start:
         if evaluation is not None and evaluation.counts and not evaluation.ok:
             raise EvoGitError(
                 f"the seed of {self.context.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
-                "mend it or its evaluator and look at it with `evogit check`"
+                "fix it or its evaluator and test it with `evogit check`"
             )
         for name in names:
             if name not in self._history.heads:

@@ -85,7 +85,7 @@ class Report:
         try:
             parser.Parse(self._content, True)
         except expat.ExpatError as error:
-            raise ValueError(f"the JUnit report {self._name} is no XML: {error}") from None
+            raise ValueError(f"the JUnit report {self._name} is not XML: {error}") from None
         counted = [how for _, how in self._cases if how != "skipped"]
         if not counted:
             raise ValueError(f"the JUnit report {self._name} holds no test case that ran")

@@ -29,7 +29,7 @@ class Effort:
 
 @dataclass(slots=True)
 class Authors:
-    """An index of the journals: who wrote what.
+    """An index of the journals: which agent and model made what.
 
     Attributes:
         efforts: the moves in which models were asked, by number, engine and agent.

@@ -9,7 +9,7 @@ from evogit.core import HUMAN, MINIMIZE, Duplicate, Evaluation, FailedProposal, 
 
 @dataclass(slots=True)
 class Counts:
-    """How much was done. `evaluated` counts candidates judged on the run's split, failed and cached ones included."""
+    """How much was done. `evaluated` counts candidates on the run's split, failed and cached ones included."""
 
     evaluated: int = 0
     failed: int = 0
@@ -20,7 +20,7 @@ class Counts:
     failed_proposals: int = 0
     proposed: int = 0
     repeated: int = 0
-    """Evaluations of candidates that were judged before; `repeated_seconds` is what they took, wall clock."""
+    """Evaluations of candidates that were evaluated before; `repeated_seconds` is what they took, wall clock."""
     repeated_seconds: float = 0.0
 
     @property
@@ -29,7 +29,7 @@ class Counts:
         return self.proposed + self.duplicates + self.failed_proposals
 
     def attempt(self, event: Proposed | Duplicate | FailedProposal) -> None:
-        """Count what an agent tried; what people bring, and trials of `evogit minimize`, are no attempts."""
+        """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
         match event:
             case Proposed():
                 self.proposed += event.operator != "seed" and event.agent not in (HUMAN, MINIMIZE)
@@ -40,7 +40,7 @@ class Counts:
                 self.failed_proposals += bool(event.engine)
 
     def again(self, evaluation: Evaluation) -> None:
-        """Count one more evaluation of a candidate that was judged before."""
+        """Count one more evaluation of a candidate that was evaluated before."""
         self.repeated += 1
         self.repeated_seconds += 0.0 if evaluation.cached else evaluation.cost.wall
 
@@ -56,7 +56,7 @@ class Spending:
     completion: int = 0
     dollars: float = 0.0
     unpriced: int = 0
-    """Calls of models whose price nobody knew."""
+    """Calls of models whose price was unknown."""
 
     @property
     def tokens(self) -> int:

@@ -168,7 +168,7 @@ class History(RunState):
         if not evaluation.counts:
             return
         self._unjudged.pop(commit, None)
-        if commit in self._former:  # judged again, in any order
+        if commit in self._former:  # evaluated again, in any order
             self.counts.failed += first * (self._former[commit].ok - evaluation.ok)
             self.records = []
             self._find_best()
@@ -181,7 +181,7 @@ class History(RunState):
         self._consider(commit)
 
     def _repeated(self, commit: str, event: Evaluated, first: bool, ok: bool) -> None:
-        """Take in that a candidate, `ok` until now, was judged again; what went wrong is its evidence."""
+        """Take in that a candidate, `ok` until now, was evaluated again; what went wrong is its evidence."""
         if first and event.evaluation.counts:
             self.counts.again(event.evaluation)
             self.counts.failed += ok and self.fitness(commit) is None
@@ -259,7 +259,7 @@ class History(RunState):
 
 
 def _proposed_again(candidate: Candidate) -> Proposed:
-    """What lets any engine judge a candidate again that one of long ago had proposed."""
+    """What lets any engine evaluate a candidate again that one of long ago had proposed."""
     return Proposed(
         engine="",
         move=0,

@@ -1,4 +1,4 @@
-"""Who leads a noisy run, who would if it could be believed, and who cannot be told apart from the best."""
+"""Which candidate leads a noisy run, which would if believed, and which cannot be told apart from the best."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _value(pair: tuple[float, str]) -> float:
 
 
 def to_repeat(history: History) -> str | None:
-    """Whom to judge again, so that the contender is believed or falls behind; None where nobody need be.
+    """Which to evaluate again, so that the contender is believed or falls behind; None where none need be.
 
-    The best first, while it was judged less often than the contender: both must be known alike.
+    The best first, while it was evaluated less often than the contender: both must be known alike.
     """
     found, best = contender(history), history.best
     if found and best and best != found and history.scores.repeated(best) < history.scores.repeated(found):
@@ -37,7 +37,7 @@ def to_repeat(history: History) -> str | None:
 
 
 def field(history: History) -> Mapping[str, Estimate]:
-    """What is known of all who may be the best, higher is better."""
+    """What is known of all that may be the best; higher is better."""
     return history.scores.field(commit for commit in history.scores.commits() if commit not in history.pruned)
 
 

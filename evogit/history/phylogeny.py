@@ -1,4 +1,4 @@
-"""The graph of candidates: who was bred from whom. Pure and in memory; it only ever grows."""
+"""The graph of candidates and their parents. Pure and in memory; it only ever grows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Phylogeny:
         for parent in candidate.parents:
             if parent not in self._candidates:
                 raise RepositoryError(
-                    f"candidate {candidate.commit[:7]} names the parent {parent[:7]}, which no journal has proposed; "
+                    f"candidate {candidate.commit[:7]} names the parent {parent[:7]}, which no journal proposes; "
                     "fetch the missing journal, or see `evogit doctor`"
                 )
         self._candidates[candidate.commit] = candidate
@@ -56,7 +56,7 @@ class Phylogeny:
             return self._candidates[commit]
         except KeyError:
             raise RepositoryError(
-                f"expected the candidate {commit[:7]}, which no journal has proposed; fetch the missing journal, or "
+                f"expected the candidate {commit[:7]}, which no journal proposes; fetch the missing journal, or "
                 "see `evogit doctor`"
             ) from None
 

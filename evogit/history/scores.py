@@ -14,9 +14,9 @@ from evogit.stats.estimates import Estimate, Noise, mean
 class Scores:
     """The evaluations of one run under its present task; `metric` ranks, on `split`.
 
-    With `repeats` above 0 values are noisy: a candidate may be judged again so often before it is believed, and what is
-    known of it are means and intervals. `log` holds an id for each evaluation taken in, so that who keeps an index
-    looks at what is new alone.
+    With `repeats` above 0 values are noisy: a candidate may be evaluated again so often before it is believed, and
+    what is known of it are means and intervals. `log` holds an id for each evaluation taken in, so that whoever keeps
+    an index looks only at what is new.
     """
 
     metric: Metric
@@ -92,7 +92,7 @@ class Scores:
         return [each for each in self.each(commit, split) if each.ok]
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric's value, the mean of all repeats; None unless the candidate was judged and is valid."""
+        """The primary metric's value, the mean of all repeats; None unless the candidate was evaluated and is valid."""
         evaluation = self.evaluation(commit)
         return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
 
@@ -108,11 +108,11 @@ class Scores:
     # --- noise ------------------------------------------------------------------------------------------------------
 
     def repeated(self, commit: str, split: str | None = None) -> int:
-        """How often a candidate was judged again, evaluations that do not count left out."""
+        """How often a candidate was evaluated again, evaluations that do not count left out."""
         return sum(each.repeat > 0 for each in self.each(commit, split))
 
     def latest(self, commit: str) -> int:
-        """The number of the last repeat of a candidate that counts; 0 where it was judged once."""
+        """The number of the last repeat of a candidate that counts; 0 where it was evaluated once."""
         return max((each.repeat for each in self.each(commit)), default=0)
 
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
@@ -141,7 +141,7 @@ class Scores:
     def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
         """Half of the 95 % interval of a mean, in the metric's unit; None unless the candidate is valid.
 
-        0 where scores are exact, infinite while nothing was judged twice.
+        0 where scores are exact, infinite while nothing was evaluated twice.
         """
         estimate = self.estimate(commit, split, metric)
         if estimate is None:
@@ -174,7 +174,7 @@ class Scores:
         return not self.repeats or self._again.get(commit, 0) >= self.repeats or commit in self._distinct
 
     def known(self) -> list[str]:
-        """Ids of all that were judged again and can be believed."""
+        """Ids of all that were evaluated again and can be believed."""
         return [commit for commit in self._again if self.believed(commit)]
 
     def distinguish(self, commit: str, best: str | None) -> None:

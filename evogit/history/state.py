@@ -46,7 +46,7 @@ class RunState:
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
         authors: whose moves came to what.
-        judgements: ids in the order in which they were first judged on the run's split, under whatever task; without
+        judgements: ids in the order in which they were first evaluated on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
         trees, fingerprints: tree, or what it does -> the first candidate that had it.
         forked: where this run was forked from another one, None where it was not.
@@ -54,7 +54,7 @@ class RunState:
         span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
         seq: the highest clock seen.
-        repeats: how often a would-be best is judged again before it is believed; 0 where scores are exact.
+        repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact.
     """
 
     def __init__(self, run: str) -> None:
@@ -100,7 +100,7 @@ class RunState:
 
     @property
     def split(self) -> str:
-        """The split that candidates of this run are judged on."""
+        """The split that candidates of this run are evaluated on."""
         return self._first_start().split
 
     @property
@@ -137,7 +137,7 @@ class RunState:
         self._records = commits
 
     def _settle(self) -> None:
-        """Where one verdict moves all values, look for the best once somebody asks, and not after each."""
+        """Where one verdict moves all values, look for the best when asked, not after each."""
         if not self._shifted:
             return
         self._shifted = False
@@ -154,7 +154,7 @@ class RunState:
     def narrowed(
         self, scores: Scores, judgements: list[str], heads: dict[str, str], records: list[str], record_at: int
     ) -> Self:
-        """The same run for one who knows a part of the candidates: a copy with what differs, that shares the rest.
+        """A view of this run restricted to some candidates; everything else is shared.
 
         The best is the last one of `records`, which `record_at` judgements led to.
         """
@@ -192,7 +192,7 @@ class RunState:
         return evaluation is not None and evaluation.counts
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric on the run's split, of repeats the mean; None unless it was judged and is valid."""
+        """The primary metric on the run's split, of repeats the mean; None unless it was evaluated and is valid."""
         return self.scores.fitness(commit)
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
@@ -210,7 +210,7 @@ class RunState:
     def gain(self, commit: str, over: str) -> float | None:
         """How much better a candidate is than another, in the primary metric's unit; None where either is not valid.
 
-        Rounding is no gain, as a part that does nothing may change the last digits.
+        Rounding is not a gain, as a part that does nothing may change the last digits.
         """
         mine, other = self.fitness(commit), self.fitness(over)
         if mine is None or other is None:
@@ -232,15 +232,15 @@ class RunState:
 
     @property
     def stagnant(self) -> int:
-        """How many candidates were judged since the best one was, or the seed."""
+        """How many candidates were evaluated since the best one was, or the seed."""
         self._settle()
         return len(self.judgements) - self._record_at
 
     def head(self, agent: str) -> str:
         """The current individual of an agent: what it adopted last, the seed before.
 
-        A pruned one is no parent, nor is one that a changed task has not found valid: the nearest first-parent ancestor
-        that may be one stands in, at last the seed.
+        A pruned one does not breed, nor does one that a changed task has not found valid: its nearest first-parent
+        ancestor that may breed stands in, at last the seed.
         """
         commit = self.heads.get(agent) or self._seed()
         while not self._breeds(commit) and self.phylogeny[commit].parents:

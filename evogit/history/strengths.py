@@ -15,7 +15,7 @@ from evogit.stats.estimates import LEVEL, Estimate
 
 ANCHOR, GROWTH = 64, 1.25
 """A fit to start from is kept after so many verdicts, and again whenever there are so many times more of them: so
-strengths depend on the verdicts alone, not on who asked when, and a long journal is read quickly."""
+strengths depend on the verdicts alone, not on when they were asked for, and a long journal is read quickly."""
 
 DIGITS = 4
 """Digits of strengths behind the point; steps of a fit move what comes after them."""
@@ -135,7 +135,7 @@ def _record(known: Fit, key: str, verdicts: list[Compared]) -> JudgeRecord:
 
 
 def said_of(strengths: Strengths, commit: str, most: int) -> dict[str, str]:
-    """The latest verdicts on a candidate, for the next brief: with whom it was compared -> how it did, and why."""
+    """The latest verdicts on a candidate, for the next brief: what it was compared with -> how it did, and why."""
     met = [each for each in strengths.verdicts if commit in (each.a, each.b) and not each.calibration]
     told = {}
     for number, each in enumerate(met[-most:], 1):

@@ -117,7 +117,7 @@ class Account(Protocol):
         """Ask before every attempt.
 
         Raises:
-            RunEndsError: nobody waits for another reply.
+            RunEndsError: the run ends, no other reply is wanted.
             SpendingLimitError: a limit is reached.
         """
         ...
@@ -142,7 +142,7 @@ class Account(Protocol):
 class Model(Protocol):
     """A model behind some endpoint.
 
-    `name` is what people call it, `price` None when nobody knows it, `context` the tokens that a question may have.
+    `name` is what people call it, `price` None when unknown, `context` the tokens that a question may have.
     """
 
     name: str

@@ -268,7 +268,7 @@ class Endpoint:
         if status == 404:
             return UnknownModelError(f"{self._where} has no model {self.id!r}, or its address is wrong (404: {said})")
         if elsewhere := error.headers.get("location", "") if status < 400 else "":
-            said = f"it sends us to {quote(self._redacted(elsewhere))}, which nobody agreed to; see base_url"
+            said = f"it redirects to {quote(self._redacted(elsewhere))}, which was not agreed to; see base_url"
         again = status in (408, 409, 429) or status >= 500 or bool(elsewhere)
         wait = retry_after(error.headers.get("retry-after"))
         return LostAttemptError(f"the endpoint answered {status}: {said}", TokenUsage(), again=again, wait=wait)

@@ -2,7 +2,7 @@
 
 A recording is a text file with a JSON object a line, one for every question that was answered or given up: `key` (the
 sha256 of model and messages, without what was measured), `model`, `move`, `attempt`, `price` (dollars for a million
-tokens: prompt, cached, completion; null when nobody knows it), `context`, `charges` (what every attempt used, and why
+tokens: prompt, cached, completion; null when unknown), `context`, `charges` (what every attempt used, and why
 it failed), and `reply` or `error`.
 """
 
@@ -195,7 +195,7 @@ def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
     """Model -> what was recorded of it. Lines that are no JSON were cut off when an engine died, and are left out.
 
     Raises:
-        UsageError: the file cannot be read or is no recording.
+        UsageError: the file cannot be read or is not a recording.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

@@ -66,7 +66,7 @@ class OpenModels:
 
         Raises:
             CredentialError: its key cannot be had; the message says where it was looked for.
-            UsageError: there is no name, or the script or recording is no good.
+            UsageError: there is no name, or the script or recording is unusable.
         """
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")

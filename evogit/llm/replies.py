@@ -40,7 +40,7 @@ def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
     """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say.
 
     Raises:
-        LostAttemptError: it is no chat completion with a text.
+        LostAttemptError: it is not a chat completion with a text.
     """
     unknown = TokenUsage(prompt=prompt, completion=estimate_tokens(body), estimated=True)
     try:
@@ -48,7 +48,7 @@ def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
     except (ValueError, RecursionError):
         raise LostAttemptError(f"the reply is not JSON: {quote(body)}", unknown, again=True) from None
     if not isinstance(answer, dict):
-        raise LostAttemptError(f"the reply is no chat completion: {quote(body)}", unknown, again=True)
+        raise LostAttemptError(f"the reply is not a chat completion: {quote(body)}", unknown, again=True)
     usage = read_usage(answer.get("usage")) or unknown
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None

@@ -18,7 +18,7 @@ from evogit.panel.sides import Sides, Views
 from evogit.stats.pairs import opponent
 
 NAME = "panel"
-"""What the account of a run calls those who judge."""
+"""What the account of a run calls the judges."""
 
 FAULTS = 3
 """Questions in a row without a usable answer after which a model is asked no more by this engine."""
@@ -149,7 +149,7 @@ class Panel:
         try:
             return read(reply), reply
         except UnusableAnswerError as error:
-            wrong = f"That cannot be used: {error}. Verdict with the JSON object alone."
+            wrong = f"That cannot be used: {error}. Answer with the JSON object alone."
             again = (*talk, Message("assistant", reply[:2000]), Message("user", wrong))
         reply = await model.ask(Question(messages=again, move=number, attempt=1), account)
         return read(reply), reply

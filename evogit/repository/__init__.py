@@ -179,7 +179,7 @@ class Repository:
         return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink, secrets)
 
     def engines(self, run: str) -> engines.Engines:
-        """Who is at work on a run."""
+        """The engines at work on a run."""
         return engines.Engines(self.common, run, self.host)
 
     def population(self, run: str) -> str:
@@ -194,7 +194,7 @@ class Repository:
         return forks.fork(self._repo, self.common, self.host, run, tips, event, seq)
 
     def clear_locks(self, run: str) -> None:
-        """Remove ref locks that a killed engine of this run left; only for who holds the run."""
+        """Remove ref locks that a killed engine of this run left; only for the engine that holds the run's lock."""
         for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
             refs.clear_locks(self.common, folder)
 

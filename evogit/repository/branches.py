@@ -45,7 +45,7 @@ class Branches:
         return tuple(map(str, found.parent_ids)) if isinstance(found, pygit2.Commit) else ()
 
     def ours(self, commit: str) -> bool:
-        """Whether EvoGit wrote the commit, so that it is nobody's work."""
+        """Whether EvoGit wrote the commit, so that it is not a person's work."""
         found = self._repo.get(commit)
         return isinstance(found, pygit2.Commit) and found.committer.email.endswith("@evogit.invalid")
 

@@ -29,7 +29,7 @@ class Step:
 
     Attributes:
         tree: id of the tree whose visible files it has.
-        author: the name of whom it is by.
+        author: the author's name.
         number: seconds since the beginning.
         title: its first line.
         body: what follows that.

@@ -101,7 +101,7 @@ def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Cha
         hunks += _hunks(trees, path, file, patch)
     change = Change(old, tuple(hunks), files, trees)
     if change.tree(change.hunks) != new:
-        raise UnfitChangeError("its parts do not make the whole: files, folders and links give way to each other in it")
+        raise UnfitChangeError("its parts do not add up: files, folders and links replace each other in it")
     return change
 
 

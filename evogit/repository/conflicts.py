@@ -13,7 +13,7 @@ from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry
 Side = Literal["ours", "theirs"]
 
 Kind = Literal["lines", "deleted", "binary", "mode", "folder", "rename"]
-"""What a conflict is about: lines of one file, a file that only one side keeps, a file that is no text, whether a file
+"""What a conflict is about: lines of one file, a file that only one side keeps, a file that is not text, whether a file
 may be run, a file where the other side has a folder, names alone."""
 
 Choose = Callable[[], Side]
@@ -64,7 +64,7 @@ class Conflict:
         return {path: chosen.get(path) for path in sorted(self.paths)}
 
     def check(self) -> None:
-        """Refuse what nobody can merge.
+        """Refuse what cannot be merged.
 
         Raises:
             MergeImpossibleError: a link or a submodule is part of it.

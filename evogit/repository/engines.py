@@ -1,4 +1,4 @@
-"""Who is at work: this clone's name, and one locked file per running engine."""
+"""Engines at work: this clone's name, and one locked file per running engine."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Journal:
 
     @cached_property
     def _empty(self) -> str:
-        """The empty tree; made when something is written, as who may only read must not need it."""
+        """The empty tree; made when something is written, as a reader without write access must not need it."""
         return self._trees.write(None, {})
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:

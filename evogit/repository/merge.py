@@ -238,7 +238,7 @@ def _other_kind(messages: bytes) -> str:
 
 
 def _merged_mode(conflict: Conflict) -> int | None:
-    """The mode of a file that both sides have: that of who changed it; None where they differ otherwise."""
+    """The mode of a file that both sides have: that of the side that changed it; None where they differ otherwise."""
     ours, theirs = (side[conflict.path].mode for side in (conflict.ours, conflict.theirs))
     base = conflict.base.get(conflict.path)
     if ours == theirs or (base and theirs == base.mode):

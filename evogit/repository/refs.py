@@ -25,7 +25,7 @@ def target(repo: pygit2.Repository, name: str) -> str | None:
 def swap(repo: pygit2.Repository, common: Path, name: str, new: str, expected: str | None) -> bool:
     """Point the ref `name` to `new` if it still points to `expected` (None: if it does not exist yet).
 
-    Waits for other writers; returns False when somebody else moved it.
+    Waits for other writers; returns False when another writer moved it.
 
     Raises:
         RepositoryError: when the ref cannot be written at all.
@@ -95,7 +95,7 @@ def break_lock(common: Path, name: str, older_than: float) -> bool:
 def clear_locks(common: Path, folder: str, older_than: float = 2.0) -> None:
     """Remove the locks below a ref folder that a killed engine left, waiting until each is `older_than` seconds old.
 
-    Only for the one engine that holds the run: nobody else keeps such a lock for more than a moment.
+    Only for the one engine that holds the run: others keep such a lock for a moment only.
     """
     for lock in sorted((common / folder).rglob("*.lock")):
         name = lock.relative_to(common).as_posix().removesuffix(".lock")

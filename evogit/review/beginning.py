@@ -9,7 +9,7 @@ from evogit.repository import Repository
 
 
 def beginning(repository: Repository, task: Task, run: str) -> History:
-    """A run with the commit at HEAD as its seed, not judged yet; nothing is journalled.
+    """A run with the commit at HEAD as its seed, not evaluated yet; nothing is journalled.
 
     Raises:
         NotFoundError: there is no commit yet.

@@ -1,4 +1,4 @@
-"""Judges a task's seed, as a run would, and says what is wrong with the task."""
+"""Evaluates a task's seed, as a run would, and says what is wrong with the task."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def advice(judged: Judged) -> str:
     status, reason = judged.evaluation.status, judged.evaluation.reason
     said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
     if status in LIMITS:
-        return f"Give it more with {LIMITS[status]} in [sandbox], or judge by a command that needs less."
+        return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
         return (
             "The sandbox seems to lack a program or a package: name it in [sandbox] packages, such as "
@@ -89,7 +89,7 @@ def advice(judged: Judged) -> str:
             'clone too and agents are to mend that, let a metric read "exit" or "junit:FILE".'
         )
     if status == "invalid" and judged.evaluation.judged == "inside":
-        return "Change how the number is read, [evaluator.read], or what the command prints."
+        return "Change how the number is read ([evaluator.read]) or what the command prints."
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Who contributed what: agents, models and operators, by the candidates they made and the money they took."""
+"""Contributions of agents, models and operators: the candidates they made and the money they cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Contribution:
     """What came of a group's proposals.
 
     `improved` are candidates that are fitter than all their parents, beyond noise where scores are noisy; `records`
-    were the best when they were judged; `best_step` is the largest gain over the fittest parent.
+    were the best when they were evaluated; `best_step` is the largest gain over the fittest parent.
     """
 
     proposals: int = 0
@@ -57,7 +57,7 @@ class Contribution:
 
     @property
     def dollars_per_improvement(self) -> float | None:
-        """None where nobody can tell: nothing improved, no model was asked or a price is not known."""
+        """None if unknown: nothing improved, no model was asked or a price is not known."""
         return self.dollars / self.improved if self.improved and self.spent.calls and self.dollars is not None else None
 
     def record(self, name: str) -> Record:
@@ -140,7 +140,7 @@ def last_evaluation(history: History, candidate: Candidate) -> Evaluation | None
 
 
 def improves(history: History, candidate: Candidate) -> bool:
-    """Whether it is fitter than all its parents, beyond noise where scores are noisy; rounding is no gain."""
+    """Whether it is fitter than all its parents, beyond noise where scores are noisy; rounding is not a gain."""
     commit = candidate.commit
     return all(
         history.surely_fitter(commit, parent) and history.gain(commit, parent) != 0 for parent in candidate.parents
@@ -148,7 +148,7 @@ def improves(history: History, candidate: Candidate) -> bool:
 
 
 def gain(history: History, commit: str) -> float | None:
-    """How much better a candidate is than its fittest valid parent; negative when worse, None where nobody can tell."""
+    """How much better a candidate is than its fittest valid parent; negative when worse, None if unknown."""
     value, metric = history.fitness(commit), history.metric
     known = [history.fitness(parent) for parent in history.phylogeny[commit].parents]
     gains = [metric.gain(value, each) for each in known if each is not None and value is not None]

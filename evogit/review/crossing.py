@@ -116,7 +116,7 @@ def merge_statistics(history: History) -> Record:
     """What merges and grafts brought: by strategy, and of each step that was grafted, causes first.
 
     `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
-    both in the primary metric's unit, None where nobody can tell. A step's `interval` is of Student's t at 95 %, None
+    both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None
     with one background; where the whole of it is above zero, the step is `causal`.
     """
     outcomes = list(Outcomes().of(history).values())

@@ -48,7 +48,7 @@ def decide(run: StoredRun, decision: Decision) -> Entry:
     """Append the decision to the run's journal.
 
     Raises:
-        RefusedError: it cannot be made, or no longer since somebody decided meanwhile.
+        RefusedError: it cannot be made, or no longer, after a decision meanwhile.
     """
     entry = run.journal.append(decision, unless=lambda: bool(_obstacle(run.history, decision)))
     if entry is None:
@@ -70,7 +70,7 @@ def _obstacle(history: History, decision: Decision) -> str:
     if decision.kind == "undo":
         return _undo_obstacle(history, decision.undoes)
     if decision.kind == "guide":
-        return "" if decision.reason else "expected a text that guides the agents, got none but blanks"
+        return "" if decision.reason else "expected a text that guides the agents, got only blanks"
     if decision.kind in ("stop", "land"):  # what they need is looked at by who makes them
         return ""
     commit = decision.candidates[0]

@@ -44,7 +44,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
 
 
 def interval(history: History, commit: str, split: str | None = None) -> list[float] | None:
-    """The 95 % interval of the primary metric; None where there is no value, or nobody knows yet how noisy it is."""
+    """The 95 % interval of the primary metric; None where there is no value, or its noise is not known yet."""
     found = history.interval(commit, split)
     return list(found) if found and all(map(math.isfinite, found)) else None
 

@@ -1,4 +1,4 @@
-"""Judges work that is not committed: a folder as the candidate that it would be. Nothing is journalled."""
+"""Evaluates work that is not committed: a folder as the candidate that it would be. Nothing is journalled."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def judge_work(
 
 
 async def candidate_files(repository: Repository, task: Task, seed: str, tree: str) -> Files:
-    """The files that the judge's sandbox has of a tree: changes to those of the seed."""
+    """The files that the evaluator's sandbox has of a tree: changes to those of the seed."""
     base = await seed_files(repository, seed, task)
     changed, removed = repository.trees.changes(seed, tree, task.is_visible)
     return Files(changed, removed, base)

@@ -38,7 +38,7 @@ def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
     Raises:
         NotFoundError: there is no such run or moment.
         RefusedError: the new run is there already, or Git has no room for it.
-        UsageError: the origin is not named and there are several, or the name is no run's.
+        UsageError: the origin is not named and there are several, or the name is not a run's.
     """
     if check_run_name(run) in repository.runs():
         raise RefusedError(
@@ -59,7 +59,7 @@ def make(repository: Repository, fork: Fork) -> None:
     """Let the new run begin; whatever becomes of the origin, it is whole.
 
     Raises:
-        RefusedError: somebody made a run of that name meanwhile.
+        RefusedError: a run of that name was made meanwhile.
     """
     tips = {entry.host: entry.id for entry in fork.entries}
     last = fork.entries[-1]
@@ -110,4 +110,4 @@ def _evaluated(history: History, entries: Sequence[Entry], commit: str) -> Entry
             case Evaluated(candidate=judged, evaluation=found) if judged == commit and found.counts:
                 if (found.split, found.repeat) == (history.split, 0):
                     return entry
-    raise NotFoundError(f"{commit[:7]} is not evaluated yet, so that there is no moment after it")
+    raise NotFoundError(f"{commit[:7]} is not evaluated yet, so there is no moment after it")

@@ -1,4 +1,4 @@
-"""Opens a sandbox on a candidate for a person who looks around in it; nothing of it is kept."""
+"""Opens a sandbox on a candidate for a person to look around in; nothing is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = 86400.0
 """Seconds of wall clock and of CPU that a person may take."""
 
 PORT = 47111
-"""Where the shell's server listens, in a network that holds nobody else."""
+"""Where the shell's server listens, in a network of its own."""
 
 PATIENCE = 30.0
 """Seconds for the server to listen."""
@@ -26,7 +26,7 @@ PATIENCE = 30.0
 
 @contextmanager
 def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
-    """A session on a candidate's files as the judge would open it, but with a day's time.
+    """A session on a candidate's files as the evaluator would open it, but with a day's time.
 
     Raises:
         EvoGitError: when the sandbox `name` or what the task prepares cannot be had.

@@ -77,7 +77,7 @@ def say(run: StoredRun, verdict: Compared) -> None:
         raise UsageError(f"expected two candidates, got {verdict.a[:7]} twice")
     for commit in (verdict.a, verdict.b):
         if history.fitness(commit) is None or commit in history.pruned:
-            raise RefusedError(f"{commit[:7]} is not valid, not judged yet, or pruned, so that it is not compared")
+            raise RefusedError(f"{commit[:7]} is not valid, not judged yet, or pruned, so it is not compared")
     run.journal.append(verdict)
 
 

@@ -43,7 +43,7 @@ class SplitTrial:
     """What was measured on one split: the target as it is, and with the candidate's change.
 
     `margins` are halves of the 95 % intervals by metric: of the value before, after, and of their difference; empty
-    where scores are exact. `times` is how often each was judged at most.
+    where scores are exact. `times` is how often each was evaluated at most.
     """
 
     split: str
@@ -82,7 +82,7 @@ async def prepare(
     paths = repository.changed_paths(tip_tree, tree)
     if not paths:
         raise RefusedError(
-            f"{short_name(target)} holds all that {candidate.commit[:7]} changes already; nothing to land"
+            f"{short_name(target)} already contains everything that {candidate.commit[:7]} changes; nothing to land"
         )
     _check_paths(repository, history, paths, tip_tree, tree)
     return Landing(
@@ -100,7 +100,7 @@ async def prepare(
 async def measure(
     repository: Repository, task: Task, landing: Landing, provider: str, split: str = "train"
 ) -> list[SplitTrial]:
-    """Judge the target and the result on a run's split, and on the holdout if there is one.
+    """Evaluate the target and the result on a run's split, and on the holdout if there is one.
 
     Hidden files, and the seed to compare with, are the target's.
 
@@ -149,7 +149,7 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
             gain, values = metric.gain(after, before), f"{after:.6g} against {before:.6g}"
             values += f", and differences up to {noise:.3g} are noise" if noise else ""
             if trial is trials[0] and not gain > noise:
-                found.append(f"{metric.name} on {trial.split} is no better than the target's: {values}")
+                found.append(f"{metric.name} on {trial.split} is not better than the target's: {values}")
             elif gain < -noise:
                 found.append(f"{metric.name} on {trial.split} is worse than the target's: {values}")
     return found
@@ -164,7 +164,7 @@ def land(run: StoredRun, landing: Landing, message: str, reason: str, *, squash:
     """
     repository = run.repository
     if repository.target(landing.target) != landing.tip:
-        raise RefusedError(f"{short_name(landing.target)} moved while this was judged; land it again")
+        raise RefusedError(f"{short_name(landing.target)} moved while this was evaluated; land it again")
     parents = (landing.tip,) if squash else (landing.tip, landing.candidate.commit)
     commit = repository.branches.write_commit(landing.tree, parents, message)
     entry = run.journal.append(
@@ -206,7 +206,7 @@ def follow_undo(repository: Repository, history: History, undoes: str) -> str:
     landing = decisions.get(undone.undoes) if isinstance(undone, Decision) and undone.kind == "undo" else None
     if isinstance(landing, Decision) and landing.kind == "land" and repository.target(landing.branch) is None:
         if not repository.trees.exists(landing.commit):
-            return f"the commit of {short_name(landing.branch)} was collected meanwhile; land it again"
+            return f"the commit of {short_name(landing.branch)} was garbage-collected meanwhile; land it again"
         repository.move_branch(landing.branch, landing.commit)
         return f"the branch {short_name(landing.branch)} is back"
     return ""
@@ -263,7 +263,7 @@ def _target(repository: Repository, onto: str | None) -> tuple[str, str]:
     branches = repository.branches
     ref = HEADS + onto.removeprefix(HEADS) if onto else branches.current()
     if ref is None:
-        raise UsageError("HEAD is at no branch; name the one to land on with --onto BRANCH")
+        raise UsageError("HEAD is not on a branch; name the one to land on with --onto BRANCH")
     if ref.startswith(f"{HEADS}evogit/"):
         raise UsageError(
             f"expected a branch of your own to land on, got {short_name(ref)}; name one with --onto BRANCH"
@@ -275,13 +275,13 @@ def _target(repository: Repository, onto: str | None) -> tuple[str, str]:
 
 
 def _check_replaced(repository: Repository, history: History, branch: str) -> None:
-    """Refuse to replace a branch on which somebody went on from a landing, or that never was one."""
+    """Refuse to replace a branch that has commits beyond a landing, or that never was one."""
     current = repository.target(branch)
     decisions = [entry.event for entry in history.decisions if isinstance(entry.event, Decision)]
     if current not in (None, *(event.commit for event in decisions if event.kind == "land")):
         name = short_name(branch)
         raise RefusedError(
-            f"expected {name} to be as it was landed, but somebody committed to it; keep that with "
+            f"expected {name} to be as it was landed, but it has new commits; keep them with "
             f"`git branch -m {name} NAME`, then land it again"
         )
 
@@ -329,7 +329,7 @@ def _check_paths(repository: Repository, history: History, paths: Sequence[str],
     try:
         repository.trees.refuse_twins(before, after)
     except UnfitChangeError as error:
-        raise RefusedError(f"landing would bring two names for one: {error}") from error
+        raise RefusedError(f"landing would bring two paths that are one on some systems: {error}") from error
 
 
 def short_name(ref: str) -> str:

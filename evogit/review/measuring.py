@@ -1,4 +1,4 @@
-"""Judges one candidate as often as its scores are noisy; nothing is journalled."""
+"""Evaluates one candidate as often as its scores are noisy; nothing is journalled."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str,
     while len(found) < times and all(each.ok for each in found):
         evaluation, _ = await evaluator.evaluate(tree, files, split=split, repeat=len(found))
         if not evaluation.counts:
-            raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; mend it, then try again")
+            raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; fix it, then try again")
         found.append(evaluation)
     return found

@@ -23,7 +23,7 @@ from evogit.stats.ddmin import ddmin
 class Trial:
     """One selection of `hunks` was judged: `value` is the primary metric, None where it is not valid.
 
-    `commit` is None where no tree can hold these hunks alone; `known`: it was judged before and cost nothing.
+    `commit` is None where no tree can hold these hunks alone; `known`: it was evaluated before and cost nothing.
     """
 
     hunks: int
@@ -60,7 +60,7 @@ def check(context: RunContext, candidate: Candidate) -> Change:
     """The change that is to be minimised, from the seed to the candidate.
 
     Raises:
-        RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be judged in
+        RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be evaluated in
             another way than it was.
     """
     history, task = context.history, context.task
@@ -72,12 +72,12 @@ def check(context: RunContext, candidate: Candidate) -> Change:
     if candidate.tree == seed.tree:
         raise RefusedError(f"expected a candidate that changes something, but {short} has the files of the seed")
     if candidate.commit in history.pruned:
-        raise RefusedError(f"{short} is pruned, so that nothing may be bred from it; take that back with `evogit undo`")
+        raise RefusedError(f"{short} is pruned, so nothing may be bred from it; take that back with `evogit undo`")
     if history.fitness(candidate.commit) is None:
         raise RefusedError(f"expected a candidate with a score, but {short} has none; see `evogit show {short}`")
     if (changed := changed_judge(history, task)) is not None:
         named = f" ({', '.join(changed)})" if changed else ""
-        raise RefusedError(f"the task changed since {short} was judged{named}; {ways_on(task, changed)}")
+        raise RefusedError(f"the task changed since {short} was evaluated{named}; {ways_on(task, changed)}")
     try:
         return context.repository.change(seed.tree, candidate.tree)
     except UnfitChangeError as error:
@@ -96,7 +96,7 @@ async def minimize(
     """Find it with at most so many new evaluations; every trial is a candidate of the run, and known ever after.
 
     It works beside an engine that is at work. Cut off at any moment it goes on from there when it is called again, as
-    nothing is judged twice.
+    nothing is evaluated twice.
 
     Raises:
         RefusedError: as `check` does.
@@ -167,7 +167,7 @@ class _Search:
         return trial.commit is not None and trial.commit not in self.history.pruned and self._is_as_good(trial.commit)
 
     def _is_as_good(self, commit: str) -> bool:
-        """Whether it is no worse than the candidate, beyond what noise explains."""
+        """Whether it is not worse than the candidate, beyond what noise explains."""
         return self.history.no_worse(commit, self.candidate.commit)
 
     async def _part(self, change: Change, hunk: Hunk) -> Part:
@@ -178,7 +178,7 @@ class _Search:
         return Part(hunk, trial.value, measured=True)
 
     async def _try(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> list[Trial]:
-        """Judge those that are not known yet, all or none.
+        """Evaluate those that are not known yet, all or none.
 
         Raises:
             _NoneLeftError: these are more than the limit leaves.
@@ -207,7 +207,7 @@ class _Search:
         return commit is not None and self.history.judged(commit)
 
     def _is_doubtful(self, commit: str) -> bool:
-        """Whether it is to be judged again: as good by too few evaluations, where scores are noisy."""
+        """Whether it is to be evaluated again: as good by too few evaluations, where scores are noisy."""
         history = self.history
         too_few = history.scores.repeated(commit) < history.repeats and commit not in history.pruned
         return too_few and self._is_as_good(commit)
@@ -217,7 +217,7 @@ class _Search:
         self.judged += evaluations
 
     async def _judge(self, tree: str, hunks: int, of: int) -> None:
-        """Make the tree a candidate if it is none, and judge it until nothing new would be learnt of it."""
+        """Make the tree a candidate if it is none, and evaluate it until nothing new would be learnt of it."""
         title = f"{MINIMIZE} {self.candidate.commit[:7]}: {hunks} of {of} hunks"
         bred = Bred(tree=tree, parents=(self.candidate.commit,), operator="mutation", strategy=MINIMIZE, title=title)
         if tree not in self.history.trees:

@@ -1,4 +1,4 @@
-"""What came of a run, as one record: asked, spent, the best and how it came to be, who contributed, what failed."""
+"""The outcome of a run, as one record: asked, spent, the best and how it was reached, contributions, failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASONS = 5
 
 
 def report_record(repository: Repository, history: History) -> Record:
-    """Everything of `evogit status --json`, and what a person wants to know in the morning.
+    """Everything of `evogit status --json`, and what a person wants to know afterwards.
 
     Raises:
         NotFoundError: the run has not started.
@@ -89,7 +89,7 @@ def _evaluations(history: History) -> Iterator[Evaluation]:
 def steps(history: History, commit: str | None) -> list[Record]:
     """How a candidate came to be, from the seed on: back along fittest parents, so that the gains add up.
 
-    A gain is over the fittest parent; where none was judged since the task changed, over the last one on the way.
+    A gain is over the fittest parent; where none was evaluated since the task changed, over the last one on the way.
     """
     told: list[Record] = []
     last = None
@@ -121,7 +121,7 @@ def _changes(repository: Repository, history: History) -> list[Record]:
 
 
 def _evidence(history: History) -> Record | None:
-    """What the best one's value depends on, for who wants to check it."""
+    """What the best's value depends on, for checking it."""
     evaluation = history.evaluation(history.best) if history.best else None
     if evaluation is None or history.best is None:
         return None
@@ -146,7 +146,7 @@ def _proposal_failures(history: History) -> list[Record]:
 
 
 def _digest(reasons: Iterable[str]) -> list[Record]:
-    """The most frequent reasons; those that differ in numbers alone are one, told as the last of them."""
+    """The most frequent reasons; those that differ only in numbers count as one, shown as the last of them."""
     counts, told = Counter[str](), dict[str, str]()
     for reason in reasons:
         kind = re.sub(r"[0-9a-f]*\d[0-9a-f.]*", "#", reason)[:200]
@@ -177,5 +177,5 @@ def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
     if old is None or new is None or history.scores.surely_better(best, seed, "holdout"):
         return []
     if metric.better(new, old):
-        return ["its gain over the seed on the holdout is within the noise: not shown to be there"]
-    return [f"no better than the seed on the holdout: perhaps fitted to the cases of {history.split}"]
+        return ["its gain over the seed on the holdout is within the noise"]
+    return [f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}"]

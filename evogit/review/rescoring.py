@@ -1,4 +1,4 @@
-"""Judges again, under a changed task or evaluator, those who matter: the seed, the living, the record holders."""
+"""Evaluates again, under a changed task or evaluator, those that matter: the seed, the living, the record holders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RescorePlan:
 
 
 def plan(context: RunContext) -> RescorePlan | None:
-    """What there is to do, None when nothing changed that candidates are judged by.
+    """What there is to do, None when nothing changed that candidates are evaluated by.
 
     Raises:
         RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
@@ -55,7 +55,7 @@ def plan(context: RunContext) -> RescorePlan | None:
 
 
 async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
-    """Journal the change and judge again; cut off at any moment, it goes on when it or `run` is called again.
+    """Journal the change and evaluate again; cut off at any moment, it goes on when it or `run` is called again.
 
     Raises:
         EvoGitError: the evaluator or the sandbox cannot be used.
@@ -90,19 +90,19 @@ async def _evaluate_seed(evaluations: Evaluations, history: History) -> Result:
     if not evaluation.ok:
         raise RefusedError(
             f"the seed fails under the changed task ({evaluation.status}: {evaluation.reason}); "
-            "nothing was changed; mend the task and look at it with `evogit check`"
+            "nothing was changed; fix the task and test it with `evogit check`"
         )
     return result
 
 
 def _refuse_strays(context: RunContext, evaluations: Evaluations) -> None:
-    """Find invalid, without judging them, those that changed what the task protects now, judged before or not."""
+    """Find invalid, without evaluating them, those that changed what the task protects now."""
     history, task = context.history, context.task
     seed = history.phylogeny[history.seed or ""].tree
     for commit in list(history.pending):
         paths = context.repository.changed_paths(seed, history.phylogeny[commit].tree)
         if strays := [path for path in paths if not task.is_editable(path)]:
-            reason = f"it changed {strays[0]}, which is not editable any more"
+            reason = f"it changed {strays[0]}, which is no longer editable"
             evaluation = Evaluation(
                 status="invalid", reason=reason, split=history.split, evaluator=task.evaluator_digest
             )
@@ -110,7 +110,7 @@ def _refuse_strays(context: RunContext, evaluations: Evaluations) -> None:
 
 
 def _changed(context: RunContext) -> tuple[str, ...] | None:
-    """The parts that changed since the run's candidates were judged, None when they would be judged as before."""
+    """The parts that changed since the run's candidates were evaluated, None when they still would be as before."""
     history, task = context.history, context.task
     changed = changed_judge(history, task)
     if changed is None:
@@ -143,7 +143,7 @@ def _event(context: RunContext, *, by: str) -> TaskChanged:
 
 
 def _waiting(history: History) -> tuple[str, ...]:
-    """Those that were judged under an earlier task and wait for the next judgement."""
+    """Those that were evaluated under an earlier task and wait for the next evaluation."""
     return tuple(commit for commit in history.pending if history.former(commit))
 
 

@@ -35,7 +35,7 @@ _USES = {
     "other programs": re.compile(
         rb"\b(subprocess|child_process|os\.system|pty)\b|\b(popen|system|fork|execv[pe]*|execl[pe]*|spawn\w*)\s*\("
     ),
-    "code made at run time": re.compile(
+    "code generated at run time": re.compile(
         rb"(?<![\w.])(eval|exec|compile|__import__)\s*\(|\bnew\s+Function\b|\b(importlib|pickle|marshal|ctypes|dlopen)\b"
     ),
     "the environment": re.compile(rb"\b(os\.environ|getenv|process\.env)\b"),
@@ -50,7 +50,7 @@ def risks(repository: Repository, before: str, after: str) -> list[str]:
         was, now = _content(repository, old.get(path)), _content(repository, new.get(path))
         found += _of_entry(path, old.get(path), new.get(path))
         if b"\0" in was + now:
-            found.append(f"{path} is binary, so that no diff shows what it does")
+            found.append(f"{path} is binary: no diff shows what it does")
             continue
         old_lines, new_lines = Counter(was.splitlines()), Counter(now.splitlines())
         fresh, gone = new_lines - old_lines, old_lines - new_lines
@@ -75,9 +75,9 @@ def _of_entry(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterat
     if old and _TEST.search(path):
         yield f"the test {path} is {'changed' if new else 'deleted'}"
     if new and _TOOLS.search(path):
-        yield f"{path} is acted upon by tools, such as Git, CI or a test runner"
+        yield f"{path} is read by tools, such as Git, CI or a test runner"
     if _DEPENDENCIES.fullmatch(PurePosixPath(path).name):
-        yield f"{path} says what is installed or built"
+        yield f"{path} determines what is installed or built"
 
 
 def _of_lines(path: str, was: bytes, fresh: list[bytes]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _of_lines(path: str, was: bytes, fresh: list[bytes]) -> Iterator[str]:
         if line := next((line for line in fresh if pattern.search(line)), None):
             yield f"{path} may use {what}: {line.strip().decode(errors='replace')[:80]}"
     if any(_HIDDEN.search(line.decode(errors="replace")) for line in fresh):
-        yield f"{path} holds characters that are not shown, or turn those around them"
+        yield f"{path} contains invisible characters, or ones that reverse text direction"
 
 
 def _module(line: bytes) -> str:

@@ -65,7 +65,7 @@ def resolve(history: History, revision: str) -> Candidate:
         NotFoundError: it stands for none, or for several.
     """
     if revision == "best":
-        return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best one")]
+        return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best")]
     if revision == "seed":
         return history.phylogeny[_present(history.seed, "no seed yet")]
     known = agents(history)

@@ -20,7 +20,7 @@ RECORDED, AGAIN = "recorded", "again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What is on record of a candidate on one split, and what came of judging it again.
+    """What is on record of a candidate on one split, and what came of evaluating it again.
 
     `scores` holds both, as the candidates `recorded` and `again`. `differs` says, a sentence each, what is not as it
     was then; `against` why the claim does not hold, empty when it does.
@@ -40,7 +40,7 @@ class Verification:
         return not self.against
 
     def times(self, which: str) -> int:
-        """How often it was judged, then or now."""
+        """How often it was evaluated, then or now."""
         return 1 + self.scores.repeated(which)
 
 
@@ -48,24 +48,24 @@ def check_verifiable(history: History, candidates: Sequence[Candidate]) -> None:
     """Refuse what has no measured value to compare with.
 
     Raises:
-        RefusedError: a candidate was never judged, or the task is judged by pairs.
+        RefusedError: a candidate was never evaluated, or the task is judged by pairs.
     """
     if history.strengths is not None:
         raise RefusedError(
-            "this run ranks by verdicts on pairs, which are no measurements; `evogit judge` adds verdicts"
+            "this run ranks by verdicts on pairs, which are not measurements; `evogit judge` adds verdicts"
         )
     for candidate in candidates:
         if not _recorded(history, candidate.commit, history.split):
-            raise RefusedError(f"{candidate.commit[:7]} was not judged yet, so there is no claim to verify")
+            raise RefusedError(f"{candidate.commit[:7]} was not evaluated yet, so there is no claim to verify")
 
 
 async def verify(
     repository: Repository, history: History, task: Task, candidates: Sequence[Candidate], provider: str
 ) -> AsyncIterator[Verification]:
-    """Judge again what is on record, on the run's split and on the holdout, one after the other.
+    """Evaluate again what is on record, on the run's split and on the holdout, one after the other.
 
-    Of a noisy task a candidate is judged as often as a would-be best; with the same repeats, so that evaluators which
-    draw from `rng` draw the same. Nothing is journalled.
+    A candidate of a noisy task is evaluated as often as a would-be best; with the same repeats, so that evaluators
+    which draw from `rng` draw the same. Nothing is journalled.
 
     Raises:
         RefusedError: there is no record to compare with.
@@ -100,7 +100,7 @@ def _compared(
         for evaluation in evaluations:
             scores.record(which, evaluation)
     then, now = scores.evaluation(RECORDED), scores.evaluation(AGAIN)
-    assert then  # both were judged
+    assert then  # both were evaluated
     assert now
     return Verification(
         candidate=candidate,
@@ -117,7 +117,7 @@ def _differs(then: Evaluation, now: Evaluation) -> list[str]:
     said = []
     for name, old, new in (("evaluator", then.evaluator, now.evaluator), ("image", then.image, now.image)):
         if old and old != new:
-            said.append(f"the {name} is another one than then: {_short(new)}, then {_short(old)}")
+            said.append(f"the {name} has changed: {_short(old)} then, {_short(new)} now")
     return said
 
 
@@ -131,11 +131,11 @@ def _against(scores: Scores, then: Evaluation, now: Evaluation) -> list[str]:
         return []
     if then.status != now.status:
         why = f": {now.reason}" if now.reason else ""
-        return [f"it was {then.status}, and is {now.status} now{why}"]
+        return [f"it was {then.status} and is now {now.status}{why}"]
     said = []
     for name, value in then.metrics.items():
         if name not in now.metrics:
-            said.append(f"{name} is not measured any more")
+            said.append(f"{name} is no longer measured")
             continue
         noise = scores.difference(RECORDED, AGAIN, metric=name)
         if abs(now.metrics[name] - value) > noise:

@@ -55,7 +55,7 @@ def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:
     """List an archive of regular files, folders and symbolic links.
 
     Raises:
-        SandboxError: when it is no tar archive, has other kinds of members, or one that would leave the folder.
+        SandboxError: when it is not a tar archive, has other kinds of members, or one that would leave the folder.
     """
     entries: list[Entry] = []
     contents: list[bytes] = []

@@ -26,7 +26,7 @@ def exclusive_core() -> int:
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
         raise SandboxError(
-            "exclusive = true needs a core for the candidate and another one for everybody else, but this process may "
+            "exclusive = true needs a core for the candidate and another one for everything else, but this process may "
             f"use core {min(cores)} alone; give it more, or leave exclusive out of task.toml"
         )
     return max(cores)

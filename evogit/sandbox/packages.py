@@ -64,7 +64,7 @@ def requirements(environment: Environment) -> list[str]:
         if not REQUIREMENT.fullmatch(requirement):
             raise SandboxError(
                 f"expected sandbox.packages to name packages, such as numpy>=2 or apt:gcc, got {requirement!r}; "
-                "what has to be built belongs into sandbox.setup, with an image of your own"
+                "what has to be built belongs in sandbox.setup, with an image of your own"
             )
     return found
 
@@ -106,10 +106,10 @@ def lease(folder: Path) -> IO[bytes]:
 
 
 def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
-    """Remove folders that none of the environments needs and nobody uses: name and size in bytes of each one removed.
+    """Remove folders that no environment needs and no process uses: name and size in bytes of each one removed.
 
     Raises:
-        SandboxError: when an environment asks for what is no package.
+        SandboxError: when an environment asks for what is not a package.
     """
     packages, needed = cache_folder() / "packages", {_recipe(requirements(environment)) for environment in keep}
     kept = set()
@@ -124,7 +124,7 @@ def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
 
 
 def _remove(folder: Path) -> int | None:
-    """Remove a folder unless somebody has a lease on it; its size in bytes."""
+    """Remove a folder unless a process has a lease on it; its size in bytes."""
     lock = folder.with_suffix(".lease")
     with lock.open("wb") as file:
         try:
@@ -179,9 +179,9 @@ def _pip(wanted: Sequence[str], platform: Platform, folder: Path) -> None:
         lines = (done.stderr or done.stdout).splitlines()
         said = "\n".join([line for line in lines if line.startswith("ERROR")] or lines[-SHOWN:])
         raise SandboxError(
-            f"pip does not get sandbox.packages ({', '.join(wanted)}) as wheels for Python "
+            f"pip cannot get sandbox.packages ({', '.join(wanted)}) as wheels for Python "
             f"{'.'.join(map(str, platform.version))} on {platform.machine}, {platform.libc}:\n{said}\n"
-            "Look at the names and versions, and at `pip config list`"
+            "Check the names and versions, and `pip config list`"
         )
 
 

@@ -134,7 +134,7 @@ class _Worker:
             raise
 
     def leave(self) -> None:
-        """Have the session cleared away, while nobody waits for it."""
+        """Have the session cleared away, while nothing waits for it."""
         try:
             self.jail.wire.send({"do": "close"}, b"", deadline=time.monotonic() + GRACE)
             self._closing = True

@@ -65,7 +65,7 @@ class JailProcess:
         return "crashed", "the program brought its sandbox down"
 
     def silence(self) -> str:
-        """The program gets the blame: nobody else is between us and the supervisor."""
+        """The program gets the blame: nothing else is between us and the supervisor."""
         return SILENCE
 
     def kill(self) -> None:

@@ -64,8 +64,8 @@ def provider(name: str, environment: Environment | None = None) -> Sandbox:
         raise UsageError(f"expected one of the sandboxes {', '.join(NAMES)}, got {name!r}")
     for key in _only_docker(wanted):
         raise SandboxError(
-            f"{key} is only to be had from Docker, got --sandbox {name}; start Docker (systemctl start docker) "
-            "and use --sandbox docker, or take it out of [sandbox] in task.toml"
+            f"{key} needs Docker, got --sandbox {name}; start Docker (systemctl start docker) "
+            "and use --sandbox docker, or remove it from [sandbox] in task.toml"
         )
     return Bubblewrap(wanted) if name == "bubblewrap" else Bare(wanted)
 
@@ -101,7 +101,7 @@ def _automatic(wanted: Environment) -> Sandbox:
     except SandboxError as error:
         docker = error
     for key in _only_docker(wanted):
-        raise SandboxError(f"{key} is only to be had from Docker, which does not work here: {docker}") from docker
+        raise SandboxError(f"{key} needs Docker, which does not work here: {docker}") from docker
     try:
         sandbox = _shown(Bubblewrap(wanted))
     except SandboxError as bubblewrap:

@@ -93,4 +93,4 @@ def _check_text(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise ValueError("it has half of a surrogate pair, which is no character") from error
+        raise ValueError("it has half of a surrogate pair, which is not a character") from error

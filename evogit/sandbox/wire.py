@@ -44,7 +44,7 @@ class Wire:
         self.send_bytes(FRAME.pack(len(text), len(body)) + text + body, deadline=deadline)
 
     def send_bytes(self, data: bytes, *, deadline: float) -> None:
-        """Send what is no frame, such as the supervisor itself; fails like `send`."""
+        """Send what is not a frame, such as the supervisor itself; fails like `send`."""
         rest = memoryview(data)
         while rest:
             try:
@@ -60,7 +60,7 @@ class Wire:
         Raises:
             TimeoutError: when it has not come by the deadline.
             LostError: when the supervisor has ended.
-            ValueError: when it is no frame, too large or has no JSON object as its header.
+            ValueError: when it is not a frame, too large or has no JSON object as its header.
         """
         header, body = FRAME.unpack(self._take(FRAME.size, deadline))
         if header > HEADER or body > most:

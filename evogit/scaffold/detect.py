@@ -24,7 +24,7 @@ ASIDE = re.compile(
     r"(^|/)(test_[^/]*|[^/]*[._-](test|spec|bench)\.\w+|bench[^/]*|perf[^/]*|conftest\.py|setup\.py|noxfile\.py|"
     r"[^/]*\.config\.\w+|build\.rs)$"
 )
-"""Sources that judge, build or explain the others; candidates have no business with them."""
+"""Sources that test, build or explain the others; candidates do not change them."""
 BENCHMARK = re.compile(r"(^|/)(bench(marks?)?|benches|perf)/[^/]+$|(^|/)(bench|perf)[^/]*$|[._-]bench\.\w+$")
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^]/@]*\])?[^/@#]*")
@@ -32,13 +32,13 @@ REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^]/@]*\])?[^/@#]*"
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """How a project can be judged, as far as its files tell; what they do not tell is empty.
+    """How a project can be evaluated, as far as its files tell; what they do not tell is empty.
 
     `tests` and `benchmark` are shell commands, `reads` says how the benchmark's number is read (metric -> how). What
     they need are Python packages, Debian packages where the sandbox has no others, and perhaps a `prepare` command.
     """
 
-    kind: str = "a project of no kind that is known"
+    kind: str = "a project of an unknown kind"
     tests: str = ""
     benchmark: str = ""
     reads: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def detect(source: ProjectFiles) -> Project:
 
 
 def editable(paths: Iterable[str]) -> tuple[str, ...]:
-    """The fewest globs that cover the sources of a project and nothing that judges them."""
+    """The fewest globs that cover the sources of a project and nothing that tests them."""
     return tuple(_cover("", list(paths)))
 
 

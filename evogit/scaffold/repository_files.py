@@ -18,7 +18,7 @@ TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latenc
 """Metrics that measure time."""
 
 REPEATS = 3
-"""How often a would-be best is judged again where a project measures time."""
+"""How often a would-be best is evaluated again where a project measures time."""
 
 FETCHES = re.compile(r"\b(npm|yarn|pnpm|pip|cargo|go|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
@@ -26,11 +26,11 @@ FETCHES = re.compile(r"\b(npm|yarn|pnpm|pip|cargo|go|curl|wget|git|fetch|downloa
 README = """\
 # The evaluator's folder
 
-EvoGit improves this repository as `evogit.toml` beside this folder says. What is here belongs to the judge:
+EvoGit improves this repository as `evogit.toml` beside this folder says. What is here belongs to the evaluator:
 
-- where a command judges: hidden tests and fixtures; the command finds them in `.evogit/` at the root of the candidate's
-  files, and the candidate's code can read but not change them;
-- where Python code judges from outside of the sandbox: `evaluate.py` and what it reads; no candidate sees any of it.
+- where a command evaluates: hidden tests and fixtures; the command finds them in `.evogit/` at the root of the
+  candidate's files, and the candidate's code can read but not change them;
+- where Python code evaluates from outside of the sandbox: `evaluate.py` and what it reads; no candidate sees any of it.
 
 No agent is shown this folder, and no candidate may change it. All of it is read from the working tree, committed or
 not; when a file here changes, earlier scores are not compared with new ones.
@@ -124,7 +124,7 @@ class Choices:
 
     @property
     def command(self) -> str:
-        """What judges, in one line for the shell: tests first."""
+        """What evaluates, in one line for the shell: tests first."""
         return " && ".join(filter(None, [self.tests, self.work]))
 
 
@@ -175,7 +175,7 @@ def write(root: Path, made: Mapping[str, str], *, force: bool) -> list[str]:
 
 
 def _toml(choices: Choices) -> Iterator[str]:
-    yield "# What EvoGit improves in this repository, and how it judges. `evogit check` tries it out on HEAD."
+    yield "# What EvoGit improves in this repository, and how it is evaluated. `evogit check` tries it out on HEAD."
     yield f"name = {_text(choices.name)}"
     yield from ("# what agents are told", f"goal = {_text(choices.goal)}")
     yield "# globs, from the root on: what agents may change; all else is protected, the tests too"
@@ -195,14 +195,14 @@ def _toml(choices: Choices) -> Iterator[str]:
 
 
 def _by_python(choices: Choices) -> Iterator[str]:
-    yield "# Python code that runs outside of the sandbox; the code that it judges cannot reach it."
+    yield "# Python code that runs outside of the sandbox; the code that it evaluates cannot reach it."
     yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"')
     yield from _repeats(choices)
 
 
 def _by_command(choices: Choices) -> Iterator[str]:
-    yield "# A command judges inside the sandbox, where code could forge its own score; read what wins before you merge"
-    yield "# it, or begin a judge that works from outside with `evogit init --python --force`."
+    yield "# A command evaluates inside the sandbox, where code could forge its own score; read what wins before you"
+    yield "# merge it, or write an evaluator that works from outside with `evogit init --python --force`."
     yield from ("[evaluator]", 'kind = "command"', f"command = {_text(choices.command)}")
     if choices.directory:
         yield f"directory = {_text(choices.directory)} # where it runs"
@@ -219,7 +219,7 @@ def _by_command(choices: Choices) -> Iterator[str]:
 
 def _repeats(choices: Choices) -> Iterator[str]:
     if _measures_time(choices):
-        yield f"repeats = {REPEATS} # times are noisy: so often what seems best is judged again before it is believed"
+        yield f"repeats = {REPEATS} # times are noisy: what seems best is evaluated so often again until believed"
 
 
 def _measures_time(choices: Choices) -> bool:

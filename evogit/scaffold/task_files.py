@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TASK = """\
-# What is evolved and how it is judged. `evogit check .` says what is wrong with this file and this task.
+# What is evolved and how it is evaluated. `evogit check .` says what is wrong with this file and this task.
 name = "{name}"
 editable = ["solution.py"] # globs of the paths in seed/ that candidates may change; all else is protected
 
@@ -19,7 +19,7 @@ kind = "python"
 file = "evaluator/evaluate.py"
 requirements = [] # packages that the evaluator itself imports
 splits = ["smoke", "train", "holdout"] # those before train run first; holdout is only for the seed and the best
-gate.smoke = "worst_error < 1" # what must hold before train is judged
+gate.smoke = "worst_error < 1" # what must hold before train is evaluated
 
 [sandbox] # what one candidate may use
 memory = "256m"
@@ -70,10 +70,10 @@ def evaluate(program, split: str) -> Iterator[Case]:
     for size in SIZES[split]:
         xs = [math.pi * i / (size - 1) for i in range(size)]
         reply = program.call("solution:sines", args=[xs], returns=list[float])
-        yield judge(xs, reply.value)
+        yield score(xs, reply.value)
 
 
-def judge(xs: list[float], values: list[float]) -> Case:
+def score(xs: list[float], values: list[float]) -> Case:
     if len(values) != len(xs):  # never a score for an answer that breaks the rules: say what is wrong
         raise Invalid(f"expected {len(xs)} numbers, got {len(values)}")
     errors = [abs(value - math.sin(x)) for x, value in zip(xs, values)]
@@ -85,10 +85,10 @@ def judge(xs: list[float], values: list[float]) -> Case:
 README = """\
 # {name}
 
-- `task.toml`: what is evolved and how it is judged
+- `task.toml`: what is evolved and how it is evaluated
 - `goal.md`: what agents are told
 - `seed/`: the files of the first candidate
-- `evaluator/`: the judge; no candidate and no agent ever sees it
+- `evaluator/`: what evaluates; no candidate and no agent ever sees it
 
     evogit check {folder}
     evogit run {folder} --minutes 1

@@ -94,7 +94,7 @@ def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -
     if not is_own(inner):
         inner = inner.replace("+", ",")
     if inner.partition(":")[0] == "islands":
-        raise UsageError("expected of=SELECTOR that is no islands itself")
+        raise UsageError("expected of=SELECTOR other than islands")
     open_selector(inner, traits, anatomy)
     numbers = _numbers({key: text for key, text in options.items() if key != "of"}, count=4, every=20, migrants=1)
     return Islands(lambda: open_selector(inner, traits, anatomy), **numbers)
@@ -102,13 +102,13 @@ def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -
 
 SELECTORS: Mapping[str, Kind] = {
     "elitist": Kind(
-        _elitist, "mostly the best breeds, what helped elsewhere is merged or grafted onto it", "merge=yes|no"
+        _elitist, "mostly the best breeds; what helped elsewhere is merged or grafted onto it", "merge=yes|no"
     ),
     "weighted": Kind(
-        _weighted, "the fit and the childless are drawn often, after ShinkaEvolve", "archive=N,pressure=N"
+        _weighted, "the fit and the childless are drawn more often, after ShinkaEvolve", "archive=N,pressure=N"
     ),
     "tournament": Kind(_tournament, "the fittest of a few drawn ones, of all or of the latest", "size=N,latest=N"),
-    "pareto": Kind(_pareto, "who is unbeaten over several metrics, or best on some case", "over=metrics|cases"),
+    "pareto": Kind(_pareto, "candidates unbeaten over several metrics, or best on some case", "over=metrics|cases"),
     "map-elites": Kind(
         _map_elites, "the fittest of each kind: metrics of the task, size, changed", "METRIC=LOW..HIGH/PARTS,..."
     ),
@@ -139,7 +139,7 @@ def open_selector(text: str, traits: Traits | None = None, anatomy: Anatomy | No
     if is_own(text) and name not in SELECTORS:
         return Own(text)
     if name not in SELECTORS:
-        meant = nearest(name, SELECTORS).partition("known:")[0] or "these come along:"
+        meant = nearest(name, SELECTORS).partition("known:")[0] or "available:"
         raise UsageError(f"no selector {name!r}; {meant}\n{overview()}")
     try:
         return SELECTORS[name].make(_options(rest), traits, anatomy)
@@ -151,7 +151,7 @@ def open_selector(text: str, traits: Traits | None = None, anatomy: Anatomy | No
 def overview() -> str:
     """Every selector with its options and what it does, a line each."""
     lines = [f"  {name}{kind.usage and f':{kind.usage}'}  ({kind.about})" for name, kind in SELECTORS.items()]
-    return "\n".join([*lines, "  FILE.py:Name  (one of your own)"])
+    return "\n".join([*lines, "  FILE.py:Name  (your own class)"])
 
 
 def _options(text: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ ROUGH, FINE = 0.05, 1e-4
 
 @dataclass(slots=True)
 class Comparisons:
-    """Who won against whom, by judge; items and judges are numbered in the order in which they came."""
+    """Wins by pair and judge; items and judges are numbered in the order in which they came."""
 
     items: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Fit:
     """What verdicts say about items and judges.
 
     Strengths are in log-odds: a judge who is never wrong prefers x to y with a chance of 1 / (1 + exp(y - x)). Nought
-    is the strength of what nobody has compared yet.
+    is the strength of what was not compared yet.
     """
 
     items: dict[str, int]

@@ -1,4 +1,4 @@
-"""How far repeated measurements can be believed: intervals, and whom to measure next. Pure statistics."""
+"""How far repeated measurements can be believed: intervals, and what to measure next. Pure statistics."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def opponent(
 ) -> str | None:
     """Whom `one` should meet: someone of another connected part first, then where most is to be learned.
 
-    Equals are drawn. `avoid` are pairs that shall not meet, such as the one that met last; None where nobody is left.
+    Equals are drawn. `avoid` are pairs that shall not meet, such as the one that met last; None where none is left.
     """
     free = [each for each in others if each != one and frozenset((one, each)) not in avoid]
     if not free:

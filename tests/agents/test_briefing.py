@@ -46,7 +46,7 @@ def test_a_brief_of_the_seed_says_what_to_do_and_leaves_out_what_is_not_there(la
     told = written(lab, lab.seed())
     assert list(told.tokens) == [
         *("Rules", "Task: tiny", "Goal", "What the repository tells its agents", "Code", "Scores"),
-        *("How this candidate came about", "Now"),
+        *("How this candidate was reached", "Now"),
     ]
     assert section(told.text, "Goal") == "Make main.py print a larger value."
     assert "Use tabs." in section(told.text, "What the repository tells its agents")
@@ -100,11 +100,11 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     lab.guide("Numbers only.")
     told = written(lab, parent, donor).text
     assert section(told, "What people ask for").endswith("- Keep it short.\n- Numbers only.")
-    came = section(told, "How this candidate came about")
+    came = section(told, "How this candidate was reached")
     assert "seed: 1\n" in came
     assert "two: 2 (better, +1)" in came
     assert "+VALUE = 2" in came
-    tried = section(told, "What was tried from this candidate already")
+    tried = section(told, "What was already tried from this candidate")
     assert "null: 0.5 (worse, -1.5)" in tried
     assert "loop: failed (timeout) 10 s" in tried
     assert section(told, "Replies that were not usable") == "```\n- no block\n- no match\n```"
@@ -252,7 +252,7 @@ def test_in_a_deterministic_run_nothing_is_told_that_depends_on_who_is_faster(la
     seed = lab.seed()
     lab.add({"main.py": b"VALUE = 2\n"}, seed, title="judged", evaluation=2.0)
     lab.fail(seed, "early")
-    lab.add({"main.py": b"VALUE = 3\n"}, seed, title="not yet judged")
+    lab.add({"main.py": b"VALUE = 3\n"}, seed, title="not yet evaluated")
     lab.fail(seed, "late")
     breeder = Breeder(lab.repository, lab.task, lab.history, deterministic_agents=2)
     brief = breeder.brief(lab.history.phylogeny[seed], None, number=lab.moves)
@@ -260,7 +260,7 @@ def test_in_a_deterministic_run_nothing_is_told_that_depends_on_who_is_faster(la
     told = briefing.write(brief, brief.background(), 100_000).text
     assert "judged: 2" in told
     assert "early" in told
-    assert "not yet judged" not in told
+    assert "not yet evaluated" not in told
     assert "late" not in told
 
 

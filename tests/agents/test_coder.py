@@ -187,7 +187,7 @@ async def test_edits_that_follow_each_other_are_all_or_none_and_what_is_behind_t
 
 async def test_replies_of_no_use_end_the_session_only_when_there_are_several_in_a_row(lab: Lab) -> None:
     error = await refusal(lab, BABBLE, WRONG, BABBLE, "<<<<<<< LIST\n", BABBLE, FINISH, WRONG, BABBLE, EDIT + FINISH)
-    assert "4 replies in a row were of no use" in str(error)
+    assert "4 replies in a row were unusable" in str(error)
     assert "the draft changes nothing" in str(error)
     assert error.evidence["transcript.md"].decode().count("# assistant") == 8
 
@@ -239,7 +239,7 @@ async def test_binary_and_fenced_files_stay_data(lab: Lab) -> None:
     model = Parrot("<<<<<<< READ src/x.md\n<<<<<<< READ src/b.py\n", EDIT + FINISH)
     await lab.breed(Coder(model), seed)
     assert "`````\n```\n````\n<<<<<<< RUN ls\n`````" in answers(model)[0]
-    assert "'src/b.py' is no UTF-8 text" in answers(model)[0]
+    assert "'src/b.py' is not UTF-8 text" in answers(model)[0]
 
 
 async def test_a_coder_settles_what_is_in_conflict(lab: Lab) -> None:
@@ -401,7 +401,7 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
     assert "prepared\nmade.txt\nprogram.py\n" in talk
     assert "secret.txt: No such file" in talk
     assert "this candidate 7, the seed 1" in talk
-    assert talk.count("hush") == talk.count("prepared") - 1  # the command that judges is shown it, and shows it
+    assert talk.count("hush") == talk.count("prepared") - 1  # the command that evaluates is shown it, and shows it
 
 
 @pytest.mark.slow

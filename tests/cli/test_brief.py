@@ -56,7 +56,7 @@ def test_before_the_first_run_it_is_about_the_commit_at_head(cli: Cli, tmp_path:
         subprocess.run(["git", *command.split()], cwd=folder, check=True)
     refs = subprocess.run(["git", "for-each-ref"], cwd=folder, capture_output=True, check=True).stdout
     done = cli("brief", cwd=folder)
-    assert "The candidate has not been judged yet." in done.out
+    assert "The candidate has not been evaluated yet." in done.out
     assert "def value(x):" in done.out
     assert "def evaluate" not in done.out
     assert subprocess.run(["git", "for-each-ref"], cwd=folder, capture_output=True, check=True).stdout == refs
@@ -74,4 +74,4 @@ def test_a_repository_without_its_evogit_toml_is_told_to_put_it_back(cli: Cli, o
     for command in (("land", "seed"), ("brief",), ("run", "--evaluations", "1")):
         done = cli(*command, cwd=own.folder)
         assert done.code == 3, done.err
-        assert "own/evogit.toml, which says how the run own is judged; put it back" in done.err
+        assert "own/evogit.toml, which says how the run own is evaluated; put it back" in done.err

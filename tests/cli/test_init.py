@@ -57,7 +57,7 @@ def test_init_writes_two_things_and_judges_head(cli: Cli, repository: Make) -> N
     before = {path: path.read_bytes() for path in (folder / ".git").rglob("*") if path.is_file()}
     done = cli("init", *BY_HAND, "--json", cwd=folder)
     assert done.code == 0, done.err
-    assert "uncommitted edits are not judged" in done.err
+    assert "uncommitted edits are not evaluated" in done.err
     assert done.json["written"] == ["evogit.toml", ".evogit/README.md"]
     assert (done.json["evaluation"]["metrics"], done.json["evaluation"]["judged"]) == ({"seconds": 2.5}, "inside")
     assert {path: path.read_bytes() for path in (folder / ".git").rglob("*") if path.is_file()} == before

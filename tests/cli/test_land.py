@@ -73,7 +73,7 @@ def test_what_is_no_better_is_landed_only_by_force(cli: Cli, own: Own) -> None:
     worse = own.add(2, own.seed, files=main(1, "\n# a mere remark\n"))
     done = cli("-C", "own", "land", worse[:7], "--squash", "--sandbox", "none", "-y")
     assert done.code == 4
-    assert "score on train is no better than the target's: 1 against 1; nothing was made (--force" in done.err
+    assert "score on train is not better than the target's: 1 against 1; nothing was created (--force" in done.err
     assert own.git("branch", "--list", "evogit/*") == ""
     assert cli("-C", "own", "land", worse[:7], "--squash", "--sandbox", "none", "-y", "--force").code == 0
 
@@ -117,8 +117,8 @@ def test_what_a_changed_task_judges_is_said_to_be_judged_by_it_and_stands_beside
     evaluator = own.folder / ".evogit" / "evaluate.py"
     evaluator.write_text(evaluator.read_text().replace(".value)", ".value * 10)"))
     landed = cli("-C", "own", "land", "best", "--sandbox", "none", "--dry-run")
-    assert "the task changed since candidates of this run were judged" in landed.err
+    assert "the task changed since candidates of this run were evaluated" in landed.err
     assert "train score 10.000 20.000 +10.000 - " in " ".join(landed.err.split())
     judged = cli("-C", "own", "eval", "--sandbox", "none")
-    assert "the task changed since candidates of this run were judged" in judged.out
+    assert "the task changed since candidates of this run were evaluated" in judged.out
     assert judged.out.split()[-6:] == ["this", "score", "10.000", "train:", "score", "10"]

@@ -77,7 +77,7 @@ class Listed:
 
 @pytest.fixture
 def broken(tmp_path: Path, tiny: Callable[..., Task]) -> dict[str, Evaluated]:
-    """A run in which one candidate breaks each limit: how each was judged."""
+    """A run in which one candidate breaks each limit: how each was evaluated."""
     task = tiny(evaluate=EVALUATE, toml=TOML, program="def value(x): return x\n")
     programs = (f"def value(x):\n if x == 2:\n  {body}\n return x\n" for body, _ in BREACHES.values())
     repository = Repository.create(tmp_path / "r")

@@ -107,7 +107,7 @@ def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> No
         (AgentOptions(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder, aider, mini, claude"),
         (AgentOptions(agent=(AgentSpec("mutator", "m"),)), "expected no model for mutator agents"),
         (AgentOptions(agent=(AgentSpec("none.py:Good"),)), "with a file that is there"),
-        (AgentOptions(agent=(AgentSpec("mutator"),), model="m"), "without a model of its own"),
+        (AgentOptions(agent=(AgentSpec("mutator"),), model="m"), "for agents that name no model"),
         (AgentOptions(agents=0), "--agents above 0"),
         (AgentOptions(record=Path("f")), "agents that ask models"),
     ],
@@ -278,7 +278,7 @@ def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(cli: Cli, place
 def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
     for answer, code, calls in (("", 130, 0), ("n\n", 4, 0), ("y\n", 0, 1)):
         screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.1", cwd=tmp_path, **place)
-        screen.until("pay for it?")
+        screen.until("accept these costs?")
         screen.press(answer) if answer else screen.interrupt()
         assert screen.end() == code, screen.text
         assert len(endpoint.requests) == calls
@@ -286,4 +286,4 @@ def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path
         assert ("[y/N]: \r\ninterrupted" in screen.text) == (code == 130)
     screen = Screen("run", "sine", cwd=tmp_path, **place)
     assert screen.end() == 0, screen.text
-    assert "pay for it" not in screen.text
+    assert "accept these costs" not in screen.text

@@ -40,7 +40,7 @@ def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
 
 
 def test_guidance_needs_words_and_somebody_to_ask(cli: Cli, small: Small) -> None:
-    for words, code, sentence in ((["  ", "-y"], 4, "none but blanks"), (["be quick"], 4, "add --yes")):
+    for words, code, sentence in ((["  ", "-y"], 4, "only blanks"), (["be quick"], 4, "add --yes")):
         done = cli("-C", "repo", "guide", *words)
         assert done.code == code
         assert sentence in done.err

@@ -73,7 +73,7 @@ def test_a_run_without_an_improvement_says_so(cli: Cli, tmp_path: Path) -> None:
     assert "no candidate is better than the seed" in page
     assert re.search(r"2 +timeout: took 12 s", page)
     assert "and 1 for other reasons" in page
-    assert "how it came to be" not in page
+    assert "how it was reached" not in page
 
 
 def test_everything_can_be_looked_at_before_anybody_is_judged_again(cli: Cli, small: Small) -> None:
@@ -85,7 +85,7 @@ def test_everything_can_be_looked_at_before_anybody_is_judged_again(cli: Cli, sm
     for command in ("status", "log", "graph", "report", "diff seed " + small.merge):
         assert cli(*command.split(), cwd=small.folder).code == 0
     shown = cli("show", small.dead, cwd=small.folder).out
-    assert "not judged since the task changed" in shown
+    assert "not evaluated since the task changed" in shown
     assert "ok, as the task was then: score 1.2" in shown
     assert re.search(f"{small.merge[:7]} +old ", cli("log", cwd=small.folder).out)
     record = cli("show", small.dead, "--json", cwd=small.folder).json

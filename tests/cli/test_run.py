@@ -129,7 +129,7 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on(cli: Cli, task: Path, tmp_pa
 @pytest.mark.slow
 def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(cli: Cli, task: Path, tmp_path: Path) -> None:
     seed = task / "seed" / "solution.py"
-    seed.write_text(seed.read_text() + "\n\nimport time\ntime.sleep(1)\n")  # judging takes longer than we wait
+    seed.write_text(seed.read_text() + "\n\nimport time\ntime.sleep(1)\n")  # evaluating takes longer than we wait
     engine = start("run", "sine", "--evaluations", "40", cwd=tmp_path)
     wait_for(engine, "proposed", 3)  # the seed is one
     engine.send_signal(signal.SIGINT)
@@ -245,7 +245,7 @@ def test_on_a_terminal_a_run_is_drawn_in_place_and_cleared(task: Path, tmp_path:
 def test_a_decision_asks_on_a_terminal(cli: Cli, small: Small, tmp_path: Path) -> None:
     for answer, code, decided in (("n\n", 4, 0), ("y\n", 0, 1)):
         screen = Screen("-C", "repo", "prune", small.dead, "-m", "no", cwd=tmp_path)
-        screen.until("Do it?")
+        screen.until("Apply this decision?")
         screen.press(answer)
         assert screen.end() == code
         assert len(cli("-C", "repo", "decisions", "--json").lines) == decided

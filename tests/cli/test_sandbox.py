@@ -41,7 +41,7 @@ def test_check_of_a_task_says_who_can_give_what_it_asks_for(cli: Cli, tmp_path: 
     task.write_text(task.read_text().replace("[sandbox]", '[sandbox]\nimage = "python:3.12"'))
     done = cli("sandbox", "check", "wants", DOCKER_HOST=NOWHERE)
     assert done.code == 1
-    assert "sandbox.image is only to be had from Docker" in done.out
+    assert "sandbox.image needs Docker" in done.out
 
 
 def test_build_without_docker_tells_what_is_used(cli: Cli) -> None:

@@ -19,7 +19,7 @@ def task(cli: Cli, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("selector", "said"),
     [
-        ("", "no selector ''; these come along:\n  elitist"),
+        ("", "no selector ''; available:\n  elitist"),
         ("weighted:\x1b[31m=3", "no option '\\x1b[31m'"),
         ("map-elites:worst=0..1/5", 'did you mean "worst_error"?'),
     ],

@@ -1,4 +1,4 @@
-"""`evogit verify`: what is on record is judged again, and holds or does not."""
+"""`evogit verify`: what is on record is evaluated again, and holds or does not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_exact_score_holds_until_what_judges_changes(cli: Cli, task: Path) ->
     found = done.json
     assert (done.code, found["holds"]) == (1, False)
     assert "score was" in found["verified"][0]["against"][0]
-    assert "the evaluator is another one than then" in found["verified"][0]["differs"][0]
+    assert "the evaluator has changed" in found["verified"][0]["differs"][0]
     assert "the task changed" in done.err
 
 

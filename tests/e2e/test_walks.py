@@ -21,7 +21,7 @@ EVOGIT = Path(sys.executable).with_name("evogit")
 
 @dataclass(frozen=True)
 class Walk:
-    """A project, how it is judged, what models reply, and three commits of colleagues meanwhile."""
+    """A project, how it is evaluated, what models reply, and three commits of colleagues meanwhile."""
 
     project: str
     init: tuple[str, ...]

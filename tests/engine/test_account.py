@@ -151,7 +151,7 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         assert (await asyncio.wait_for(running, 10)).reason == "interrupted"
         await models.close()
     assert len(server.requests) == 2, "nothing is asked once more"
-    assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked any more"}
+    assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked again"}
 
 
 class Rising(Halves):

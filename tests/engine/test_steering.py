@@ -293,7 +293,7 @@ async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard
     await asyncio.wait_for(gate.reached.wait(), 10)
     person.decide("stop")
     await asyncio.sleep(0.4)
-    assert not running.done(), "what is being judged is finished first"
+    assert not running.done(), "evaluations under way are finished first"
     gate.go.set()
     think.set()
     stopped = await asyncio.wait_for(running, 10)

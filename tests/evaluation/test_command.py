@@ -216,7 +216,7 @@ def test_ways_to_read(read: str, ended: Ran, value: float) -> None:
             ran(code=4),
             "the command wrote no JUnit report out/r.xml; the command ended with exit code 4",
         ),
-        ("junit:out/r.xml", ran(report="<testsuite>"), "the JUnit report out/r.xml is no XML: no element found"),
+        ("junit:out/r.xml", ran(report="<testsuite>"), "the JUnit report out/r.xml is not XML: no element found"),
         ("junit:out/r.xml", ran(report="<testsuite/>"), "the JUnit report out/r.xml holds no test case that ran"),
         (
             "junit:out/r.xml",

@@ -18,7 +18,7 @@ METRIC = Metric(name="m", direction="maximize", primary=True)
 
 
 class Noisy:
-    """A run told by one-letter candidates, whose would-be bests are judged twice more; `s` is the seed."""
+    """A run told by one-letter candidates, whose would-be bests are evaluated twice more; `s` is the seed."""
 
     def __init__(self, repeats: int = 2) -> None:
         self.history = History("r")
@@ -36,7 +36,7 @@ class Noisy:
         return entry.id
 
     def judged(self, name: str, *values: float | Status, split: str = "train", begin: int = 0) -> None:
-        """The candidate is judged so often, with these values or failures; born first if need be."""
+        """The candidate is evaluated so often, with these values or failures; born first if need be."""
         if name not in self.history.phylogeny:
             operator: Any = "seed" if name == "s" else "mutation"
             about: dict[str, Any] = {"candidate": name, "tree": name, "agent": "a1", "operator": operator}

@@ -73,5 +73,5 @@ def test_abbreviated_ids() -> None:
 
 
 def test_an_unknown_parent_means_an_incomplete_journal() -> None:
-    with pytest.raises(RepositoryError, match="no journal has proposed"):
+    with pytest.raises(RepositoryError, match="no journal proposes"):
         grown({"a": "", "b": "z"})

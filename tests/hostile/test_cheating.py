@@ -1,4 +1,4 @@
-"""Programs that want a score without earning it, judged whole: with a sandbox and, where it applies, without one."""
+"""Programs that want a score without earning it, evaluated whole: with a sandbox and, where it applies, without one."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def guess():
 
 @pytest.fixture
 def judged(tiny: Callable[..., Task]) -> Callable[..., object]:
-    """Judges a program with a provider; EVALUATOR in it is the path of the evaluator's file on the host."""
+    """Evaluates a program with a provider; EVALUATOR in it is the path of the evaluator's file on the host."""
 
     async def judge(program: str, provider: str) -> Evaluation:
         task = tiny(evaluate=EVALUATE)

@@ -78,7 +78,11 @@ MAY_PASS = [
     (CUT, "the connection broke: peer closed connection", GUESS),
     (NOT_JSON, "the reply is not JSON: <html><body>Welcome", TokenUsage(prompt=6, completion=12, estimated=True)),
     (Behaviour(body="[" * 9999), "the reply is not JSON", TokenUsage(prompt=6, completion=2500, estimated=True)),
-    (Behaviour(body='"text"'), "the reply is no chat completion", TokenUsage(prompt=6, completion=2, estimated=True)),
+    (
+        Behaviour(body='"text"'),
+        "the reply is not a chat completion",
+        TokenUsage(prompt=6, completion=2, estimated=True),
+    ),
     (EMPTY, "the reply has no choices", TokenUsage(prompt=9)),
     (reply(None), "the reply has no text", TokenUsage(prompt=100, completion=20)),
     (reply(" \n"), "the reply has no text", TokenUsage(prompt=100, completion=20)),
@@ -210,7 +214,7 @@ async def test_an_endpoint_that_sends_us_elsewhere_is_not_followed(at: Opening, 
         with serve([elsewhere, reply("Fine.")]) as server:
             assert await ask(at(server.url), ledger) == "Fine."
         assert other.requests == []
-    assert ledger.failures[0].startswith(f"the endpoint answered {status}: it sends us to {other.url}")
+    assert ledger.failures[0].startswith(f"the endpoint answered {status}: it redirects to {other.url}")
 
 
 async def test_the_key_is_known_however_it_is_spelt(at: Opening, ledger: Ledger) -> None:

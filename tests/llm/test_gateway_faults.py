@@ -364,7 +364,7 @@ async def test_a_session_that_ends_charges_what_is_in_flight(program: Start, led
 async def test_a_run_that_ends_is_told(program: Start) -> None:
     class Ending(Ledger):
         def check(self) -> None:
-            raise RunEndsError("the run ends, so no model is asked any more")
+            raise RunEndsError("the run ends, so no model is asked again")
 
     with serve() as server:
         async with program(server.url, account=Ending()) as cli:

@@ -60,7 +60,7 @@ def judged(commit: str, score: float) -> Evaluated:
 
 
 def grown(seed: int, size: int) -> History:
-    """A random phylogeny, every candidate judged."""
+    """A random phylogeny, every candidate evaluated."""
     rng, history, known = random.Random(seed), History("toy"), list[str]()
     events: list[object] = [began("a1")]
     for number in range(size):

@@ -173,7 +173,7 @@ def test_two_names_that_differ_only_in_case_are_not_landed(own: Own) -> None:
 def test_a_target_that_moves_while_it_is_judged_is_refused(own: Own) -> None:
     found = plan(own, own.add(2, own.seed, files=main(2)))
     own.save("notes", {"notes.txt": "1\n"})
-    with pytest.raises(RefusedError, match="moved while this was judged"):
+    with pytest.raises(RefusedError, match="moved while this was evaluated"):
         land(own.stored, found, "x", "", squash=True)
 
 
@@ -195,8 +195,8 @@ SCORE = Metric(name="score", direction="maximize", primary=True)
         ([trial(1, 2), trial(1, 2, "holdout")], []),
         ([trial(1, 2), trial(1, 1, "holdout")], []),
         ([trial(None, 2)], []),
-        ([trial(1, 1)], ["score on train is no better than the target's: 1 against 1"]),
-        ([trial(1, 1, "lite")], ["score on lite is no better than the target's: 1 against 1"]),
+        ([trial(1, 1)], ["score on train is not better than the target's: 1 against 1"]),
+        ([trial(1, 1, "lite")], ["score on lite is not better than the target's: 1 against 1"]),
         ([trial(1, None)], ["it fails on train (crashed: it broke)"]),
         ([trial(1, 2), trial(3, 2, "holdout")], ["score on holdout is worse than the target's: 2 against 3"]),
     ],
@@ -223,19 +223,19 @@ CHECKLIST: list[tuple[Mapping[str, bytes | None], str]] = [
     ({"a.py": b"import socket\n"}, "a.py imports socket"),
     ({"a.py": b"import os\nimport urllib.request\n"}, "a.py imports urllib.request"),
     ({"a.py": b"import os, socket\n"}, "a.py imports os, socket"),
-    ({"a.py": "x = 1  # \u202e1 = x\n".encode()}, "a.py holds characters that are not shown"),
+    ({"a.py": "x = 1  # \u202e1 = x\n".encode()}, "a.py contains invisible characters"),
     ({"a.py": b"x = urllib.request.urlopen('https://x')\n"}, "a.py may use the network: x = urllib"),
     ({"a.py": b"subprocess.run(['x'])\n"}, "a.py may use other programs"),
-    ({"a.py": b"eval(text)\n"}, "a.py may use code made at run time"),
+    ({"a.py": b"eval(text)\n"}, "a.py may use code generated at run time"),
     ({"a.js": b"const n = require('net')\n"}, "a.js imports net"),
     ({"a.c": b"#include <sys/socket.h>\n"}, "a.c imports sys/socket.h"),
     ({"a.py": b"\0\1"}, "a.py is binary"),
     ({"tests/test_a.py": None}, "the test tests/test_a.py is deleted"),
     ({"tests/test_a.py": b"x = 1\n"}, "the test tests/test_a.py is changed"),
-    ({".github/workflows/ci.yml": b"on: push\n"}, ".github/workflows/ci.yml is acted upon by tools"),
-    ({"src/.gitattributes": b"* filter=x\n"}, "src/.gitattributes is acted upon by tools"),
-    ({"conftest.py": b""}, "conftest.py is acted upon by tools"),
-    ({"package.json": b"{}"}, "package.json says what is installed"),
+    ({".github/workflows/ci.yml": b"on: push\n"}, ".github/workflows/ci.yml is read by tools"),
+    ({"src/.gitattributes": b"* filter=x\n"}, "src/.gitattributes is read by tools"),
+    ({"conftest.py": b""}, "conftest.py is read by tools"),
+    ({"package.json": b"{}"}, "package.json determines what is installed"),
     ({"a.py": b"x\n" * 500}, "the change is large: 500 lines added"),
 ]
 
@@ -265,7 +265,7 @@ def test_a_landing_is_not_replaced_once_somebody_committed_to_it(own: Own) -> No
     own.git("switch", "-q", made.branch.removeprefix("refs/heads/"))
     mine = own.save("polish", {"notes.txt": "1\n"})
     own.git("switch", "-q", "main")
-    with pytest.raises(RefusedError, match="somebody committed to it; keep that with `git branch -m evogit/own/land/"):
+    with pytest.raises(RefusedError, match="it has new commits; keep them with `git branch -m evogit/own/land/"):
         plan(own, best)
     assert own.git("rev-parse", made.branch) == mine
 
@@ -275,5 +275,5 @@ def test_differences_within_the_noise_are_no_gain_and_no_loss() -> None:
     near, clear = (replace(trial(1.0, after), margins=margins, times=4) for after in (1.4, 1.6))
     worse = replace(trial(1.0, 0.6, "holdout"), margins=margins, times=4)
     noise = "1.4 against 1, and differences up to 0.5 are noise"
-    assert objections(SCORE, [near]) == [f"score on train is no better than the target's: {noise}"]
+    assert objections(SCORE, [near]) == [f"score on train is not better than the target's: {noise}"]
     assert objections(SCORE, [clear, worse]) == []

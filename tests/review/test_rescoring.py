@@ -1,4 +1,4 @@
-"""A task that changes under a run: what is refused, what is judged again, and that scores never mix."""
+"""A task that changes under a run: what is refused, what is evaluated again, and that scores never mix."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_candidates_that_changed_what_is_protected_now_are_invalid(world: World)
     assert evaluation is not None
     assert (evaluation.status, evaluation.reason) == (
         "invalid",
-        "it changed extra/new.py, which is not editable any more",
+        "it changed extra/new.py, which is no longer editable",
     )
 
 
@@ -325,7 +325,7 @@ def test_only_those_who_matter_are_judged_again_and_nobody_with_what_is_protecte
     after = world.rescore()
     evaluation = after.evaluation(left)
     assert evaluation is not None
-    assert evaluation.status == "invalid", "it was proposed when it might change that, and is judged now"
+    assert evaluation.status == "invalid", "it was proposed when it might change that, and is evaluated now"
     assert list(after.pending) == [added], "a run judges what people add, as far as its limits allow"
     assert world.run(evaluations=after.counts.evaluated + 1).judged(added)
 

@@ -306,7 +306,7 @@ class TestOwnDaemon:
 
 
 def wait_for_progress(status: list[str], engine: subprocess.Popen[str]) -> None:
-    """Until 30 more candidates were judged."""
+    """Until 30 more candidates were evaluated."""
 
     def judged() -> int:
         assert engine.poll() is None, engine.communicate()[1]

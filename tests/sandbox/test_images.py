@@ -198,7 +198,7 @@ def test_a_container_that_a_person_makes_from_an_image_is_not_ours(client: Docke
 def test_mmdebstrap_that_is_missing_or_fails_is_told(tmp_path: Path, monkeypatch) -> None:
     with pytest.raises(SandboxError, match=r"(?s)mmdebstrap failed.*/nowhere/archive"):
         debian.make_archive([], Path("/nowhere/archive"))
-    with pytest.raises(SandboxError, match=r"has all packages named: evogit-nowhere"):
+    with pytest.raises(SandboxError, match=r"has all of these packages: evogit-nowhere"):
         debian.make_archive(["evogit-nowhere"], Path("/nowhere/archive"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxError, match="apt-get install mmdebstrap"):

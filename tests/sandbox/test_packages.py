@@ -75,7 +75,7 @@ def test_wheels_must_fit_the_image_not_this_machine(tmp_path: Path) -> None:
     arm = Platform(version=(3, 12), machine="aarch64", libc="glibc 2.28")
     assert packages_folder(environment, (3, 12), platform=arm)
     for platform in (DEBIAN, Platform(version=(3, 12), machine="aarch64", libc="musl")):
-        with pytest.raises(SandboxError, match=r"pip does not get sandbox.packages \(elsewhere\) as wheels"):
+        with pytest.raises(SandboxError, match=r"pip cannot get sandbox.packages \(elsewhere\) as wheels"):
             packages_folder(environment, (3, 12), platform=platform)
 
 

@@ -69,7 +69,7 @@ def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch, caplog):
 )
 @pytest.mark.parametrize("name", ["bubblewrap", "none", "auto"])
 def test_what_only_docker_has_is_refused_elsewhere(no_docker, name, key, value):
-    with pytest.raises(SandboxError, match=f"sandbox.{key} is only to be had from Docker"):
+    with pytest.raises(SandboxError, match=f"sandbox.{key} needs Docker"):
         provider(name, Environment(**{key: value}))
 
 

@@ -27,8 +27,8 @@ RUNS = [
 
 WRONG = [
     ("wieghted", "no selector 'wieghted'; did you mean \"weighted\"?\n"),
-    ("foo", "no selector 'foo'; these come along:\n  elitist"),
-    ("", "no selector ''; these come along:"),
+    ("foo", "no selector 'foo'; available:\n  elitist"),
+    ("", "no selector ''; available:"),
     ("weighted:archve=3", "weighted:archive=N,pressure=N: no option 'archve'; did you mean \"archive\"?"),
     ("weighted:archive=0", "a whole number from 1 to a million, got archive=0"),
     ("weighted:archive=00000000019999999999", "a whole number from 1 to a million"),
@@ -44,7 +44,7 @@ WRONG = [
     *((f"map-elites:size={axis}", "expected size=LOW..HIGH/PARTS") for axis in ("-1e999..5/2", "0..5e-324/2")),
     (f"map-elites:size=0..1/{'9' * 5000}", "expected size=LOW..HIGH/PARTS"),
     ("map-elites:scroe=0..1/3", "nothing called 'scroe' describes candidates of this task; did you mean \"score\"?"),
-    ("islands:of=islands", "expected of=SELECTOR that is no islands itself"),
+    ("islands:of=islands", "expected of=SELECTOR other than islands"),
     ("islands:of=map-elites:scroe=0..1/3", 'did you mean "score"?'),
     ("islands:off=weighted", "no option 'off'"),
     ("nowhere.py:Mine", "expected FILE.py:Name with a file that is there"),

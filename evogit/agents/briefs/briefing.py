@@ -34,8 +34,8 @@ FILE_CONTEXT = 100_000
 EVALUATIONS = "You have {} evaluations; each is worth as much as a candidate of its own, so look and test first."
 NO_EVALUATIONS = "This session has none, as what is left of the run's limits is for its end: test by other means."
 
-NETWORK = "There is a network, but evaluations have none and none of what you install. Nobody can be asked."
-NO_NETWORK = "There is no network. Nothing can be installed, and nobody can be asked."
+NETWORK = "There is a network, but evaluations have none and none of what you install. There is nobody to ask."
+NO_NETWORK = "There is no network. Nothing can be installed, and there is nobody to ask."
 
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
@@ -124,7 +124,7 @@ def write_file(
     evaluations: int = 3,
     network: bool = False,
 ) -> Written:
-    """Write the brief for a coding program, which can read the code where it is and have it judged so often.
+    """Write the brief for a coding program, which can read the code where it is and have it evaluated so often.
 
     Raises:
         ConfigError: a template of the task is wrong.

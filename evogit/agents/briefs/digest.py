@@ -37,14 +37,16 @@ def output(text: str, tokens: int) -> str:
 def scores(background: Background) -> str:
     """The parent's metrics beside those of the seed, or why it has none."""
     evaluation = background.evaluation
-    lines = ["The candidate has not been judged yet."] if evaluation is None else []
+    lines = ["The candidate has not been evaluated yet."] if evaluation is None else []
     if evaluation and not evaluation.ok:
         lines += [f"The candidate failed: {evaluation.status}.", output(evaluation.reason, CASE_FEEDBACK)]
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
     if background.inside:
-        lines.append("The candidate is judged by a command that runs beside its code; tampering with it is cheating.")
+        lines.append(
+            "The candidate is evaluated by a command that runs beside its code; tampering with it is cheating."
+        )
     return "\n".join(lines)
 
 
@@ -134,7 +136,7 @@ def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
 def outcome(evaluation: Evaluation | None, over: Evaluation | None, metric: Metric) -> str:
     """What came of a candidate, beside what came of the one it is compared with."""
     if evaluation is None:
-        return "not judged yet"
+        return "not evaluated yet"
     if not evaluation.ok:
         return f"failed ({evaluation.status}) {one_line(evaluation.reason, 300)}"
     value = evaluation.metrics[metric.name]

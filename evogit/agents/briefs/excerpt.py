@@ -13,7 +13,7 @@ from evogit.llm import estimate_tokens
 from evogit.text import fence, one_line
 
 FILL_SHARE = 0.3
-"""Where not all fits: share of the room for code of small files that nobody speaks of, and as much of those that the
+"""Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the
 shown ones speak of. A model that can read files itself is shown neither."""
 
 FEW = 30
@@ -106,7 +106,7 @@ class _Room:
 
 
 def _text(content: bytes) -> str | None:
-    """A file as lines without their CR; None for what is no text."""
+    """A file as lines without their CR; None for what is not text."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

@@ -109,7 +109,7 @@ class Reader:
     """Goes through the lines of a reply once, from one block to the next, of these kinds.
 
     Raises:
-        EditError: the reply is no text.
+        EditError: the reply is not text.
     """
 
     def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:

@@ -54,7 +54,7 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """The draft is to be judged."""
+    """The draft is to be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class Text:
     """A text file as lines, which keeps its encoding mark, its line ends, and whether the last line has one.
 
     Raises:
-        EditError: the content is no UTF-8 text.
+        EditError: the content is not UTF-8 text.
     """
 
     def __init__(self, content: bytes, path: str) -> None:

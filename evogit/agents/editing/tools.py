@@ -1,7 +1,7 @@
 """Where a model with tools works: one draft, and what it may do with it; every answer is a text of bounded length.
 
-What it asks for that cannot be done is an `EditError`, an answer like any other. All that was read, printed or judged
-stands between fences.
+What it asks for that cannot be done is an `EditError`, an answer like any other. All that was read, printed or
+evaluated stands between fences.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class ToolSession:
     async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
         """Do what a reply asks for, call by call, as far as edits before it can be carried out.
 
-        After the `deadline` (of `time.monotonic`) nothing is run or judged.
+        After the `deadline` (of `time.monotonic`) nothing is run or evaluated.
 
         Raises:
             EvoGitError: the sandbox or the evaluator itself fails.
             RunEndsError: the run ends before a command or an evaluation.
-            SpendingLimitError: nothing more may be asked, so that nobody would read what comes of them.
+            SpendingLimitError: nothing more may be asked, so that results would not be read.
         """
         self.title = asked.title or self.title
         parts, done, measured = list[str](), 0, False
@@ -224,7 +224,7 @@ class ToolSession:
             raise EditError(f"{one_line(path, 300)!r} has {size:,} bytes", "RUN sed or grep to see some of it.")
         text = _decoded(self._content(path))
         if text is None:
-            raise EditError(f"{one_line(path, 300)!r} is no UTF-8 text")
+            raise EditError(f"{one_line(path, 300)!r} is not UTF-8 text")
         return text
 
     def _found(self, text: str) -> Iterator[str]:
@@ -247,7 +247,7 @@ def _name(call: Call) -> str:
 
 
 def _decoded(content: bytes) -> str | None:
-    """A file as lines without their CR; None for what is no text."""
+    """A file as lines without their CR; None for what is not text."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -269,7 +269,7 @@ def _told(done: Completed, room: int) -> str:
     if done.code is not None:
         how = f"with exit code {done.code}"
     else:
-        how = f"by signal {done.signal}" if done.signal else "in no good order"
+        how = f"by signal {done.signal}" if done.signal else "abnormally"
     why = f": {one_line(done.detail, 300)}" if done.detail else ""
     lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
     outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}

@@ -1,7 +1,7 @@
 """A coding program in a sandbox, seen from the engine: started in its workspace, heard, served, ended, read back.
 
 All that it has beside its sandbox are two ports of its own loopback interface, whose connections come out here: one to
-models and one to have its files judged. `sandbox/porter.py` is the other end, and has the protocol.
+models and one to have its files evaluated. `sandbox/porter.py` is the other end, and has the protocol.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEPT = 128 * 1024
 PATIENCE = 60.0
 """Seconds for the inner end to begin."""
 PORTS = range(20_000, 60_000)
-"""Any will do: nobody else is on that loopback interface, or where the program has a network, nobody expects them."""
+"""Any will do: nothing else is on that loopback interface, or where the program has a network, expects them."""
 
 Visitor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves one connection of the program."""
@@ -50,7 +50,7 @@ class Ports:
 
     @classmethod
     def drawn(cls) -> Ports:
-        """Three that nobody can guess."""
+        """Three that cannot be guessed."""
         return cls(**dict(zip(cls.__slots__, random.SystemRandom().sample(PORTS, 3), strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""The `evaluate` of a program in a container: its files are judged as they are, as often as its move has room for."""
+"""The `evaluate` of a program in a container: its files as they are, as often as its move has room for."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evogit.core import EvoGitError
 from evogit.text import one_line
 
 MOST = 64 << 20
-"""Bytes of workspaces that wait to be judged; so much may be one alone."""
+"""Bytes of workspaces that wait to be evaluated; so much may be one alone."""
 
 ROOM = 4000
 """Tokens of an answer."""
 
 MOST_UNFIT = 30
-"""Times that what is there cannot be judged, which costs no evaluation, but time of ours."""
+"""Times that what is there cannot be evaluated, which costs no evaluation, but time of ours."""
 
 TOO_MUCH = f"""\
 Not judged: the workspace, with others that wait, has more than {MOST >> 20} MiB. Remove what does not belong to the
@@ -57,12 +57,12 @@ class EvaluateServer:
         self._unfit = 0
         self.done: list[str] = []
         self.refused = 0
-        """How often nothing was judged."""
+        """How often nothing was evaluated."""
         self.failure: EvoGitError | None = None
-        """What nobody here can do anything about."""
+        """Failures that cannot be handled here."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Judge what is sent, one after the other, and answer."""
+        """Evaluate what is sent, one after the other, and answer."""
         packed, fits = bytearray(), True
         try:
             while data := await reader.read(1 << 16):  # to its end in any case: who still sends hears no answer
@@ -81,7 +81,7 @@ class EvaluateServer:
         await writer.drain()
 
     async def close(self) -> None:
-        """Judge nothing more, once what has begun is judged."""
+        """Evaluate nothing more, once what has begun is evaluated."""
         self._over = True
         async with self._one:
             pass
@@ -90,11 +90,11 @@ class EvaluateServer:
         if self._over:
             return REFUSED, "The session is over."
         if self._unfit >= MOST_UNFIT:
-            return REFUSED, f"Nothing more is judged in this session, as {MOST_UNFIT} times nothing could be."
+            return REFUSED, f"Nothing more is evaluated in this session, as {MOST_UNFIT} times nothing could be."
         if not self._workshop.evaluations and self._granted:
             return REFUSED, (
                 f"No evaluation is left of the {self._granted} of this session. Finish: what is in the workspace then "
-                "is judged anyway."
+                "is evaluated anyway."
             )
         if not self._granted:
             return (
@@ -112,7 +112,7 @@ class EvaluateServer:
         except EvoGitError as error:
             self._over = True
             self.failure = error
-            return REFUSED, "Nothing can be judged any more: EvoGit itself failed."
+            return REFUSED, "Nothing can be evaluated any more: EvoGit itself failed."
         left = f"Evaluations left: {self._workshop.evaluations} of {self._granted}."
         if not evaluation.counts:
             return REFUSED, f"The evaluator itself failed, which says nothing about the files. {left}"

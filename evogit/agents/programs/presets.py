@@ -18,7 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-TASK = "Do what the file {brief} says. The command `evaluate` judges the work tree as it is now and prints the scores."
+TASK = (
+    "Do what the file {brief} says. The command `evaluate` evaluates the work tree as it is now and prints the scores."
+)
 """What a program with a shell is told; all else is in the brief."""
 
 KEY = "evogit"

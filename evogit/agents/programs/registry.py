@@ -42,7 +42,7 @@ class ProgramDefinition:
 
     @property
     def metered(self) -> bool:
-        """Whether it asks models through EvoGit; else it has a login and a network, and nobody counts what it costs."""
+        """Whether it asks models through EvoGit; else it has a login and a network, and its costs are not counted."""
         return self.table.auth == "gateway"
 
     @property

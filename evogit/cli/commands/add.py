@@ -1,4 +1,4 @@
-"""`evogit add`: commits of people's become candidates like any other."""
+"""`evogit add`: people's commits become candidates like any other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evogit.review import SCHEMA
 def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str) -> None:
     """Make the commits that REV... name (a branch, a tag, an id) candidates, as they are.
 
-    A running engine judges them within seconds; without one they wait for the next `evogit run`. All are refused if
+    A running engine evaluates them within seconds; without one they wait for the next `evogit run`. All are refused if
     one changes what may not change.
     """
     adding = Adding(place)
@@ -52,6 +52,6 @@ def _tell(place: Place, terminal: Terminal, added: list[str], known: dict[str, s
         same = "is a candidate" if commit == first else f"has the files of {first[:SHORT]}, which is a candidate"
         terminal.note(f"{commit[:SHORT]} {same} already")
     if added and place.repository.engines(place.history.run).alive():
-        terminal.note("the engine at work judges it within seconds", "dim")
+        terminal.note("the running engine evaluates it within seconds", "dim")
     elif added:
-        terminal.note(Text.assemble(("judge with  ", "dim"), place.hint("run")))
+        terminal.note(Text.assemble(("evaluate with  ", "dim"), place.hint("run")))

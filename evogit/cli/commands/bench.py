@@ -44,13 +44,17 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.argument("task", type=TASK, nargs=-1, required=True)
 @click.option("--methods", "names", default=ALL, show_default=True, metavar="NAME,...", help="What is compared.")
 @click.option("--selector", "selectors", multiple=True, metavar="SPEC", help="A selector as a further method.")
-@click.option("--method", "own", multiple=True, metavar="NAME=SPEC", help="The same with a name, or --agent ... in it.")
+@click.option(
+    "--method", "own", multiple=True, metavar="NAME=SPEC", help="The same with a name, or with --agent ... in it."
+)
 @click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Of each run.")
 @click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs of a method.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of these.")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
-@click.option("--curve-of", "truth", default="", metavar="SPLIT", help="Compare what runs believe by this split.")
-@click.option("--count-repeats/--extra-repeats", default=True, help="Whether repeats use up N; default: they do.")
+@click.option("--curve-of", "truth", default="", metavar="SPLIT", help="Score the best of each run on this split.")
+@click.option(
+    "--count-repeats/--extra-repeats", default=True, help="Whether repeats count towards N; default: they do."
+)
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
     "-o", "--out", type=FOLDER, default=Path("evogit-bench"), show_default=True, metavar="DIR", help="Results."
@@ -96,19 +100,19 @@ def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) 
     """A task on which these methods can be compared.
 
     Raises:
-        UsageError: it has no such split or nothing that a selector names, or is judged without numbers.
+        UsageError: it lacks the split or something that a selector names, or is evaluated without numbers.
     """
     for each in filter(None, (split, truth)):
         task.check_split(each)
     for method in compared:
         open_selector(method.selector, traits_of(task))
     if task.pairwise:
-        raise UsageError(f"{task.name} is judged by comparing candidates, so runs of it have no values to compare")
+        raise UsageError(f"{task.name} is evaluated by comparing candidates, so runs of it have no values to compare")
     return task
 
 
 def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:
-    """Who works where a method says nothing else, and the methods with the model of all where theirs name none."""
+    """The agents of methods that name none, and the methods with the common model where their agents name none."""
     user, nothing = load_user_settings(os.environ), History("")
     usual = population(replace(asked, record=None, replay=None), nothing, user)
     told = []
@@ -120,7 +124,7 @@ def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple
 
 
 def _crew(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
-    """All who work in any run, with the limits on all runs together."""
+    """All agents of any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
     limits = {name: chosen[name] for name in CEILINGS}
     setup = resolve_agents(
@@ -129,7 +133,7 @@ def _crew(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], cho
         History(""),
     )
     if any((program := setup.programs.find(spec.kind)) and not program.metered for spec in everyone):
-        raise UsageError('expected programs without auth = "mount", as nobody counts what those use of models')
+        raise UsageError('expected programs without auth = "mount", as their use of models is not counted')
     if limits["proposals"] is not None and not setup.asking:
         raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
     return setup

@@ -30,14 +30,14 @@ from evogit.review import SCHEMA, beginning, open_run, resolve
     default=100_000,
     show_default=True,
     metavar="TOKENS",
-    help="What the model may be asked at a time.",
+    help="Tokens of a question at most.",
 )
 @click.option(
     "--agent",
     type=click.Choice(["editor", "coder", "program"]),
     default="editor",
     show_default=True,
-    help="Who is to be told.",
+    help="The kind of agent to brief.",
 )
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option

@@ -142,9 +142,9 @@ def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
     if decision.kind == "guide":
         yield Text("  joins every later brief, beside what people said before")
     moves = [
-        (change.pruned, "no parent any more"),
+        (change.pruned, "no longer a parent"),
         (change.restored, "may be parents again"),
-        (change.promoted, "favoured as parent"),
+        (change.promoted, "favoured as a parent"),
         (change.demoted, "no longer favoured"),
     ]
     for commits, what in moves:
@@ -158,7 +158,7 @@ def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
 
 
 def _find(history: History, prefix: str | None) -> Entry:
-    """The decision that is meant: by the beginning of its id, else the last one in force that is no undo."""
+    """The decision that is meant: by the beginning of its id, else the last one in force that is not an undo."""
     if prefix is None:
         undoable = [entry for entry in history.in_force() if _kind(entry) != "stop"]
         if not undoable:

@@ -1,4 +1,4 @@
-"""`evogit demo`: the main job in a minute, with nothing to set up."""
+"""`evogit demo`: the main job in a minute, without setup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXCERPT = 40
 
 
 @click.command()
-@click.option("--seed", type=int, metavar="N", help="Of the random generators; default: the number of the demo.")
+@click.option("--seed", type=int, metavar="N", help="Random seed; default: the number of the demo.")
 @click.option("--minutes", type=float, default=1.0, show_default=True, metavar="M", help="How long.")
 @sandbox_option
 @with_repo

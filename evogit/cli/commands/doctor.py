@@ -98,7 +98,7 @@ def _repository(repo: str | None) -> Iterator[Finding]:
         return
     runs = repository.runs()
     yield Finding("ok", "repository", f"{repository.path}, {count(len(runs), 'run')}: {', '.join(runs) or 'none'}")
-    yield Finding("ok", "host", f"{repository.host} names this clone in journals")
+    yield Finding("ok", "host", f"{repository.host} is this clone's name in journals")
     yield _locks(repository)
     for run in runs:
         yield _run(repository, run)
@@ -107,7 +107,7 @@ def _repository(repo: str | None) -> Iterator[Finding]:
 def _locks(repository: Repository) -> Finding:
     locks = [path.relative_to(repository.common).as_posix() for path in repository.common.glob("refs/**/*.lock")]
     if locks:
-        said = f"{', '.join(locks[:3])} of a dead process, it seems; `evogit run` removes its own after some seconds"
+        said = f"{', '.join(locks[:3])} apparently of a dead process; `evogit run` removes its own after some seconds"
         return Finding("warn", "locks", said)
     return Finding("ok", "locks", "no stale ref locks")
 
@@ -123,5 +123,5 @@ def _run(repository: Repository, run: str) -> Finding:
     state = f"{count(len(alive), 'engine')} at work" if alive else "no engine at work"
     said = f"{count(len(history.phylogeny), 'candidate')}, {state}"
     if history.pending and not alive:
-        return Finding("warn", f"run {run}", f"{said}; {len(history.pending)} await judging: `evogit run` goes on")
+        return Finding("warn", f"run {run}", f"{said}; {len(history.pending)} await evaluation: `evogit run` goes on")
     return Finding("ok", f"run {run}", said)

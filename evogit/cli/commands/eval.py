@@ -1,4 +1,4 @@
-"""`evogit eval`: judge work that is not committed, as a candidate would be."""
+"""`evogit eval`: evaluate work that is not committed, as a candidate would be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LAST = 20
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
-@click.option("--split", metavar="NAME", help="What to judge it on; default: the run's split, else train.")
+@click.option("--split", metavar="NAME", help="What to evaluate it on; default: the run's split, else train.")
 @click.option(
     "--any", "anyway", is_flag=True, help="Leave out changes that no candidate may make, instead of refusing."
 )
@@ -53,9 +53,9 @@ def eval(
     task: str | None,
     sandbox: str,
 ) -> None:
-    """Judge DIR with all that is not committed there; default: the checkout that you are in.
+    """Evaluate DIR with all that is not committed there; default: the checkout that you are in.
 
-    It is judged as a candidate would be, in the sandbox, on the editable paths that Git would track. Nothing is
+    It is evaluated as a candidate would be, in the sandbox, on the editable paths that Git would track. Nothing is
     recorded. Exits with 1 when it is not valid.
     """
     found, repository, history = task_context(task, repo, name)
@@ -65,7 +65,7 @@ def eval(
         raise UsageError("a bare repository has no checkout; name the folder: evogit eval DIR")
     seed, folder = seed_tree(found, repository, history), folder or repository.path
     if not folder.is_dir():
-        raise NotFoundError(f"expected a folder to judge, got {folder}, which is not there")
+        raise NotFoundError(f"expected a folder to evaluate, got {folder}, which is not there")
     work = asyncio.run(read_work(repository, found, seed, folder))
     _tell(terminal, work, anyway)
     judged = asyncio.run(judge_work(repository, found, seed, work, split=split, provider=sandbox))
@@ -81,7 +81,7 @@ def eval(
 
 
 def _tell(terminal: Terminal, work: Work, anyway: bool) -> None:
-    """What is judged and what is not.
+    """What is evaluated and what is not.
 
     Raises:
         RefusedError: protected paths differ, and that was not allowed.
@@ -131,7 +131,7 @@ def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evide
 def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]:
     """A line per metric: the value, and beside it those of the seed and of the best."""
     if task.pairwise:
-        return [Text("which one is better is told by pairs: add it to a run, and see `evogit judge`", "dim")]
+        return [Text("pairs decide which is better: add it to a run, then `evogit judge`", "dim")]
     others = _others(task, history, evaluation.split)
     heads = ["", "this", *(cell for name in others for cell in (name, "change"))]
     rows = [[Text(head, "dim") for head in heads]]
@@ -143,7 +143,7 @@ def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]
 
 
 def _others(task: Task, history: History, split: str) -> dict[str, dict[str, float]]:
-    """Metrics of the seed and of the best, as far as they were judged by this task."""
+    """Metrics of the seed and of the best, as far as they were evaluated by this task."""
     known = dict[str, dict[str, float]]()
     if changed_judge(history, task) is not None:
         return known

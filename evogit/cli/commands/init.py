@@ -1,4 +1,4 @@
-"""`evogit init`: makes a Git repository ready to be improved: asks, writes evogit.toml, judges HEAD."""
+"""`evogit init`: makes a Git repository ready to be improved: asks, writes evogit.toml, evaluates HEAD."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ Agents   globs of paths, such as src/** lib/*.c
     "folder", metavar="[DIR]", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False
 )
 @click.option("--goal", metavar="TEXT", help="What agents are told.")
-@click.option("--editable", multiple=True, metavar="GLOB", help="What they may change; below DIR. Repeat.")
-@click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown; below DIR. Repeat.")
-@click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either; below DIR. Repeat.")
-@click.option("--command", metavar="CMD", help="The shell command that judges, in the sandbox, in DIR.")
+@click.option("--editable", multiple=True, metavar="GLOB", help="What they may change, below DIR; repeatable.")
+@click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown, below DIR; repeatable.")
+@click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either, below DIR; repeatable.")
+@click.option("--command", metavar="CMD", help="The shell command that evaluates a candidate: in the sandbox, in DIR.")
 @click.option(
     "--read",
     "reads",
     multiple=True,
     metavar="METRIC=HOW",
-    help="HOW a number is read: exit, junit:FILE, regex:PATTERN, json[:KEY], cpu, wall. Repeat.",
+    help="HOW a number is read: exit, junit:FILE, regex:PATTERN, json[:KEY], cpu, wall; repeatable.",
 )
-@click.option("--maximize", multiple=True, metavar="METRIC", help="More of it is better.")
-@click.option("--minimize", multiple=True, metavar="METRIC", help="Less of it is better.")
-@click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are judged.")
+@click.option("--maximize", multiple=True, metavar="METRIC", help="Higher is better.")
+@click.option("--minimize", multiple=True, metavar="METRIC", help="Lower is better.")
+@click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are evaluated.")
 @click.option("--timeout", default="2m", show_default=True, metavar="TIME", help="Of one candidate's command.")
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Of one candidate.")
 @click.option("--disk", metavar="SIZE", help="Of one candidate: its files, and what it writes. [default: 256m]")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
-@click.option("--python", is_flag=True, help="Begin a judge in Python that works from outside the sandbox.")
+@click.option("--python", is_flag=True, help="Write a Python evaluator, which works from outside the sandbox.")
 @sandbox_option
-@click.option("-y", "--yes", is_flag=True, help="Take what was found, ask nothing; needed without a terminal.")
-@click.option("--force", is_flag=True, help="Replace an evogit.toml that is there.")
+@click.option("-y", "--yes", is_flag=True, help="Accept what was found, ask nothing; needed without a terminal.")
+@click.option("--force", is_flag=True, help="Replace an existing evogit.toml.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 @with_repo
 @with_terminal
@@ -80,10 +80,10 @@ def init(
     dry_run: bool,
     **given: Any,
 ) -> None:
-    """Make the Git repository that DIR lies in ready to be improved: evogit.toml, .evogit/, and a first judgement.
+    """Make the Git repository that DIR lies in ready to be improved: evogit.toml, .evogit/, and a first evaluation.
 
     Looks at the files of HEAD for tests, a benchmark and sources, asks for what is not given, and writes evogit.toml
-    and .evogit/ at the repository's root, nothing else; then judges HEAD as candidates will be.
+    and .evogit/ at the repository's root, nothing else; then evaluates HEAD as candidates will be.
     """
     folder = (folder or Path(repo or ".")).resolve()
     repository = Repository.discover(folder)
@@ -103,7 +103,7 @@ def init(
     for note in notes:
         terminal.note(escape(note), "yellow")
     if repository.dirty():
-        terminal.note("uncommitted edits are not judged, and not in the seed of a run: both take HEAD", "yellow")
+        terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
     written = write(repository.path, made, force=force)
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
@@ -111,7 +111,7 @@ def init(
 
 
 def _check(repository: Repository, force: bool) -> None:
-    """Refuse what cannot be improved, before anything is asked."""
+    """Refuse what cannot be improved, before asking anything."""
     if repository.bare:
         raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
     if (repository.path / REPOSITORY_FILE).exists() and not force:
@@ -156,7 +156,7 @@ def _show(terminal: Terminal, made: dict[str, str]) -> None:
 
 
 def _try_out(terminal: Terminal, repository: Repository, project: Project, written: list[str], sandbox: str) -> None:
-    """Judge HEAD and say what to do next; exit code 1 where it fails."""
+    """Evaluate HEAD and say what to do next; exit code 1 where it fails."""
     task = load_repository_task(repository.path)
     judged = judge(task, sandbox, terminal)
     if terminal.json:

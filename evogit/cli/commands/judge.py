@@ -1,4 +1,4 @@
-"""`evogit judge`: compare two candidates, and see how all stand by what models and people said."""
+"""`evogit judge`: compare two candidates, and see how all rank by what models and people said."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from evogit.stats.pairs import Pair
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
 MOST = 20
-"""Candidates that a ranking names where nobody asks for all."""
+"""Candidates that a ranking names by default."""
 
 
 @click.command()
 @click.option("--pairs", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
-@click.option("--pair", nargs=2, type=REVISION, metavar="A B", help="Say of these two, without a question, ...")
+@click.option("--pair", nargs=2, type=REVISION, metavar="A B", help="Compare these two, without being asked: ...")
 @click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="... which is better.")
 @click.option("-m", "--reason", default="", metavar="WHY", help="... and why.")
-@click.option("--status", is_flag=True, help="Show how candidates and judges stand; nothing is asked.")
+@click.option("--status", is_flag=True, help="Show the ranking of candidates and judges; ask nothing.")
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option
 @with_repo
@@ -51,7 +51,7 @@ def judge(
     status: bool,
     task: str | None,
 ) -> None:
-    """Compare pairs of candidates, where the task's kind is "judge"; each time the pair that tells most.
+    """Compare pairs of candidates, where the task's kind is "judge"; each time the most informative pair.
 
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
     `--pair A B --winner a` says it without being asked. With --json alone: the next pair as data.

@@ -1,4 +1,4 @@
-"""`evogit land`: brings a candidate onto a branch of a person's, measured there once more; they merge it themselves."""
+"""`evogit land`: prepares and evaluates the merge of a candidate into a person's branch."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from evogit.review.risks import risks
 @click.argument("rev", type=REVISION)
 @click.option("--squash", is_flag=True, help="One commit of yours instead of a merge.")
 @click.option("--pr", is_flag=True, help="Print the text and commands of a pull request; nothing is sent.")
-@click.option("--onto", metavar="BRANCH", help="The branch to bring it onto; default: the one you are on.")
-@click.option("--force", is_flag=True, help="Even if it fails there or is no better.")
+@click.option("--onto", metavar="BRANCH", help="The branch to merge it into; default: the one you are on.")
+@click.option("--force", is_flag=True, help="Even if it fails there or is not better.")
 @click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision and in the commit.")
 @click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
 @asks
@@ -50,9 +50,9 @@ def land(
     dry_run: bool,
     **how: Any,
 ) -> None:
-    """Make a branch evogit/RUN/land/ID that brings REV onto your branch, and print the command that merges it.
+    """Make a branch evogit/RUN/land/ID that merges REV into yours, and print the command that takes it over.
 
-    What changed on your branch meanwhile is merged with it, and the result is judged again, beside your branch as it
+    What changed on your branch meanwhile is merged with it, and the result is evaluated again, beside your branch as it
     is. Your branch, your checkout and your index stay as they are: merging is up to you.
     """
     place = open_place(repo, name)
@@ -83,7 +83,7 @@ class _Landing:
         self._tell(_listed("look at:", dangers))
         if not dry_run:
             self._check_person(yes)
-        terminal.note("judging the branch as it is and with the change", "dim")
+        terminal.note("evaluating the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
         self._tell(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
         changed = changed_judge(place.history, self.task)
@@ -92,7 +92,7 @@ class _Landing:
         against = objections(self.task.primary, trials)
         self._tell(_listed("but:", against))
         if against and not self.force and not dry_run:
-            raise RefusedError(f"{against[0]}; nothing was made (--force lands it nevertheless)")
+            raise RefusedError(f"{against[0]}; nothing was created (--force lands it anyway)")
         entry = None if dry_run else self._make(plan, trials, yes)
         if terminal.json:
             terminal.data({**self._record(plan, trials, entry), "risks": dangers, "objections": against})
@@ -102,7 +102,7 @@ class _Landing:
             self._say_how_to_go_on(plan, trials, entry)
 
     def _check_person(self, yes: bool) -> None:
-        """Refuse before the judging, which may take long, what would be refused after it."""
+        """Refuse before the evaluation, which may take long, what would be refused after it."""
         self.place.repository.branches.person()
         if not yes:
             check_confirmable(self.terminal)
@@ -185,7 +185,7 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
     comparable = changed_judge(history, task) is None
     if task.pairwise:
         what = "; ".join(f"{trial.split}: {trial.before.status} -> {trial.after.status}" for trial in trials)
-        yield Text(f"  {what}; which one is better is told by `evogit judge --status`")
+        yield Text(f"  {what}; `evogit judge --status` says which is better")
         return
     rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "change", "candidate")]]
     for trial in trials:

@@ -1,4 +1,4 @@
-"""`evogit merge` and `evogit graft`: a person crosses two candidates of a run."""
+"""`evogit merge` and `evogit graft`: merges and grafts of candidates by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evogit.selection.strategies import FITTER, FUNCTION, SETTLED_HERE
 
 KINDS = {
     "lines": "lines",
-    "deleted": "changed by one side, gone in the other",
+    "deleted": "changed by one side, deleted in the other",
     "binary": "no text to merge",
     "mode": "executable or not",
     "folder": "a file here, a folder there",
@@ -39,11 +39,11 @@ def crossing(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(SETTLED_HERE),
             default="fitter",
             show_default=True,
-            help="Who wins a conflict: the better parent, chance, or the better one by whole definitions of Python.",
+            help="Whose side wins a conflict: the better parent's, a random one, or by definitions of Python.",
         ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of the coin of --strategy random."),
+        click.option("--seed", type=int, default=0, show_default=True, help="For --strategy random."),
         click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the candidate."),
-        click.option("--dry-run", is_flag=True, help="Tell what would come of it, and make no candidate."),
+        click.option("--dry-run", is_flag=True, help="Show the outcome, and make no candidate."),
     ):
         command = option(command)
     return command
@@ -56,9 +56,9 @@ def crossing(command: Callable[..., None]) -> Callable[..., None]:
 @with_run
 @with_terminal
 def merge(place: Place, terminal: Terminal, a: str, b: str, **options: Any) -> None:
-    """Merge the candidates A and B into a new one, and tell what was in conflict and how it was settled.
+    """Merge the candidates A and B into a new one, and show what was in conflict and how it was settled.
 
-    A running engine judges it within seconds; without one it waits for the next `evogit run`.
+    A running engine evaluates it within seconds; without one it waits for the next `evogit run`.
     """
     _cross(place, terminal, "merge", (a, b), **options)
 
@@ -70,9 +70,9 @@ def merge(place: Place, terminal: Terminal, a: str, b: str, **options: Any) -> N
 @with_run
 @with_terminal
 def graft(place: Place, terminal: Terminal, edge: str, onto: str, **options: Any) -> None:
-    """Put the step to EDGE, what it changed of its first parent, on the candidate ONTO.
+    """Graft the step to EDGE, what it changed against its first parent, onto the candidate ONTO.
 
-    A running engine judges the new candidate within seconds; without one it waits for the next `evogit run`.
+    A running engine evaluates the new candidate within seconds; without one it waits for the next `evogit run`.
     """
     _cross(place, terminal, "graft", (onto, edge), **options)
 
@@ -123,9 +123,9 @@ def _outcome(place: Place, terminal: Terminal, made: str | None, known: str | No
     if made:
         yield Text.assemble(("added  ", "bold"), view.line(place.history.phylogeny[made]))
         if place.repository.engines(place.history.run).alive():
-            yield Text("the engine at work judges it within seconds", "dim")
+            yield Text("the running engine evaluates it within seconds", "dim")
         else:
-            yield Text.assemble(("judge with  ", "dim"), place.hint("run"))
+            yield Text.assemble(("evaluate with  ", "dim"), place.hint("run"))
     elif known:
         yield f"that gives the files of {known[:SHORT]}, which is a candidate already"
     else:

@@ -38,7 +38,7 @@ EXCERPT = 60
     metavar="N",
     help="New evaluations at most.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Judged at a time; default: one per core.")
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Evaluated at a time; default: one per core.")
 @click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
 @sandbox_option
 @name_option
@@ -56,8 +56,8 @@ def minimize(
 ) -> None:
     """Find the smallest part of what REV changes against the seed that is as good, and what each hunk of it brings.
 
-    Every trial is a candidate of the run, so that nothing is judged twice: the same command again goes on where it was
-    cut off. It may work beside a running engine. The smallest one can be landed like any other.
+    Every trial is a candidate of the run, so nothing is evaluated twice: the same command goes on where it was cut off.
+    It may work beside a running engine. The smallest one can be landed like any other.
     """
     place = open_place(repo, name)
     found = task_of(place.history.run, repo, task)
@@ -82,7 +82,7 @@ def minimize(
 
 @dataclass(slots=True)
 class _Progress:
-    """Tells a line for each trial that was judged."""
+    """Prints a line for each trial that was evaluated."""
 
     place: Place
     terminal: Terminal

@@ -1,4 +1,4 @@
-"""`evogit report`: one page about a run, for the morning after."""
+"""`evogit report`: a summary of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evogit.core import NotFoundError
 from evogit.review.reporting import report_record
 
 STEPS = 12
-"""Steps of the best one's lineage that are told, the largest gains."""
+"""Steps of the best's lineage that are shown, the largest gains."""
 
 ROWS = 12
 """Lines of a table."""
@@ -56,14 +56,14 @@ class Section:
     type=click.Choice(["text", "markdown", "json"]),
     default="text",
     show_default=True,
-    help="How it is written.",
+    help="The output format.",
 )
 @with_run
 @with_terminal
 def report(place: Place, terminal: Terminal, form: str) -> None:
     """Tell on one page what came of a run.
 
-    What was asked and spent, the best and how it came to be, who contributed, what failed, what to look at next.
+    What was asked and spent, the best and how it was reached, who contributed, what failed, what to look at next.
     """
     if place.history.started is None:
         raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")
@@ -141,7 +141,7 @@ def _head(view: View, record: dict[str, Any]) -> Section:
     why = "" if record["engines"] else record["stopped_detail"]
     began, took = record["spent"]["began"], record["spent"]["seconds"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
-    lines = [Text(f"begun {when}, latest news {clock(took)} later")]
+    lines = [Text(f"begun {when}, last entry {clock(took)} later")]
     lines += [Text(first_line(why), "red" if record["stopped_because"] == "error" else "")] if why else []
     return Section(title=dot.join([f"report of {record['run']}", state]), lines=lines)
 
@@ -166,12 +166,12 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
         )
     )
     for told in asked["guidance"]:
-        yield Text(f"people told all agents: {on_one_line(told)}")
+        yield Text(f"guidance to all agents: {on_one_line(told)}")
 
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:
     failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
-    words = [*count_words(view.history), f"judging took {clock(record['spent']['judging'])} in all"]
+    words = [*count_words(view.history), f"evaluation took {clock(record['spent']['judging'])} in all"]
     words += [f"of that repeats {clock(record['repeated_seconds'])}"] if record["repeated"] else []
     lines = [Text(f" {view.glyphs.dot} ".join(words))]
     return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
@@ -200,7 +200,7 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
             rows.append([gained, *cells, first_line(step["title"]) or step["operator"]])
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
-    return Section(title="how it came to be", rows=rows, align="rrlll", after=after)
+    return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
 
 
 def _changes(changes: list[dict[str, Any]]) -> Section:
@@ -240,7 +240,7 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
         (
             "steps that were grafted",
             step_rows(view, record["steps"][:GRAFTED]),
-            "gain: over who got it, mean and interval",
+            "gain: over the candidate that got it, mean and interval",
         ),
     ):
         if rows:

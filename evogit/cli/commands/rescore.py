@@ -28,7 +28,7 @@ from evogit.review.rescoring import rescore as judge_again
 
 @click.command()
 @click.argument("task", type=TASK, required=False)
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Judged at a time; default: one per core.")
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Evaluated at a time; default: one per core.")
 @sandbox_option
 @asks
 @name_option
@@ -44,16 +44,16 @@ def rescore(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Judge again, after the task or its evaluator changed: the seed, the agents' individuals, the record holders.
+    """Evaluate again, after the task or its evaluator changed: the seed, the agents' individuals, the record holders.
 
-    What was judged before stays to be seen, but ranks nobody any more. TASK as for `evogit run`; without TASK what the
+    Earlier evaluations stay on record, but no longer rank candidates. TASK as for `evogit run`; without TASK what the
     repository here evolves. Cut off, it goes on when it is called again.
     """
     found, place = run_of(task, repo, name)
     jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)
     todo = plan(place.about(found))
     if todo is None:
-        terminal.note("nothing changed that candidates are judged by, so nobody is judged again")
+        terminal.note("nothing changed that candidates are evaluated by, so nothing is evaluated again")
     else:
         for line in _plan(todo, jobs):
             terminal.note(line, cut=True)
@@ -83,11 +83,11 @@ def _watched(place: Place, terminal: Terminal) -> Place:
 
 
 def _plan(todo: RescorePlan, jobs: int) -> list[Text]:
-    changed = ", ".join(todo.changed) or "what, this old journal does not tell"
+    changed = ", ".join(todo.changed) or "this old journal does not say what"
     took = f", about {clock(todo.seconds / jobs)}" if todo.seconds >= jobs else ""
     who = count(len(todo.candidates), "candidate")
     if todo.begun:
-        return [Text.assemble(("go on    ", "bold"), f"{who} left to be judged again{took}")]
+        return [Text.assemble(("go on    ", "bold"), f"{who} left to be evaluated again{took}")]
     return [
         Text.assemble(("changed  ", "bold"), first_line(changed)),
         Text.assemble(("rescore  ", "bold"), f"{who}{took}: the seed, individuals, record holders, promoted"),
@@ -116,7 +116,7 @@ def _value(evaluation: Evaluation | None, metric: Metric) -> float | None:
 
 
 def _record(history: History, todo: RescorePlan | None, before: Before) -> dict[str, Any]:
-    """`metrics` and `status` are None where nothing was judged again, as in a dry run."""
+    """`metrics` and `status` are None where nothing was evaluated again, as in a dry run."""
     candidates = []
     for commit in todo.candidates if todo else ():
         former, now = history.former(commit) or history.evaluation(commit), history.evaluation(commit)

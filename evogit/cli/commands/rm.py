@@ -37,7 +37,7 @@ def rm(repo: str | None, terminal: Terminal, run: str, yes: bool, dry_run: bool)
     if dry_run:
         terminal.note("nothing was changed", "dim")
     elif repository.created and not repository.runs():
-        terminal.note(f"{escape(str(repository.path))} was made for runs and has none now; delete it if you like")
+        terminal.note(f"{escape(str(repository.path))} was made for runs and has none now; you can delete it")
 
 
 def _tell(terminal: Terminal, found: Remains) -> None:

@@ -1,4 +1,4 @@
-"""`evogit run`: evolve until a limit is reached or somebody says stop; again: go on."""
+"""`evogit run`: evolve until a limit is reached or a stop is asked for; the same command resumes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from evogit.review import status_record
 @click.command()
 @click.argument("task", type=TASK, required=False)
 @with_agents
-@click.option("-j", "--jobs", type=int, metavar="N", help="Candidates judged at a time; default: one per core.")
+@click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
@@ -39,7 +39,7 @@ from evogit.review import status_record
     "confirmations",
     type=int,
     metavar="N",
-    help="Noisy tasks: judge again N times at most, to believe what seems best; default: as needed.",
+    help="Noisy tasks: evaluate again N times at most, to believe what seems best; default: as needed.",
 )
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
 @click.option(
@@ -54,7 +54,7 @@ from evogit.review import status_record
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the random generators.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
-@click.option("--join", is_flag=True, help="Work beside the engine that is at work already.")
+@click.option("--join", is_flag=True, help="Work beside an engine that is already running.")
 @with_origin
 @with_hooks
 @sandbox_option
@@ -95,7 +95,9 @@ def run(
     settings = replace(settings, selector=selector_before(selector, found, history))
     setup = resolve_agents(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not setup.will_end:
-        raise UsageError(f"expected a limit, since this is no terminal: {', '.join(f'--{limit}' for limit in LIMITS)}")
+        raise UsageError(
+            f"expected a limit, since this is not a terminal: {', '.join(f'--{limit}' for limit in LIMITS)}"
+        )
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup)
     target.write_fork()
@@ -137,4 +139,6 @@ def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:
             "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
         )
     if task.environment.exclusive:
-        terminal.note("exclusive = true: candidates are judged one at a time, on a core that the rest of EvoGit leaves")
+        terminal.note(
+            "exclusive = true: candidates are evaluated one at a time, on a core that the rest of EvoGit leaves"
+        )

@@ -1,4 +1,4 @@
-"""`evogit shell`: look around in the sandbox that judges a candidate."""
+"""`evogit shell`: look around in the sandbox that evaluates a candidate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shell(
     task: str | None,
     sandbox: str,
 ) -> None:
-    """Run COMMAND, or a shell, in the sandbox on REV's files, as the judge would see them. Nothing is kept.
+    """Run COMMAND, or a shell, in the sandbox on REV's files, as the evaluator would see them. Nothing is kept.
 
     Memory, processes and disk are limited as for candidates, time is not. The exit code is the command's.
     """
@@ -63,7 +63,7 @@ def shell(
         if command:
             code = _run(terminal, session, command)
         else:
-            terminal.note(f"{candidate.commit[:SHORT]}  {first_line(candidate.title)}: nothing that you change is kept")
+            terminal.note(f"{candidate.commit[:SHORT]}  {first_line(candidate.title)}: changes are not kept")
             code = _talk(terminal, session)
     sys.exit(code)
 

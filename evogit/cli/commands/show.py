@@ -113,7 +113,7 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
     facts.append(
         (
             "status",
-            Text("not judged since the task changed", "dim")
+            Text("not evaluated since the task changed", "dim")
             if former and not evaluation
             else _status(evaluation, 1 + history.scores.repeated(candidate.commit)),
         )
@@ -135,7 +135,7 @@ def _status(evaluation: Evaluation | None, times: int) -> Text:
         return Text("not evaluated yet", "dim")
     cost = evaluation.cost
     words = [f"{evaluation.status} on {evaluation.split}", f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s CPU"]
-    words[:1] += [f"judged {times} times"] if times > 1 else []
+    words[:1] += [f"evaluated {times} times"] if times > 1 else []
     words += [f"{cost.memory / 1e6:.0f} MB"] if cost.memory else []
     words += ["judged: inside"] if evaluation.judged == "inside" else []
     words += ["known from an equal candidate"] if evaluation.cached else []
@@ -143,7 +143,7 @@ def _status(evaluation: Evaluation | None, times: int) -> Text:
 
 
 def _former(evaluation: Evaluation) -> Text:
-    """What it was judged to be before the task changed."""
+    """What it was evaluated to be before the task changed."""
     values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in evaluation.metrics.items())
     return Text(f"{evaluation.status}, as the task was then{f': {values}' if values else ''}", "dim")
 

@@ -40,7 +40,7 @@ CONTRIBUTORS = 6
 @with_run
 @with_terminal
 def status(place: Place, terminal: Terminal) -> None:
-    """Show how a run stands: what was done, the best against the seed, where each agent is, who contributed what."""
+    """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed."""
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
         return
@@ -102,7 +102,7 @@ def _state(place: Place) -> Text:
         return Text(f"running: {count(len(engines), 'engine')}", "green")
     stopped = place.history.stopped
     if stopped is None:
-        return Text("not running, and not stopped in good order: `evogit run` goes on", "yellow")
+        return Text("not running, and not stopped cleanly: `evogit run` resumes it", "yellow")
     detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
     return Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
 
@@ -126,7 +126,7 @@ def _agents(view: View) -> list[Text]:
 
 
 def _contributions(view: View) -> list[Text]:
-    """Who brought what; nothing while nobody tried anything."""
+    """What each contributed; empty while nothing was tried."""
     if not view.history.counts.proposals:
         return []
     lines: list[Text] = []

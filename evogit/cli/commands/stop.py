@@ -1,4 +1,4 @@
-"""`evogit stop`: asks the engines of a run to finish what they judge, and to end."""
+"""`evogit stop`: asks the engines of a run to finish their evaluations, and to end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOK_EVERY = 0.1
 @with_run
 @with_terminal
 def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
-    """Stop the engines at work on a run: what is being thought and judged is finished, nothing new begins.
+    """Stop the engines at work on a run: proposals and evaluations under way are finished, nothing new begins.
 
     Nothing is lost; `evogit run` goes on.
     """
@@ -37,7 +37,7 @@ def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
     if not asked:
         raise RefusedError(f"no engine of this repository is at work on the run {run}, so there is nothing to stop")
     decide(place, Decision(kind="stop", by=place.repository.user, reason=clean(reason)))
-    terminal.note(f"asked {count(len(asked), 'engine')} to stop; what is being judged is finished first")
+    terminal.note(f"asked {count(len(asked), 'engine')} to stop; evaluations under way are finished first")
     until = None if wait else time.monotonic() + PATIENCE
     left = asked
     while left and (until is None or time.monotonic() < until):
@@ -53,5 +53,5 @@ def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
 
 def _still(place: Place, left: int) -> str:
     place.journal.refresh()
-    judged = f"{count(len(place.history.pending), 'candidate')} to judge"
+    judged = f"{count(len(place.history.pending), 'candidate')} to evaluate"
     return f"{count(left, 'engine')} still at work, with {judged}; `{place.hint('status')}` tells, --wait waits"

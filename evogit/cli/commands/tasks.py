@@ -71,12 +71,12 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
 
 @click.command()
 @click.argument("task", type=TASK, required=False)
-@click.option("--split", metavar="NAME", help="Judge only this one; default: all that task.toml lists.")
+@click.option("--split", metavar="NAME", help="Evaluate only this one; default: all that task.toml lists.")
 @sandbox_option
 @with_repo
 @with_terminal
 def check(terminal: Terminal, repo: str | None, task: str | None, split: str | None, sandbox: str) -> None:
-    """Judge the seed of TASK (a name or a folder) on every split, and say what is wrong.
+    """Evaluate the seed of TASK (a name or a folder) on every split, and say what is wrong.
 
     Without TASK: what the repository here evolves.
     """
@@ -142,7 +142,7 @@ def _table(task: Task, judged: list[Judged]) -> list[Text]:
         rows.append(
             [evaluation.split, status, *shown, str(len(evaluation.cases)), f"{cost.wall:.3f} s", f"{cost.cpu:.3f} s"]
         )
-    title = Text.assemble((task.name, "bold"), f", judged with the sandbox {judged[0].provider}")
+    title = Text.assemble((task.name, "bold"), f", evaluated with the sandbox {judged[0].provider}")
     title.append(f"; judged: {task.judged}" if task.command else "")
     return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
 

@@ -1,4 +1,4 @@
-"""`evogit verify`: judges candidates again as they were judged, and says whether what is on record holds."""
+"""`evogit verify`: evaluates candidates again as they were evaluated, and says whether what is on record holds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from evogit.review.verifying import verify as judge_again
 def verify(
     terminal: Terminal, repo: str | None, name: str | None, revs: tuple[str, ...], task: str | None, sandbox: str
 ) -> None:
-    """Judge REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
+    """Evaluate REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
 
     The claim holds when the same values come out; of a noisy task, such as the noise explains. Nothing is recorded.
     Ends with 1 when a claim does not hold.
@@ -79,7 +79,7 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
     if rows[1:]:
         yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"))
     elif found.holds:
-        yield Text(f"  {found.recorded.status}, and {found.again.status} now")
+        yield Text(f"  {found.recorded.status} then, {found.again.status} now")
     for said, style in ((found.against, "red"), (found.differs, "yellow")):
         for line in said:
             parts = wrap(escape(line), max(view.width - 2, 20)) if view.width else [escape(line)]

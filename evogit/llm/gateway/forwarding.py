@@ -69,7 +69,7 @@ class DeniedError(EvoGitError):
     def ending(cls, error: EvoGitError) -> DeniedError:
         """Nothing more may be asked; a program learns no more than that of what we say to people about keys."""
         if isinstance(error, SpendingLimitError):  # 402, as all clients try again after a 429
-            return cls(402, f"Insufficient credits: {error}; no model is asked any more", code=OUT_OF_MONEY, ends=error)
+            return cls(402, f"Insufficient credits: {error}; no more calls are made", code=OUT_OF_MONEY, ends=error)
         said = str(error) if isinstance(error, RunEndsError) else "the endpoint does not accept EvoGit's credentials"
         return cls(403, f"{said}; do not try again", code="permission_denied", ends=error, free=True)
 

@@ -107,7 +107,7 @@ class GatewaySession:
     async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
         """Serve on a socket in a folder, made for this user alone if it is not there; all calls end with the block.
 
-        A container whose user is another one needs `mode` 0o666, and a folder of its own inside one that nobody else
+        A container whose user is another one needs `mode` 0o666, and a folder of its own inside one that no one else
         can enter.
 
         Raises:

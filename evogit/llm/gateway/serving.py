@@ -1,4 +1,4 @@
-"""HTTP/1.1 for one connection of a client nobody trusts: requests come in whole and bounded, answers go out.
+"""HTTP/1.1 for one connection of an untrusted client: requests come in whole and bounded, answers go out.
 
 What is syntax is h11's; here are limits, time-outs, and noticing that the client went away.
 """

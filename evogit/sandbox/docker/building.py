@@ -41,7 +41,7 @@ for command in commands:
     if code := subprocess.run(["/bin/sh", "-ec", command]).returncode:
         sys.exit("exit code %d" % code)
 """
-"""Run in the container that becomes the image: nobody can write compiled files there later."""
+"""Run in the container that becomes the image: compiled files cannot be written there later."""
 
 
 def probe(client: docker.DockerClient, source: Any, name: str) -> tuple[Platform, str]:

@@ -30,7 +30,7 @@ PAUSES = (0.1, 2.0)
 REFUSALS = {
     "no space left on device": "the disk of the Docker daemon is full; make room (`docker system df` tells what for)",
     "could not select device driver": (
-        "sandbox.gpus needs Docker's support for GPUs, which this daemon has not (NVIDIA: install "
+        "sandbox.gpus needs Docker's support for GPUs, which this daemon lacks (NVIDIA: install "
         "nvidia-container-toolkit and restart Docker)"
     ),
     "unknown runtime specified": "this daemon does not know the runtime of sandbox.runtime; register it in daemon.json",

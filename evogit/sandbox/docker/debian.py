@@ -41,7 +41,7 @@ def make_archive(packages: Sequence[str], archive: Path) -> None:
         process.wait()
         raise
     if process.returncode:
-        named = f"\nLook whether Debian {SUITE} has all packages named: {', '.join(packages)}" if packages else ""
+        named = f"\nCheck that Debian {SUITE} has all of these packages: {', '.join(packages)}" if packages else ""
         raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(said.splitlines()[-SHOWN:]) + named)
 
 

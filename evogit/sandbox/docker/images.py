@@ -64,7 +64,7 @@ def build_image(client: docker.DockerClient, environment: Environment, say: Say)
 
     Raises:
         SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or newer,
-            a package is not to be had or a command of `setup` fails (with its last lines).
+            a package is not found or a command of `setup` fails (with its last lines).
     """
     with _plainly():
         source = _source(client, environment.image, say) if environment.image else None
@@ -146,7 +146,7 @@ def _from_packages(client: docker.DockerClient, environment: Environment, name: 
         said = client.api.import_image_from_file(str(archive), repository=BASES, tag=name.partition(":")[2])
     found = _local(client, name)
     if found is None:
-        raise SandboxError(f"Docker did not take the image that was made from Debian packages: {said.strip()}")
+        raise SandboxError(f"Docker did not accept the image that was made from Debian packages: {said.strip()}")
     return found
 
 
@@ -238,4 +238,4 @@ def _plainly() -> Iterator[None]:
     try:
         yield
     except (DockerException, OSError) as error:
-        raise SandboxError(f"cannot look after the images of sandboxes: {error}") from error
+        raise SandboxError(f"cannot manage the images of sandboxes: {error}") from error

@@ -112,7 +112,7 @@ class DockerWorker:
     def autopsy(self) -> tuple[str, str]:
         """Who ended the container.
 
-        From inside, the first process can only be ended by the kernel, for want of memory: it ignores all signals but
+        From inside, the first process can only be ended by the kernel, for lack of memory: it ignores all signals but
         SIGTERM, and takes that one from nobody inside. So a container that was told to stop was stopped by a person
         or by the daemon; and the daemon was restarted when it cannot tell.
         """
@@ -122,7 +122,7 @@ class DockerWorker:
         if self._code == STOPPED:
             raise SandboxLostError("the container of the program was stopped from outside")
         if self._code == KILLED:
-            return "out-of-memory", "the kernel killed the sandbox for want of memory"
+            return "out-of-memory", "the kernel killed the sandbox for lack of memory"
         return "crashed", "the program brought its sandbox down"
 
     def silence(self) -> str:
