@@ -245,7 +245,7 @@ def test_on_a_terminal_a_run_is_drawn_in_place_and_cleared(task: Path, tmp_path:
 def test_a_decision_asks_on_a_terminal(cli: Cli, small: Small, tmp_path: Path) -> None:
     for answer, code, decided in (("n\n", 4, 0), ("y\n", 0, 1)):
         screen = Screen("-C", "repo", "prune", small.dead, "-m", "no", cwd=tmp_path)
-        screen.until("Apply this decision?")
+        screen.until("Apply this?")
         screen.press(answer)
         assert screen.end() == code
         assert len(cli("-C", "repo", "decisions", "--json").lines) == decided
