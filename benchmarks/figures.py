@@ -187,12 +187,12 @@ def selectors(candidates: int, seed: int) -> dict[str, float]:
     return figures
 
 
-def command_seconds(*command: str) -> float:
-    """CPU of a command, the least of three times."""
+def command_seconds(where: Path, *command: str) -> float:
+    """CPU of a command in a folder, the least of three times."""
 
     def once() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, cwd=where, stdout=subprocess.DEVNULL, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -205,11 +205,11 @@ def starts(candidates: int, seed: int) -> dict[str, float]:
     with folder() as where:
         null_run(where, "tournament", 30, seed)
         figures = {
-            "start.bare": command_seconds(sys.executable, "-c", "pass"),
-            "start.help": command_seconds(evogit, "--help"),
-            "start.version": command_seconds(evogit, "--version"),
-            "start.run": command_seconds(sys.executable, "-c", "import evogit.cli.commands.run"),
-            "start.status": command_seconds(evogit, "-C", str(where / "repository"), "status"),
+            "start.bare": command_seconds(where, sys.executable, "-c", "pass"),
+            "start.help": command_seconds(where, evogit, "--help"),
+            "start.version": command_seconds(where, evogit, "--version"),
+            "start.run": command_seconds(where, sys.executable, "-c", "import evogit.cli.commands.run"),
+            "start.status": command_seconds(where, evogit, "-C", str(where / "repository"), "status"),
         }
     ratios = {f"start.{name}_ratio": figures[f"start.{name}"] / figures["start.bare"] for name in ("help", "status")}
     return figures | ratios
