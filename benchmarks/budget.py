@@ -78,7 +78,7 @@ def _editors(number: int) -> Group:
     name = f"editors{number}"
     rows = (
         Row(f"{name}.cpu", "CPU ms per candidate, engine and evaluators", 12, is_time=True),
-        Row(f"{name}.judged", "CPU ms per candidate, its own", is_time=True),
+        Row(f"{name}.own", "CPU ms per candidate, its own", is_time=True),
         Row(f"{name}.duplicates", "duplicates, % of attempts", 5, slack=2),
         Row(f"{name}.tokens", "tokens per candidate", slack=20),
     )

@@ -1,7 +1,7 @@
 """What editors cost, and what becomes of their attempts, where the model answers at once and evaluating takes little.
 
 Run: `python benchmarks/editors.py [--editors 4] [--seed 1] [--evaluations 200] [--proposals N] [--selector elitist]`.
-The task is the landscape curve_fit, judged in real sandboxes (bubblewrap). The model makes one random typed edit of
+The task is the landscape curve_fit, evaluated in real sandboxes (bubblewrap). The model makes one random typed edit of
 the parent in the prompt, and settles each conflict by a coin; its reply depends on its seed, the parent's text, and how
 often it was asked of that text, so that whatever differs between two versions of EvoGit is EvoGit's own.
 """
@@ -119,7 +119,7 @@ def work(
 def own_cpu_ms(meter: Meter) -> float:
     """Milliseconds of CPU per candidate, of the engine and evaluator processes: all but what candidates used."""
     first, last = meter.readings
-    return cpu_ms(first, last) - 1000 * meter.judged / last.evaluated
+    return cpu_ms(first, last) - 1000 * meter.candidates_cpu / last.evaluated
 
 
 def show(meter: Meter) -> None:
@@ -129,7 +129,7 @@ def show(meter: Meter) -> None:
         counts = [meter.outcomes[way, outcome] for outcome in ("new", "duplicate", "failed")]
         print("{:32}{:8}{:12}{:8}".format(way, *counts))
     evaluated = meter.readings[-1].evaluated
-    own, candidates = own_cpu_ms(meter), 1000 * meter.judged / evaluated
+    own, candidates = own_cpu_ms(meter), 1000 * meter.candidates_cpu / evaluated
     print(f"{evaluated} evaluated; per candidate {own:.1f} ms of CPU of EvoGit, {candidates:.1f} ms of the candidate,")
     print(f"{meter.tokens / evaluated:.0f} tokens")
 

@@ -59,7 +59,7 @@ class Meter:
     Attributes:
         readings: at the marks, and by `read` at other times.
         outcomes: how attempts ended (`new`, `duplicate`, `failed`) of each way to make candidates.
-        judged: CPU seconds of candidates themselves, as their evaluations say.
+        candidates_cpu: CPU seconds of candidates themselves, as their evaluations say.
         busy: seconds that evaluations took.
         tokens: of prompts and completions.
     """
@@ -67,7 +67,7 @@ class Meter:
     def __init__(self, marks: Collection[int] = ()) -> None:
         self.readings: list[Reading] = []
         self.outcomes: Counter[tuple[str, str]] = Counter()
-        self.judged = 0.0
+        self.candidates_cpu = 0.0
         self.busy = 0.0
         self.tokens = 0
         self._marks = marks
@@ -84,7 +84,7 @@ class Meter:
         """Take a fact of the run in."""
         match entry.event:
             case Evaluated(evaluation=evaluation):
-                self.judged += evaluation.cost.cpu
+                self.candidates_cpu += evaluation.cost.cpu
                 self.busy += evaluation.cost.wall
                 if evaluation.repeat == 0 and evaluation.split == "train":
                     self._evaluated()
