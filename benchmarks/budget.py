@@ -268,7 +268,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=TABLE, help="measure this group alone; may be repeated")
     parser.add_argument("--candidates", type=int, default=1000, metavar="N", help="of the longest runs")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--rounds", type=int, default=2, metavar="N")
     parser.add_argument("--demo", action="store_true", help="a minute of circle_packing, too")
     parser.add_argument("--renew", action="store_true", help="keep the figures as those of the last release")
     parser.add_argument("--against", type=Path, default=COMMITTED, metavar="FILE", help="figures to compare with")
