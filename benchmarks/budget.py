@@ -3,8 +3,8 @@
 Run: `python benchmarks/budget.py [--only GROUP] [--candidates N] [--renew]`; under two minutes on two quiet cores.
 CPU is user and system time of the engine and all that it started. A figure is the median of its rounds, each in a
 process of its own. It is `worse` where it is beyond the committed one by more than NOISE, and by more than either's
-rounds differ among themselves; times are compared after the pace of the two machines. `over` is what is beyond its
-limit. Exits with 1 if anything got worse. docs/design/performance.md says what each figure means.
+rounds differ among themselves; times are compared after the pace of the two machines. The last column
+says which limits are missed, too. Exits with 1 if anything got worse. docs/design/performance.md explains the figures.
 """
 
 from __future__ import annotations
@@ -198,12 +198,12 @@ def compare(row: Row, now: Sequence[float], then: Sequence[float], slower: float
     return "better" if (change > 0) == row.more else "worse"
 
 
-def is_over(row: Row, now: Sequence[float]) -> bool:
-    """Whether a figure is beyond its limit."""
-    if row.limit is None:
-        return False
+def missed(row: Row, now: Sequence[float]) -> str:
+    """Which side of its limit a figure is on; nothing where it keeps to it or has none."""
     value = statistics.median(now)
-    return value < row.limit if row.more else value > row.limit
+    if row.limit is None or value == row.limit or (value > row.limit) == row.more:
+        return ""
+    return "below limit" if row.more else "over limit"
 
 
 def marks(now: Values, then: Values) -> dict[str, Mark]:
@@ -234,7 +234,7 @@ def show(now: Values, then: Values, label: str) -> None:
             print(group.heading)
         for row in rows:
             values, limit = now[row.name], "" if row.limit is None else f"{row.limit:g}"
-            notes = " ".join(filter(None, [found.get(row.name, ""), "over" * is_over(row, values)]))
+            notes = ", ".join(filter(None, [found.get(row.name, ""), missed(row, values)]))
             print(f"  {row.text:52}{shown(values):>9}{shown(then.get(row.name)):>12}{limit:>8}  {notes}".rstrip())
     print(f"a fixed piece of Python: {shown(now[PACE])} ms of CPU now, {shown(then.get(PACE))} then")
 

@@ -34,8 +34,9 @@ def test_a_slower_machine_is_no_change() -> None:
 def test_of_some_figures_more_is_better() -> None:
     row = budget.Row("y", "evaluations", 200, more=True)
     assert budget.compare(row, [150.0], [200.0], 1.0) == "worse"
-    assert budget.is_over(row, [150.0])
-    assert not budget.is_over(row, [200.0])
+    assert budget.missed(row, [150.0]) == "below limit"
+    assert budget.missed(row, [200.0]) == ""
+    assert budget.missed(ROW, [6.0]) == "over limit"
 
 
 def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
