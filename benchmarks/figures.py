@@ -63,7 +63,7 @@ def null_run(where: Path, selector: str, candidates: int, seed: int) -> Meter:
     settings = Settings(evaluations=candidates, selector=selector, seed=seed)
     repository, task = engine.Unpacked.create(where / "repository"), engine.null_task(where / "task")
     agents = [engine.NullAgent() for _ in range(4)]
-    run = Run(repository, task, "null", settings, meter, agents=agents, executor=engine.NullExecutor())
+    run = Run(repository, task, "null", settings, meter, agents=agents, backend=engine.NullExecutor())
     asyncio.run(run.evolve())
     return meter
 

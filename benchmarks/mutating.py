@@ -73,7 +73,7 @@ def work(folder: Path, *, candidates: int, agents: int = 2, window: int = 100, s
     population = (AgentSpec("mutator", count=agents),)
     settings = Settings(population=population, evaluations=candidates, jobs=agents, seed=seed)
     repository = Repository.create(folder / "repository")
-    run = Run(repository, load_task(TASK), "mutating", settings, meter, executor=Scorer())
+    run = Run(repository, load_task(TASK), "mutating", settings, meter, backend=Scorer())
     asyncio.run(run.evolve())
     return meter
 
