@@ -16,6 +16,8 @@ import editors
 import engine
 import moves
 import mutating
+import reading
+from budget import READING
 from candidates import Warm, kinds, task_of
 from meter import Meter, cpu_ms, cpu_ms_per_move, cpu_seconds
 
@@ -37,6 +39,8 @@ WINDOW = 100
 """Candidates whose cost is looked at, early and late, in a long run."""
 EVALUATIONS = 200
 """Of editors."""
+READ = 2000
+"""Candidates of the run that commands look at."""
 SECONDS = 1.5
 """How long evaluations are counted."""
 
@@ -215,6 +219,14 @@ def starts(candidates: int, seed: int) -> dict[str, float]:
     return figures | ratios
 
 
+def read(candidates: int, seed: int) -> dict[str, float]:
+    """What commands cost that look at a run, once an earlier one has left what it found."""
+    with folder() as where:
+        run = reading.made(where, READ)
+        reading.cpu_seconds(run, "status")
+        return {f"reading.{command}": reading.cpu_seconds(run, command) for command in READING}
+
+
 def suite(candidates: int, seed: int) -> dict[str, float]:
     """How long the last whole run of the tests took, if there was one in this checkout."""
     return {"suite.seconds": float(SUITE.read_text())} if SUITE.exists() else {}
@@ -231,6 +243,7 @@ GROUPS: Mapping[str, Callable[[int, int], dict[str, float]]] = {
     "sandboxes": sandboxes,
     "selectors": selectors,
     "starts": starts,
+    "reading": read,
     "demo": demo,
     "suite": suite,
 }
