@@ -32,7 +32,6 @@ OWNERS = {
     "docker": "sandbox",
     "h11": "llm",
     "httpx2": "llm",
-    "libcst": "source",
     "networkx": "history",
     "openai": "llm",
     "pygit2": "repository",
@@ -167,7 +166,7 @@ def commands_stand_alone(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
-    """One place imports each of pygit2, docker, openai, libcst and networkx."""
+    """One place imports each of pygit2, docker, openai and networkx."""
     for source in sources:
         for line, name in source.imported:
             owner = OWNERS.get(name.split(".")[0])

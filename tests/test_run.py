@@ -12,7 +12,6 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.mutation.mutator import Mutator
-from evogit.bench.worker_run import InlineExecutor
 from evogit.config import Task, load_repository_task
 from evogit.config.run_settings import AgentSpec
 from evogit.core import (
@@ -349,7 +348,7 @@ def everything(path: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_a_mutator_without_anything_to_edit_ends_the_run_soon(tmp_path: Path, tiny: MakeTask) -> None:
     judge = "from evogit import Case\n\n\ndef evaluate(program, split):\n    yield Case('x', score=1.0)\n"
-    task, mutator = tiny(program="pass\n", evaluate=judge), Mutator(InlineExecutor())
+    task, mutator = tiny(program="pass\n", evaluate=judge), Mutator()
 
     stopped, history = evolve(tmp_path / "r", task, agents_given=[mutator], minutes=1, sandbox="none", jobs=1)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from functools import partial
 
 from evogit.agents import Agent
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
-from evogit.agents.mutation.mutator import Mutator, mutator_pool
+from evogit.agents.mutation.mutator import Mutator
 from evogit.agents.own import OwnAgent
 from evogit.config.run_settings import KINDS, AgentSpec
 from evogit.core import UsageError
@@ -62,9 +60,8 @@ def populate(
     specs: Sequence[AgentSpec],
     models: Models,
     programs: ProgramAgents = no_programs,
-    pool: Executor | None = None,
 ) -> list[Agent]:
-    """Make the agents, which live until `stack` is left; mutators think in `pool`, or in processes of their own.
+    """Make the agents, which live until `stack` is left.
 
     Raises:
         ConfigError: a person's own class is wrong.
@@ -72,7 +69,7 @@ def populate(
         UsageError: an agent's kind or model is not known.
     """
     makers: dict[str, Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]] = {
-        "mutator": partial(_mutators, pool),
+        "mutator": _mutators,
         "editor": partial(_asking, Editor, models),
         "coder": partial(_asking, Coder, models),
     }
@@ -82,9 +79,8 @@ def populate(
     return agents
 
 
-def _mutators(pool: Executor | None, stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    thinking = pool or stack.enter_context(mutator_pool(min(spec.count, os.cpu_count() or 1)))
-    return [Mutator(thinking) for _ in range(spec.count)]
+def _mutators(stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
+    return [Mutator() for _ in range(spec.count)]
 
 
 def _asking(kind: type[Editor | Coder], models: Models, stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor as Pool
-from concurrent.futures import Future
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +17,7 @@ from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun, Merges, source_digest
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Entry, EvoGitError, RefusedError, Stopped
+from evogit.core import Entry, RefusedError, Stopped
 from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.history import History
 from evogit.history.context import RunContext
@@ -93,19 +91,6 @@ def _own_digest(text: str) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if is_own(text) and file.is_file() else ""
 
 
-class InlineExecutor(Pool):
-    """Has mutators think where the engine works: beside the evaluator, one process for each run keeps a core busy."""
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Call it at once."""
-        future: Future[T] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except EvoGitError as error:
-            future.set_exception(error)
-        return future
-
-
 class BenchRunner:
     """Runs one run after the other on one executor, which stays warm."""
 
@@ -145,7 +130,7 @@ class BenchRunner:
         settings = replace(self._course.settings(method, seed), **limits)
         backend = self._backend_for(settings)
         async with AsyncExitStack() as stack:
-            agents = populate(stack, settings.population, self._models, self._programs, InlineExecutor())
+            agents = populate(stack, settings.population, self._models, self._programs)
             self._run = run = Run(
                 repository,
                 self._course.task,

@@ -12,9 +12,10 @@ from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, 
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
 from evogit.breeding.crossings import Crossing, Crossings, title
+from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.model_credit import merits
 from evogit.breeding.operator_credit import experience
-from evogit.breeding.packing import propose
+from evogit.breeding.packing import Prolific, packed
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
 from evogit.history import History
@@ -26,6 +27,9 @@ from evogit.selection.linkage import Linkage
 from evogit.selection.strategies import MODEL, PIECES
 from evogit.selection.tuning import Tuning
 from evogit.text import one_line
+
+DRAWN = 8
+"""Proposals of a prolific agent that are drawn for a move until one is new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +59,9 @@ class Trying(Protocol):
 class Breeder:
     """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed.
 
-    `anatomy` takes candidates apart. `deterministic_agents` is the number of agents of a deterministic run (else 0),
-    whose briefs tell nothing that depends on who is faster.
+    `fingerprint` tells what a tree does, None where the task wants none; `anatomy` takes candidates apart.
+    `deterministic_agents` is the number of agents of a deterministic run (else 0), whose briefs tell nothing that
+    depends on who is faster.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class Breeder:
         self._deterministic_agents = deterministic_agents
         self._claims = Board(silent=deterministic_agents > 0)
         self._tuning = Tuning(self._linkage.anatomy)
+        self.fingerprint = Fingerprints(repository, history).fingerprint if task.fingerprints else None
         self._secrets = [secret.encode() for secret in secrets]
 
     async def breed(
@@ -116,11 +122,29 @@ class Breeder:
                 brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
             if trials:
                 brief = replace(brief, workshop=trials.at(partial(self._bred, brief)))
-            packing = self._linkage.packing(self._history, move.parents[0]) if move.several else None
+            if isinstance(agent, Prolific):
+                return self._drawn(agent, brief, rng, several=move.several)
             with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
-                return self._bred(brief, await propose(agent, replace(brief, claims=claim), rng, packing))
+                return self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
+
+    def _drawn(self, agent: Prolific, brief: Brief, rng: random.Random, *, several: bool) -> Bred:
+        """The first of an agent's proposals that is new, of `DRAWN` at most."""
+        packing = self._linkage.packing(self._history, brief.parent.commit) if several else None
+        proposals = agent.proposals(brief, rng)
+        for _ in range(DRAWN):
+            bred = self._bred(brief, packed(proposals, brief.files, packing) if packing else next(proposals))
+            if not self._is_known(bred.tree):
+                break
+        return bred
+
+    def _is_known(self, tree: str) -> bool:
+        """Whether a candidate does the same; in a deterministic run one whose evaluation this move may know."""
+        history = self._history
+        does = self.fingerprint(tree) if self.fingerprint else ""
+        first = history.trees.get(tree) or history.fingerprints.get(does)
+        return first is not None and (not self._deterministic_agents or history.judged(first))
 
     def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
-from evogit.agents import Agent, Brief, Files, Proposal
+from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents.mutation.edits import MOST_WAYS
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
@@ -22,8 +23,8 @@ DRAWN = 12
 class Prolific(Protocol):
     """An agent to whom one more proposal costs next to nothing."""
 
-    async def propose_many(self, brief: Brief, rng: random.Random, count: int) -> Sequence[Proposal]:
-        """Several changes, each to the brief's parent, of which any may be taken.
+    def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
+        """Changes, each to the brief's parent, of which any may be taken.
 
         Raises:
             NoUsableChangeError: when there is nothing usable to propose.
@@ -31,19 +32,17 @@ class Prolific(Protocol):
         ...
 
 
-async def propose(agent: Agent, brief: Brief, rng: random.Random, packing: Packing | None) -> Proposal:
-    """What an agent proposes; of a prolific one the first change that is new, with others that are judged apart.
+def packed(proposals: Iterator[Proposal], files: Files, packing: Packing) -> Proposal:
+    """The first of the next proposals that is new, with others that are judged apart from it.
 
-    Raises:
-        NoUsableChangeError: when there is nothing usable to propose.
+    `files` are those of the parent.
     """
-    if packing is None or not isinstance(agent, Prolific):
-        return await agent.propose(brief, rng)
-    proposals = await agent.propose_many(brief, rng, DRAWN)
+    first: Proposal | None = None
     before: dict[str, Versions] = {}
     pack: Pack | None = None
-    for proposal in proposals:
-        changes = _changes(brief.files, before, proposal)
+    for proposal in islice(proposals, DRAWN):
+        first = first or proposal
+        changes = _changes(files, before, proposal)
         cases = packing.cases(changes)
         if cases and packing.is_known(changes, cases):
             continue
@@ -53,7 +52,9 @@ async def propose(agent: Agent, brief: Brief, rng: random.Random, packing: Packi
             pack.take(proposal, changes, cases)
         if not pack.cases or len(pack.proposals) >= packing.most:
             break
-    return pack.proposal if pack else proposals[0]
+    if first is None:
+        raise NoUsableChangeError("nothing more to propose")
+    return pack.proposal if pack else first
 
 
 @dataclass(slots=True)

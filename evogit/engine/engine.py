@@ -14,7 +14,6 @@ from evogit.agents.mutation.mutator import Mutator
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidates import CandidateWriter
-from evogit.breeding.fingerprints import Fingerprints
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
 from evogit.engine.account import RunAccount
@@ -108,7 +107,7 @@ class Engine:
             context=context,
             deterministic=settings.deterministic,
             full=self._budget.full,
-            fingerprint=Fingerprints(repository, history).fingerprint if context.task.fingerprints else None,
+            fingerprint=breeder.fingerprint,
         )
         first = max(history.moves, 1)  # the seed is move 0
         self._turns: Turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)

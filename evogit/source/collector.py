@@ -2,44 +2,77 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
-
-import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from evogit.source.parts import Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
 
-_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
-_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
-_STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
-_SEQUENCES = (*_STRINGS, cst.List, cst.Tuple, cst.ListComp)
-_NUMBERS = (cst.Integer, cst.Float)
-_JUMPS = (cst.Return, cst.Raise, cst.Break, cst.Continue)
+DEEPEST = 120
+"""Nodes inside one another that are walked; Python's own limit would depend on who asks."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
+_JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
 _LINE_END = re.compile(rb"\r\n|\r|\n|\Z")
+_TRIVIA = rb"(?:[\s\\]|#[^\r\n]*)*"
+_OPERATOR = re.compile(
+    rb"((?:%(gap)s\))*)%(gap)s(not\b%(gap)sin\b|is\b%(gap)snot\b|[a-z]+|[^\w\s\\#()]+)(%(gap)s\()?" % {b"gap": _TRIVIA}
+)
+"""What stands between two operands: the ends of parentheses, an operator, and whether parentheses begin."""
+
+_AS = re.compile(rb"(?:%(gap)s\))*%(gap)sas\b%(gap)s\w+" % {b"gap": _TRIVIA})
+_INDENT = re.compile(rb"(?<!\\)(?<!\\\r)[\r\n][ \t\f]*\Z")
+_SEMICOLON = re.compile(rb"[\s\\]*;(?:[ \t\f]|\\\r?\n?)*")
+_WORD = re.compile(rb"[\w\x80-\xff]+")
+_STRING = re.compile(
+    r"""(?s)[A-Za-z]{0,2}(?:'''(?:(?!''')(?:[^\\]|\\.))*'''|\"""(?:(?!\""")(?:[^\\]|\\.))*\"""|"""
+    r"""'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
+)
+"""A string that is not put together from several."""
 
 
-def collect(content: bytes, module: cst.Module) -> Source:
-    """Note everything that can be edited in `module`, which was parsed from `content`."""
-    collector = _Collector(content, MetadataWrapper(module, unsafe_skip_copy=True).resolve(ByteSpanPositionProvider))
-    collector.walk(module)
+def collect(content: bytes, module: ast.Module) -> Source:
+    """Note everything that can be edited in `module`, which was parsed from `content`.
+
+    Raises:
+        RecursionError: it is nested too deeply.
+    """
+    collector = _Collector(content)
+    collector.walk(*module.body)
     return collector.source()
+
+
+class _Gap(NamedTuple):
+    """What stands between two operands: where the left one ends with its parentheses, and the operator's span."""
+
+    end: int
+    operator: tuple[int, int]
+    opens: bool
+    """Whether the right operand is in parentheses."""
 
 
 class _Collector:
     """Walks a tree once and notes what can be edited. A `_see_X` method replaces the default, which is to go deeper."""
 
-    def __init__(self, content: bytes, spans: Mapping[cst.CSTNode, CodeSpan]) -> None:
+    def __init__(self, content: bytes) -> None:
         self._content = content
-        self._spans = spans
+        self._lines = [0, *(match.end() for match in _LINE_END.finditer(content))]
         self._definitions: list[Definition] = []
         self._sites: dict[Kind, list[Site]] = {}
         self._blocks: list[Block] = []
         self._bindings: dict[str, list[tuple[str, int]]] = {}
         self._modules: set[str] = set()
-        self._operands: set[cst.CSTNode] = set()
+        self._operands: set[ast.expr] = set()
         self._where = ""
         self._depth = 0  # of functions
+        self._nesting = 0
         self._in_index = False
         self._label = ""
 
@@ -52,282 +85,378 @@ class _Collector:
             bindings={where: tuple(names) for where, names in self._bindings.items()},
         )
 
-    def walk(self, *nodes: cst.CSTNode | None) -> None:
+    def walk(self, *nodes: ast.AST | None) -> None:
+        self._nesting += 1
+        if self._nesting > DEEPEST:
+            raise RecursionError
         for node in nodes:
-            if node is None or isinstance(node, cst.BaseParenthesizableWhitespace):
+            if node is None:
                 continue
             see = getattr(self, f"_see_{type(node).__name__}", None)
             if see is not None:
                 see(node)
             else:
-                self.walk(*node.children)
+                self.walk(*ast.iter_child_nodes(node))
+        self._nesting -= 1
 
     # --- helpers
 
-    def _range(self, node: cst.CSTNode) -> tuple[int, int]:
-        span = self._spans[node]
-        return span.start, span.start + span.length
+    def _start(self, node: ast.stmt | ast.expr) -> int:
+        return self._lines[node.lineno - 1] + node.col_offset
 
-    def _text(self, node: cst.CSTNode) -> str:
-        start, end = self._range(node)
+    def _end(self, node: ast.stmt | ast.expr) -> int:
+        return self._lines[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+
+    def _range(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        return self._start(node), self._end(node)
+
+    def _slice(self, start: int, end: int) -> str:
         return self._content[start:end].decode()
 
-    def _operand(self, node: cst.BaseExpression) -> str:
-        return f"({self._text(node)})" if node.lpar else self._text(node)
+    def _text(self, node: ast.stmt | ast.expr) -> str:
+        return self._slice(*self._range(node))
 
-    def _site(self, kind: Kind, node: cst.CSTNode, *, label: str = "", parts: tuple[str, ...] = ()) -> None:
-        start, end = self._range(node)
-        site = Site(kind, start, end, self._text(node), self._where, label, parts)
+    def _operand(self, node: ast.expr, in_parentheses: bool) -> str:
+        return f"({self._text(node)})" if in_parentheses else self._text(node)
+
+    def _site(self, kind: Kind, start: int, end: int, *, label: str = "", parts: tuple[str, ...] = ()) -> None:
+        site = Site(kind, start, end, self._slice(start, end), self._where, label, parts)
         self._sites.setdefault(kind, []).append(site)
 
-    def _define(self, name: str, kind: DefinitionKind, node: cst.CSTNode) -> None:
+    def _gap(self, left: ast.expr, right: ast.expr) -> _Gap:
+        found = _OPERATOR.match(self._content, self._end(left), self._start(right))
+        if found is None:
+            raise ValueError(f"expected an operator after line {left.end_lineno}")
+        return _Gap(found.end(1), found.span(2), found[3] is not None)
+
+    def _define(self, name: str, kind: DefinitionKind, node: ast.stmt) -> None:
         start, end = self._range(node)
         qualified = f"{self._where}.{name}" if self._where else name
         local = self._depth > 0
         self._definitions.append(Definition(qualified, kind, start, end, self._content[start:end], local))
 
-    def _bind(self, target: cst.CSTNode, offset: int) -> None:
-        if isinstance(target, cst.Name):
-            self._bindings.setdefault(self._where, []).append((target.value, offset))
-        elif isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                self._bind(element.value, offset)
+    def _bind(self, target: ast.expr, offset: int) -> None:
+        if isinstance(target, ast.Name):
+            self._bindings.setdefault(self._where, []).append((self._text(target), offset))
+        elif isinstance(target, ast.Tuple | ast.List):
+            for element in target.elts:
+                self._bind(element, offset)
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, offset)
         else:
             self.walk(target)
 
-    def _bind_after(self, target: cst.CSTNode) -> None:
-        self._bind(target, self._range(target)[1])
+    def _bind_word(self, offset: int) -> None:
+        """Bind the name that begins here."""
+        if found := _WORD.match(self._content, offset):
+            self._bindings.setdefault(self._where, []).append((found[0].decode(), found.end()))
 
     # --- definitions
 
-    def _see_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._define(node.name.value, "function", node)
-        self._enter(node, function=True)
-
-    def _see_ClassDef(self, node: cst.ClassDef) -> None:
-        self._define(node.name.value, "class", node)
-        self._enter(node, function=False)
-
-    def _enter(self, node: cst.FunctionDef | cst.ClassDef, *, function: bool) -> None:
-        outer = self._where, self._depth
-        self._where = f"{self._where}.{node.name.value}" if self._where else node.name.value
-        self._depth += function
-        if isinstance(node, cst.FunctionDef):
-            self.walk(node.params)
-        self.walk(node.body)
+    def _see_FunctionDef(self, node: Function) -> None:
+        self._define(node.name, "function", node)
+        outer = self._enter(node)
+        self._depth += 1
+        self._parameters(node.args)
+        self._body(node.body)
         self._where, self._depth = outer
 
-    def _see_Param(self, node: cst.Param) -> None:
-        self._bind_after(node.name)
-        self._labelled(node.name.value, node.default)
+    _see_AsyncFunctionDef = _see_FunctionDef
 
-    def _see_Lambda(self, node: cst.Lambda) -> None:
+    def _see_ClassDef(self, node: ast.ClassDef) -> None:
+        self._define(node.name, "class", node)
+        outer = self._enter(node)
+        self._body(node.body)
+        self._where, self._depth = outer
+
+    def _enter(self, node: Function | ast.ClassDef) -> tuple[str, int]:
+        outer = self._where, self._depth
+        self._where = f"{self._where}.{node.name}" if self._where else node.name
+        return outer
+
+    def _parameters(self, node: ast.arguments) -> None:
+        plain = [*node.posonlyargs, *node.args]
+        defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(node.defaults)), *node.defaults]
+        groups: list[tuple[Sequence[ast.arg | None], Sequence[ast.expr | None]]] = [
+            (plain, defaults),
+            ([node.vararg], [None]),
+            (node.kwonlyargs, node.kw_defaults),
+            ([node.kwarg], [None]),
+        ]
+        for parameters, values in groups:
+            for each, default in zip(parameters, values, strict=True):
+                if each:
+                    self._bind_word(self._lines[each.lineno - 1] + each.col_offset)
+                    self._labelled(each.arg, default)
+
+    def _see_Lambda(self, node: ast.Lambda) -> None:
         self.walk(node.body)
 
-    def _labelled(self, label: str, value: cst.CSTNode | None) -> None:
+    def _labelled(self, label: str, value: ast.expr | None) -> None:
         outer, self._label = self._label, label
         self.walk(value)
         self._label = outer
 
     # --- statements
 
-    def _see_IndentedBlock(self, node: cst.IndentedBlock) -> None:
-        if self._depth:
-            statements = tuple(self._statement(each) for each in node.body)
-            self._blocks.append(Block(self._where, statements))
-        self.walk(*node.body)
+    def _body(self, body: Sequence[ast.stmt]) -> None:
+        """The statements of a block. One that shares the line of its head cannot be taken apart."""
+        if self._depth and body and _INDENT.search(self._content, 0, self._first(body[0])):
+            self._blocks.append(Block(self._where, tuple(map(self._statement, self._lined(body)))))
+        self.walk(*body)
 
-    def _statement(self, node: cst.BaseStatement) -> Statement:
-        decorators = node.decorators if isinstance(node, cst.FunctionDef | cst.ClassDef) else ()
-        start, end = self._range(node)
-        if decorators:
-            start = self._range(decorators[0])[0]
-        text = self._content[start:end].decode()
-        content = self._content
-        start = 1 + max(content.rfind(b"\n", 0, start), content.rfind(b"\r", 0, start))
+    def _first(self, node: ast.stmt) -> int:
+        """Where a statement begins, with its decorators."""
+        decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+        return self._content.rfind(b"@", 0, self._start(decorators[0])) if decorators else self._start(node)
+
+    def _lined(self, body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+        """The statements of a block, those together that semicolons join."""
+        group = [body[0]]
+        for node in body[1:]:
+            if not _SEMICOLON.fullmatch(self._content, self._end(group[-1]), self._first(node)):
+                yield group
+                group = []
+            group.append(node)
+        yield group
+
+    def _statement(self, group: Sequence[ast.stmt]) -> Statement:
+        start, end, content = self._first(group[0]), self._end(group[-1]), self._content
+        line = 1 + max(content.rfind(b"\n", 0, start), content.rfind(b"\r", 0, start))
         line_end = _LINE_END.search(content, end)
-        return Statement(start, line_end.end() if line_end else len(content), text, _role(node))
+        role = _role(group[0]) if len(group) == 1 else ""
+        return Statement(line, line_end.end() if line_end else len(content), self._slice(start, end), role)
 
-    def _see_Assign(self, node: cst.Assign) -> None:
-        target = node.targets[0].target
-        if len(node.targets) == 1 and isinstance(target, cst.Name):
-            self._constant(target, node)
-        else:
-            self.walk(node.value)
+    def _see_Assign(self, node: ast.Assign) -> None:
+        match node.targets:
+            case [ast.Name() as target]:
+                self._constant(target, node, node.value)
+            case _:
+                self.walk(node.value)
         for each in node.targets:
-            self._bind(each.target, self._range(node)[1])
+            self._bind(each, self._end(node))
 
-    def _see_AnnAssign(self, node: cst.AnnAssign) -> None:
-        if isinstance(node.target, cst.Name) and node.value is not None:
-            self._constant(node.target, node)
+    def _see_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if isinstance(node.target, ast.Name) and node.value is not None:
+            self._constant(node.target, node, node.value)
         else:
             self.walk(node.value)
-        self._bind(node.target, self._range(node)[1])
+        self._bind(node.target, self._end(node))
 
-    def _constant(self, target: cst.Name, node: cst.Assign | cst.AnnAssign) -> None:
+    def _constant(self, target: ast.Name, node: ast.stmt, value: ast.expr) -> None:
+        name = self._text(target)
         if not self._depth:
-            self._define(target.value, "constant", node)
-            self._labelled(target.value, node.value)
+            self._define(name, "constant", node)
+            self._labelled(name, value)
         else:
-            direct = isinstance(node.value, (*_NUMBERS, cst.UnaryOperation))
-            self._labelled(target.value if direct else "", node.value)
+            direct = _is_number(value) or isinstance(value, ast.UnaryOp)
+            self._labelled(name if direct else "", value)
 
-    def _see_AugAssign(self, node: cst.AugAssign) -> None:
-        if not isinstance(node.target, cst.Name):
+    def _see_AugAssign(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
             self.walk(node.target)
-        self._site("operator", node.operator)
+        self._site("operator", *self._gap(node.target, node.value).operator)
         self.walk(node.value)
 
-    def _see_For(self, node: cst.For) -> None:
+    def _see_For(self, node: Loop) -> None:
         self.walk(node.iter)
-        self._bind_after(node.target)
-        self.walk(node.body, node.orelse)
+        self._bind(node.target, self._end(node.target))
+        self._body(node.body)
+        self._body(node.orelse)
 
-    def _see_CompFor(self, node: cst.CompFor) -> None:
-        self.walk(node.iter, *node.ifs, node.inner_for_in)
+    _see_AsyncFor = _see_For
 
-    def _see_AsName(self, node: cst.AsName) -> None:
-        self._bind_after(node.name)
+    def _see_comprehension(self, node: ast.comprehension) -> None:
+        self.walk(node.iter)
+        for each in node.ifs:
+            self._test(each)
 
-    def _see_NamedExpr(self, node: cst.NamedExpr) -> None:
+    def _see_With(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self.walk(item.context_expr)
+            if item.optional_vars:
+                self._bind(item.optional_vars, self._end(item.optional_vars))
+        self._body(node.body)
+
+    _see_AsyncWith = _see_With
+
+    def _see_Try(self, node: ast.Try) -> None:
+        self._body(node.body)
+        self.walk(*node.handlers)
+        self._body(node.orelse)
+        self._body(node.finalbody)
+
+    _see_TryStar = _see_Try
+
+    def _see_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self.walk(node.type)
+        if node.type and node.name and (found := _AS.match(self._content, self._end(node.type))):
+            self._bindings.setdefault(self._where, []).append((node.name, found.end()))
+        self._body(node.body)
+
+    def _see_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.walk(node.value)
-        self._bind(node.target, self._range(node)[1])
+        self._bind(node.target, self._end(node))
 
-    def _see_MatchCase(self, node: cst.MatchCase) -> None:
+    def _see_match_case(self, node: ast.match_case) -> None:
         self._test(node.guard)
-        self.walk(node.body)
+        self._body(node.body)
 
-    def _see_Import(self, node: cst.Import) -> None:
-        names = (each.asname.name if each.asname else each.name for each in node.names)
-        self._modules.update(name.value for name in names if isinstance(name, cst.Name))
+    def _see_Import(self, node: ast.Import) -> None:
+        names = (each.asname or each.name for each in node.names)
+        self._modules.update(name for name in names if "." not in name)
 
-    def _see_Expr(self, node: cst.Expr) -> None:
-        if not isinstance(node.value, cst.SimpleString | cst.ConcatenatedString):
+    def _see_Expr(self, node: ast.Expr) -> None:
+        if not _is_string(node.value):
             self.walk(node.value)
 
-    def _skip(self, node: cst.CSTNode) -> None:
-        """What no edit improves."""
+    def _skip(self, node: ast.AST) -> None:
+        """What no edit improves, or what an older Python does not tell the place of: the parts of an f-string."""
 
-    _see_ImportFrom = _see_Annotation = _see_Decorator = _see_Global = _see_Nonlocal = _see_Del = _skip
-    _see_TypeAlias = _see_ConcatenatedString = _skip
+    _see_ImportFrom = _see_Global = _see_Nonlocal = _see_Delete = _see_TypeAlias = _see_JoinedStr = _skip
 
     # --- conditions
 
-    def _test(self, node: cst.BaseExpression | None) -> None:
+    def _test(self, node: ast.expr | None) -> None:
         if node is None:
             return
-        inner = node.expression if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not) else None
-        self._site("condition", node, parts=(self._operand(inner),) if inner else ())
+        parts: tuple[str, ...] = ()
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            parts = (self._operand(node.operand, self._end(node.operand) < self._end(node)),)
+        self._site("condition", *self._range(node), parts=parts)
         self.walk(node)
 
-    def _see_If(self, node: cst.If) -> None:
-        self._test(node.test)
-        self.walk(node.body, node.orelse)
+    def _see_If(self, node: ast.If) -> None:
+        branch: ast.If | None = node
+        while branch:
+            self._test(branch.test)
+            self._body(branch.body)
+            otherwise, branch = branch.orelse, None
+            match otherwise:
+                case [ast.If() as nested] if self._content.startswith(b"elif", self._start(nested)):
+                    branch = nested
+                case _:
+                    self._body(otherwise)
 
-    def _see_While(self, node: cst.While) -> None:
+    def _see_While(self, node: ast.While) -> None:
         self._test(node.test)
-        self.walk(node.body, node.orelse)
+        self._body(node.body)
+        self._body(node.orelse)
 
-    def _see_IfExp(self, node: cst.IfExp) -> None:
+    def _see_IfExp(self, node: ast.IfExp) -> None:
         self.walk(node.body)
         self._test(node.test)
         self.walk(node.orelse)
 
-    def _see_CompIf(self, node: cst.CompIf) -> None:
-        self._test(node.test)
-
     # --- expressions
 
-    def _see_Integer(self, node: cst.Integer) -> None:
-        self._site("number", node, label=self._label)
+    def _see_Constant(self, node: ast.Constant) -> None:
+        if _is_number(node):
+            self._site("number", *self._range(node), label=self._label)
+        elif isinstance(node.value, bool) or (_is_string(node) and _STRING.fullmatch(self._text(node))):
+            self._site("literal", *self._range(node))
+        elif node.value is None:
+            self._site("name", *self._range(node))
 
-    def _see_Float(self, node: cst.Float) -> None:
-        self._site("number", node, label=self._label)
-
-    def _see_UnaryOperation(self, node: cst.UnaryOperation) -> None:
-        if _is_negative_number(node):
-            self._site("number", node, label=self._label)
+    def _see_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if self._is_negative_number(node):
+            self._site("number", *self._range(node), label=self._label)
         else:
-            self.walk(node.expression)
+            self.walk(node.operand)
 
-    def _see_SimpleString(self, node: cst.SimpleString) -> None:
-        self._site("literal", node)
+    def _is_negative_number(self, node: ast.UnaryOp) -> bool:
+        """Whether it is as good as one token: nothing but white space between the sign and the digits."""
+        between = self._content[self._start(node) + 1 : self._start(node.operand)]
+        simple = isinstance(node.op, ast.USub) and not between.strip(b" \t\f\r\n\\")
+        return simple and _is_number(node.operand) and self._end(node.operand) == self._end(node)
 
-    def _see_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> None:
-        self.walk(node.expression)
+    def _see_Name(self, node: ast.Name) -> None:
+        self._site("name", *self._range(node))
 
-    def _see_Name(self, node: cst.Name) -> None:
-        self._site("literal" if node.value in ("True", "False") else "name", node)
-
-    def _see_Attribute(self, node: cst.Attribute) -> None:
+    def _see_Attribute(self, node: ast.Attribute) -> None:
         self.walk(node.value)
 
-    def _see_Arg(self, node: cst.Arg) -> None:
-        self.walk(node.value)
+    def _see_Dict(self, node: ast.Dict) -> None:
+        for pair in zip(node.keys, node.values, strict=True):
+            self.walk(*pair)
 
-    def _see_Call(self, node: cst.Call) -> None:
+    def _see_Call(self, node: ast.Call) -> None:
+        arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
         if self._is_plain_function(node.func):
-            plain = not any(each.star or each.keyword for each in node.args)
-            self._site("call", node.func, label=str(len(node.args)) if plain else "")
+            plain = not any(isinstance(each, ast.Starred | ast.keyword) for each in arguments)
+            self._site("call", *self._range(node.func), label=str(len(arguments)) if plain else "")
         else:
             self.walk(node.func)
-        self.walk(*node.args)
+        self.walk(*sorted(arguments, key=lambda each: (each.lineno, each.col_offset)))
 
-    def _is_plain_function(self, func: cst.BaseExpression) -> bool:
+    def _is_plain_function(self, func: ast.expr) -> bool:
         """Whether it is `name` or `module.name`: not a method, which belongs to its object."""
-        if isinstance(func, cst.Attribute):
-            return isinstance(func.value, cst.Name) and func.value.value in self._modules
-        return isinstance(func, cst.Name)
+        if isinstance(func, ast.Attribute):
+            return isinstance(func.value, ast.Name) and func.value.id in self._modules
+        return isinstance(func, ast.Name)
 
-    def _see_SubscriptElement(self, node: cst.SubscriptElement) -> None:
+    def _see_Subscript(self, node: ast.Subscript) -> None:
+        self.walk(node.value)
         outer, self._in_index = self._in_index, True
         self.walk(node.slice)
         self._in_index = outer
 
-    def _see_BooleanOperation(self, node: cst.BooleanOperation) -> None:
-        self._site("operator", node.operator)
-        self._site("binary", node, parts=(self._operand(node.left), self._operand(node.right)))
-        self.walk(node.left, node.right)
+    def _see_BoolOp(self, node: ast.BoolOp) -> None:
+        start, end = self._range(node)
+        gaps = [self._gap(left, right) for left, right in zip(node.values, node.values[1:], strict=False)]
+        ends = [*(gap.end for gap in gaps), end]
+        for gap, right, stop in reversed(list(zip(gaps, node.values[1:], ends[1:], strict=True))):
+            self._site("operator", *gap.operator)
+            first = gap is gaps[0]
+            left = self._operand(node.values[0], self._start(node.values[0]) > start) if first else ""
+            parts = (left or self._slice(start, gap.end), self._operand(right, gap.opens))
+            self._site("binary", start, stop, parts=parts)
+        self.walk(*node.values)
 
-    def _see_Comparison(self, node: cst.Comparison) -> None:
+    def _see_Compare(self, node: ast.Compare) -> None:
         self.walk(node.left)
-        for each in node.comparisons:
-            self._site("operator", each.operator)
-            if isinstance(each.operator, cst.LessThan | cst.LessThanEqual | cst.GreaterThan | cst.GreaterThanEqual):
-                self._term(each.comparator)
-            self.walk(each.comparator)
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            self._site("operator", *self._gap(left, right).operator)
+            if isinstance(operator, _ORDERS):
+                self._term(right)
+            self.walk(right)
+            left = right
 
-    def _see_BinaryOperation(self, node: cst.BinaryOperation) -> None:
-        self._site("operator", node.operator)
-        self._site("binary", node, parts=(self._operand(node.left), self._operand(node.right)))
-        if isinstance(node.operator, _ARITHMETIC) and not isinstance(node.left, _SEQUENCES):
-            for each in (node.left, node.right):
-                self._term(each, tight=not each.lpar)
+    def _see_BinOp(self, node: ast.BinOp) -> None:
+        gap = self._gap(node.left, node.right)
+        operands = ((node.left, self._start(node.left) > self._start(node)), (node.right, gap.opens))
+        self._site("operator", *gap.operator)
+        self._site("binary", *self._range(node), parts=tuple(self._operand(*each) for each in operands))
+        if isinstance(node.op, _ARITHMETIC) and not _is_sequence(node.left):
+            for each, in_parentheses in operands:
+                self._term(each, tight=not in_parentheses)
             if node not in self._operands:
                 self._term(node)
         self.walk(node.left, node.right)
 
-    def _term(self, node: cst.BaseExpression, *, tight: bool = False) -> None:
+    def _term(self, node: ast.expr, *, tight: bool = False) -> None:
         self._operands.add(node)
-        if not self._in_index and isinstance(node, (*_ATOMS, cst.BinaryOperation)):
-            compound = isinstance(node, cst.BinaryOperation)
-            parts = (f"({self._text(node)})" if compound else self._text(node),)
-            self._site("term", node, label="tight" if tight else "", parts=parts)
+        if not self._in_index and isinstance(node, _ATOMS):
+            parts = (self._operand(node, isinstance(node, ast.BinOp)),)
+            self._site("term", *self._range(node), label="tight" if tight else "", parts=parts)
 
 
-def _is_negative_number(node: cst.UnaryOperation) -> bool:
-    """Whether it is as good as one token: nothing but white space between the sign and the digits."""
-    sign, number = node.operator, node.expression
-    simple = isinstance(sign, cst.Minus) and isinstance(sign.whitespace_after, cst.SimpleWhitespace)
-    return simple and isinstance(number, _NUMBERS) and not number.lpar
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def _role(node: cst.BaseStatement) -> Role:
-    small = node.body[0] if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1 else None
-    if isinstance(small, _JUMPS):
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+
+
+def _is_sequence(node: ast.expr) -> bool:
+    return _is_string(node) or isinstance(node, ast.JoinedStr | ast.List | ast.Tuple | ast.ListComp)
+
+
+def _role(node: ast.stmt) -> Role:
+    if isinstance(node, _JUMPS):
         return "jump"
-    if isinstance(small, cst.Pass):
+    if isinstance(node, ast.Pass):
         return "pass"
-    if isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString):
-        return "docstring"
-    return ""
+    return "docstring" if isinstance(node, ast.Expr) and _is_string(node.value) else ""

@@ -1,9 +1,8 @@
 """Merges two versions of a Python module by whole definitions, where lines alone would tear them apart.
 
-Only the lines at which a statement begins and ends are needed, so the standard library's parser does, more than ten
-times as fast as libcst. It takes quadratic time for some sources, so that this file is a program, too, which imports
-nothing of ours: its input is three lengths in a line and the versions, its output the conflicts in a line and the
-merged module, or nothing.
+Only the lines at which a statement begins and ends are needed, so the standard library's parser does. It takes
+quadratic time for some sources, so that this file is a program, too, which imports nothing of ours: its input is three
+lengths in a line and the versions, its output the conflicts in a line and the merged module, or nothing.
 """
 
 from __future__ import annotations

@@ -1,26 +1,18 @@
 from __future__ import annotations
 
-import asyncio
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
+from itertools import islice
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Brief, NoUsableChangeError, OperatorCredit, Proposal
+from evogit.agents.mutation.edits import TEXT
 from evogit.agents.mutation.mix import Mix
-from evogit.agents.mutation.mutator import Mutator, MutatorPool, mutate, mutator_pool
+from evogit.agents.mutation.mutator import Mutator, mutate
 from evogit.core import Candidate
-from evogit.source import compiles
+from evogit.source import LARGEST, compiles
 
 CORPUS = {
     "decorators": b"""\
@@ -288,7 +280,7 @@ def test_broken_and_binary_files_do_not_hide_the_others() -> None:
     assert {name for seed in range(20) for name in mutate(files, {}, seed).changes} == {"c.py"}
 
 
-# --- in worker processes ----------------------------------------------------------------------------------------
+# --- as an agent ------------------------------------------------------------------------------------------------
 
 
 def brief(files: dict[str, bytes]) -> Brief:
@@ -296,119 +288,35 @@ def brief(files: dict[str, bytes]) -> Brief:
     return Brief(goal="", parent=parent, files=files)
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[MutatorPool]:
-    with mutator_pool(1) as pool:
-        yield pool
-
-
-async def test_a_proposal_depends_on_the_generator_not_on_the_worker(pool: MutatorPool) -> None:
-    with ThreadPoolExecutor(1) as thread:
-        found = [
-            await Mutator(executor).propose(brief({"b.py": MINE, "a.py": OTHER, "c.md": b"1"}), random.Random(7))
-            for executor in (pool, thread)
-        ]
+async def test_a_proposal_depends_on_the_generator_alone() -> None:
+    files = {"b.py": MINE, "a.py": OTHER, "c.md": b"1"}
+    found = [await Mutator().propose(brief(files), random.Random(7)) for _ in range(2)]
 
     assert found[0] == found[1]
 
 
-async def test_a_file_of_a_large_repository_is_changed(pool: MutatorPool) -> None:
+def test_proposals_of_a_move_follow_one_another_as_they_are_asked_for() -> None:
+    proposals = Mutator().proposals(brief({"a.py": MINE}), random.Random(1))
+
+    assert len({proposal.title for proposal in islice(proposals, 20)}) > 10
+
+
+async def test_a_file_of_a_large_repository_is_changed() -> None:
     files = {f"{index}.py": MINE for index in range(2_000)}
 
-    proposal = await Mutator(pool).propose(brief(files), random.Random(1))
+    proposal = await Mutator().propose(brief(files), random.Random(1))
 
     assert proposal.changes.keys() < files.keys()
 
 
-async def test_a_killed_worker_is_replaced(pool: MutatorPool) -> None:
-    os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
-
-    proposals = await asyncio.gather(
-        *(Mutator(pool).propose(brief({"a.py": MINE}), random.Random(i)) for i in range(4))
-    )
-
-    assert len(proposals) == 4
-
-
-class Deadly(bytes):
-    def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
-        return os._exit, (3,)
-
-
-async def test_a_worker_that_dies_twice_is_a_reason_and_the_next_proposal_works(pool: MutatorPool) -> None:
-    with pytest.raises(NoUsableChangeError, match="died twice"):
-        await Mutator(pool).propose(brief({"a.py": Deadly(MINE)}), random.Random(1))
-
-    assert await Mutator(pool).propose(brief({"a.py": MINE}), random.Random(1))
-
-
-async def test_what_cannot_be_edited_is_said_by_the_worker_too(pool: MutatorPool) -> None:
+async def test_what_cannot_be_edited_is_no_proposal() -> None:
     with pytest.raises(NoUsableChangeError, match="expected an editable text"):
-        await Mutator(pool).propose(brief({"a.py": b"def"}), random.Random(1))
+        await Mutator().propose(brief({"a.py": b"def"}), random.Random(1))
 
 
-ENGINE = """\
-import asyncio, os, random, signal, sys, time
-from evogit.agents import Brief
-from evogit.agents.mutation.mutator import Mutator, mutator_pool
-from evogit.core import Candidate
+def test_a_module_that_is_too_large_to_be_taken_apart_is_edited_like_any_text() -> None:
+    large = b"X = 1\n" * (LARGEST // 6 + 1)
 
-async def propose(pool):
-    parent = Candidate(commit="1" * 40, tree="2" * 40, parents=(), agent="a1", operator="seed")
-    return await Mutator(pool).propose(Brief(goal="", parent=parent, files={"a.py": b"X = 1"}), random.Random(1))
+    ways = {way for seed in range(40) for way in mutate({"a.py": large}, {}, seed).strategy.split("+")}
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, lambda *_: None)
-    signal.signal(signal.SIGHUP, lambda *_: None)
-    print("ready", flush=True)
-    with mutator_pool(1) as pool:
-        print(asyncio.run(propose(pool)).title, flush=True)
-        print(pool.submit(os.getpid).result(), flush=True)
-        sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    (tmp_path / "engine.py").write_text(ENGINE)
-    pipe = subprocess.PIPE
-    command = [sys.executable, str(tmp_path / "engine.py")]
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-        yield process
-        process.kill()
-
-
-def test_a_worker_ends_when_the_engine_is_killed(engine: subprocess.Popen[str]) -> None:
-    assert engine.stdout
-    engine.stdout.readline()
-    worker = int(engine.stdout.readline())
-    engine.kill()
-
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and running(worker):
-        time.sleep(0.02)
-    assert not running(worker)
-
-
-def running(pid: int) -> bool:
-    """Whether a process does anything; a zombie that waits for its parent does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-@pytest.mark.slow
-def test_ctrl_c_is_left_to_the_engine_from_the_first_moment(engine: subprocess.Popen[str]) -> None:
-    for _ in range(20):  # while the worker starts, and when it is there
-        os.killpg(engine.pid, signal.SIGINT)
-        os.killpg(engine.pid, signal.SIGHUP)
-        time.sleep(0.03)
-
-    output, errors = engine.communicate("", timeout=20)
-
-    assert output.startswith("perturb X 1 ->")
-    assert errors == ""
-    assert engine.returncode == 0
+    assert {"perturb_number", "delete_line"} <= ways <= set(TEXT)

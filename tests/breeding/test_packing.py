@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Sequence
-
 import pytest
 
-from evogit.agents import Brief, Proposal
-from evogit.breeding.packing import DRAWN, propose
+from evogit.agents import Proposal
+from evogit.breeding.packing import DRAWN, packed
 from evogit.repository import Repository
 from tests.selection.grown import FLAT, SEED, Grown, constant
-
-
-class Hen:
-    """Proposes what it was given, one after the other or all at once."""
-
-    kind = "hen"
-
-    def __init__(self, *changes: dict[str, bytes | None]) -> None:
-        self.proposals = [
-            Proposal(changes=each, title=f"change {number}", strategy=f"way{number}+way")
-            for number, each in enumerate(changes)
-        ]
-        self.asked: list[int] = []
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        return self.proposals[0]
-
-    async def propose_many(self, brief: Brief, rng: random.Random, count: int) -> Sequence[Proposal]:
-        self.asked.append(count)
-        return self.proposals
-
-
-class Single:
-    """The same, but only one at a time."""
-
-    kind = "single"
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        return Proposal(changes={"one.py": b"1"}, title="one")
 
 
 class Nest(Grown):
@@ -51,14 +18,18 @@ class Nest(Grown):
         for name, case in (("A", "a"), ("B", "b"), ("X", "x")):
             self.grow(constant(name, 1), FLAT | {case: 1.0}, 0)
 
-    def propose(self, agent: Hen | Single, parent: int = 0) -> Proposal:
+    def propose(self, *changes: dict[str, bytes | None], parent: int = 0) -> Proposal:
+        """Of proposals that are made one after the other, those that one candidate tries."""
         packing = self.linkage.packing(self.history, self.ids[parent])
-        candidate = self.history.phylogeny[self.ids[parent]]
-        brief = Brief(goal="", parent=candidate, files=self.content(candidate.tree))
-        return asyncio.run(propose(agent, brief, random.Random(1), packing))
+        assert packing is not None
+        proposals = (
+            Proposal(changes=each, title=f"change {number}", strategy=f"way{number}+way")
+            for number, each in enumerate(changes)
+        )
+        return packed(proposals, self.content(self.history.phylogeny[self.ids[parent]].tree), packing)
 
     def made(self, *changes: dict[str, bytes | None], parent: int = 0) -> dict[str, bytes | None]:
-        return dict(self.propose(Hen(*changes), parent).changes)
+        return dict(self.propose(*changes, parent=parent).changes)
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +43,7 @@ def nest(repository: Repository) -> Nest:
 
 
 def test_changes_that_are_judged_apart_are_one_candidate(nest: Nest) -> None:
-    hen = Hen(constant("A", 5), constant("X", 5))
-    found = nest.propose(hen)
-    assert hen.asked == [DRAWN]
+    found = nest.propose(constant("A", 5), constant("X", 5))
     assert found.changes == {**constant("A", 5), **constant("X", 5)}
     assert found.title == "change 0 (+1 apart)"
     assert found.strategy == "way0+way+way1", "no more ways than are learnt from"
@@ -125,12 +94,17 @@ def test_what_else_has_a_say_in_the_same_cases_makes_a_version_new(nest: Nest) -
     assert nest.made(both, constant("A", 9), parent=other) == {**both, **constant("A", 9)}
 
 
-def test_agents_that_think_long_and_parents_without_a_value_are_as_ever(nest: Nest) -> None:
-    assert nest.propose(Single()).title == "one"
+def test_from_a_parent_without_a_value_one_change_is_tried_at_a_time(nest: Nest) -> None:
     invalid = nest.grow({}, None, 0)
-    hen = Hen(constant("A", 5), constant("X", 5))
-    assert nest.propose(hen, invalid).changes == constant("A", 5)
-    assert not hen.asked
+    assert nest.linkage.packing(nest.history, nest.ids[invalid]) is None
+
+
+def test_no_more_is_drawn_than_there_is_room_for(nest: Nest) -> None:
+    changes = iter([Proposal(changes=constant("A", 1), title="")] * (DRAWN + 5))
+    packing = nest.linkage.packing(nest.history, nest.ids[0])
+    assert packing is not None
+    packed(changes, SEED, packing)
+    assert len(list(changes)) == 5
 
 
 def test_no_more_at_once_than_is_likely_to_be_valid(nest: Nest) -> None:

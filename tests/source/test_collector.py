@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.source import Kind, compiles, fits, is_number, parse
+from evogit.source import LARGEST, Kind, compiles, fits, is_number, parse
 
 MODULE = b'''\
 import math
@@ -155,10 +155,52 @@ def test_nesting_that_is_too_deep_to_guess_leaves_names_unknown() -> None:
     assert fits(b"x = " + b"-" * 900 + b"1\nz = []\n", "", "x", "z") in (True, False)
 
 
-def test_patterns_that_would_take_for_ever_are_not_parsed() -> None:
-    deep = b"match a:\n    case 1:\n        pass\n    case " + b"(" * 60 + b"x" + b")" * 60 + b": pass\n"
-    usual = b"match a:\n    case Box(left=(x, [y])) | {1: x, 'b': y} if x:\n        pass\n"
+def test_patterns_are_left_alone_but_not_their_guards() -> None:
+    found = parse(b"match a:\n    case " + b"(" * 60 + b"x" + b")" * 60 + b" if x > 2: pass\n")
 
-    assert compiles(deep)
-    assert parse(deep) is None
-    assert parse(usual)
+    assert found
+    assert [site.text for site in found.sites["number"]] == ["2"]
+    assert [site.text for site in found.sites["condition"]] == ["x > 2"]
+
+
+PARENTHESES = b"""\
+def f(a, b, c):
+    if not (a):
+        a = ((b)) * (c  # why
+            ) and (a) or c
+    elif a < (b) is not c not  in (a,): return (1, 2)
+    a = 1; b += (2); \\
+        c = 3 # both
+    return 'a' 'b', '''c''', "d"
+"""
+
+
+def test_what_stands_between_operands_is_read_from_the_text() -> None:
+    found = parse(PARENTHESES)
+
+    assert found
+    assert [site.text for site in found.sites["operator"]] == ["or", "and", "*", "<", "is not", "not  in", "+="]
+    product = "((b)) * (c  # why\n            )"
+    assert [site.parts for site in found.sites["binary"]] == [
+        (f"{product} and (a)", "c"),
+        (product, "(a)"),
+        ("(b)", "(c)"),
+    ]
+    assert [site.parts for site in found.sites["condition"]] == [("(a)",), ()]
+    assert [site.text for site in found.sites["literal"]] == ["'''c'''", '"d"']
+
+
+def test_statements_that_share_a_line_are_one() -> None:
+    found = parse(PARENTHESES)
+
+    assert found
+    assert [len(block.statements) for block in found.blocks] == [3, 1], "what follows a head in its line is no block"
+    assert [each.text for each in found.blocks[0].statements][1:] == [
+        "a = 1; b += (2); \\\n        c = 3",
+        "return 'a' 'b', '''c''', \"d\"",
+    ]
+
+
+def test_a_module_that_is_too_large_is_not_parsed() -> None:
+    assert parse(b"X = 1\n" * (LARGEST // 6))
+    assert parse(b"X = 1\n" * (LARGEST // 6 + 1)) is None

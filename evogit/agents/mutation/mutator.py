@@ -1,30 +1,21 @@
 """The offline agent: typed edits of Python sources, number and line edits of other texts, no model.
 
-It is the embedded default and the baseline. The thinking is the pure function `mutate`, which worker processes do.
+It is the embedded default and the baseline. The thinking is the pure function `mutate`, which takes a millisecond.
 """
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
 import random
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import ParamSpec, TypeVar
 
 from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents.mutation import operators as typed
 from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
-from evogit.processes import end_with_parent, signals_held_back
-from evogit.source import Source, compiles, parse
+from evogit.source import LARGEST, Source, compiles, parse
 from evogit.text import TITLE_LENGTH, one_line
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 EDITS: dict[str, float] = {
     "perturb_number": 0.55,
@@ -65,50 +56,34 @@ _LARGEST = 256 * 1024
 
 
 class Mutator:
-    """Mutates without a model; `pool` runs `mutate`, so that parsing never holds up the loop."""
+    """Mutates without a model, and as often for one move as it takes to find something new."""
 
     kind = "mutator"
-
-    def __init__(self, pool: Executor) -> None:
-        self._pool = pool
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a few typed edits, mostly of one file, or definitions of the donor.
 
         Raises:
-            NoUsableChangeError: when nothing can be edited, or the worker died twice.
+            NoUsableChangeError: when nothing can be edited.
         """
-        return (await self.propose_many(brief, rng, 1))[0]
+        return next(self.proposals(brief, rng))
 
-    async def propose_many(self, brief: Brief, rng: random.Random, count: int) -> Sequence[Proposal]:
-        """The same several times, all at once in a worker.
+    def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
+        """Such proposals without end, each drawn when it is asked for.
 
         Raises:
-            NoUsableChangeError: when nothing can be edited, or the worker died twice.
+            NoUsableChangeError: when nothing can be edited.
         """
         names = _drawn(brief.files, rng)
         files = {name: brief.files[name] for name in names}
         donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
-        mix = Mix(experience=dict(brief.experience), boldness=brief.boldness, steps=brief.steps)
-        thought = files, donor_files, [rng.getrandbits(64) for _ in range(count)], mix
-        try:
-            return await self._think(*thought)
-        except BrokenExecutor:  # a worker was killed, perhaps by another file than ours
-            pass
-        try:
-            return await self._think(*thought)
-        except BrokenExecutor as error:
-            raise NoUsableChangeError(
-                f"the mutator's worker process died twice ({error}); a script of yours that starts runs must do so "
-                'under `if __name__ == "__main__":`'
-            ) from error
-
-    async def _think(self, files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix) -> Sequence[Proposal]:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, mutations, files, donor_files, seeds, mix)
+        mix = Mix(experience=brief.experience, boldness=brief.boldness, steps=brief.steps)
+        while True:
+            yield mutate(files, donor_files, rng.getrandbits(64), mix)
 
 
 def _drawn(files: Files, rng: random.Random) -> list[str]:
-    """At most so many names that reading and sending the files stays cheap in a large repository."""
+    """At most so many names that reading the files stays cheap in a large repository."""
     python = sorted(name for name in files if _is_python(name))
     others = sorted(files.keys() - set(python))
     python = rng.sample(python, min(len(python), _FILES))
@@ -116,23 +91,6 @@ def _drawn(files: Files, rng: random.Random) -> list[str]:
 
 
 # --- the thinking -----------------------------------------------------------------------------------------------
-
-
-def mutations(files: Files, donor_files: Files, seeds: Sequence[int], mix: Mix = USUAL) -> Sequence[Proposal]:
-    """One proposal for each seed that gives one.
-
-    Raises:
-        NoUsableChangeError: when none does.
-    """
-    found, barren = list[Proposal](), NoUsableChangeError("expected a seed, got none")
-    for seed in seeds:
-        try:
-            found.append(mutate(files, donor_files, seed, mix))
-        except NoUsableChangeError as error:
-            barren = error
-    if not found:
-        raise barren
-    return found
 
 
 def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Proposal:
@@ -152,7 +110,7 @@ def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Pro
     for _ in range(_ATTEMPTS):
         edits = _edits(files, weights, mix, rng)
         changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
-        if changes and all(not _is_python(name) or compiles(new) for name, new in changes.items()):
+        if changes and all(not _is_typed(name, new) or compiles(new) for name, new in changes.items()):
             made = [edit for found in edits.values() for edit in found]
             return Proposal(changes=changes, title=_title(made), strategy=_strategy(made))
     raise NoUsableChangeError(
@@ -162,6 +120,11 @@ def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Pro
 
 def _is_python(name: str) -> bool:
     return name.endswith((".py", ".pyw", ".pyi"))
+
+
+def _is_typed(name: str, content: bytes) -> bool:
+    """Whether a file is taken apart; a module that is too large for it is edited like any other text."""
+    return _is_python(name) and len(content) <= LARGEST
 
 
 def _weight(name: str, content: bytes) -> float:
@@ -194,7 +157,7 @@ def _edits(files: Files, weights: dict[str, float], mix: Mix, rng: random.Random
 
 
 def _edit(name: str, content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
-    if not _is_python(name):
+    if not _is_typed(name, content):
         tries = (edit_text(content, rng, mix) for _ in range(_TRIES))
     elif source := parse(content):
         chances = mix.weights(EDITS)
@@ -229,7 +192,7 @@ def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal 
     """Some but not all definitions in which the donor differs, as all of them would be the donor again."""
     pairs = []
     for name in sorted(filter(_is_python, files.keys() & donor_files.keys())):
-        if files[name] != donor_files[name] and max(len(files[name]), len(donor_files[name])) <= _LARGEST:
+        if files[name] != donor_files[name]:
             mine, other = parse(files[name]), parse(donor_files[name])
             found = typed.exchangeable(mine, other) if mine and other else []
             pairs += [(name, typed.exchange(*pair)) for pair in found]
@@ -244,39 +207,3 @@ def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal 
         return None
     title = one_line("exchange " + ", ".join(edit.title for _, edit in taken))
     return Proposal(changes=changes, title=title, strategy="exchange", used_donor=True)
-
-
-# --- the workers ------------------------------------------------------------------------------------------------
-
-
-class MutatorPool(Executor):
-    """Worker processes that outlive neither Ctrl-C nor the engine, and are replaced when one of them is killed."""
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        with signals_held_back():
-            self._processes = self._start()
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run `fn` in a worker; its arguments and result are pickled."""
-        with signals_held_back():
-            try:
-                return self._processes.submit(fn, *args, **kwargs)
-            except BrokenProcessPool:  # by an earlier call
-                self._processes.shutdown(wait=False)
-                self._processes = self._start()
-                return self._processes.submit(fn, *args, **kwargs)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the workers."""
-        self._processes.shutdown(wait, cancel_futures=cancel_futures)
-
-    def _start(self) -> ProcessPoolExecutor:
-        # not "fork": the engine has threads, whose locks a forked child would find held for ever
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, mp_context=context, initializer=end_with_parent)
-
-
-def mutator_pool(workers: int) -> MutatorPool:
-    """Processes for `Mutator`; close it with `shutdown()` or as a context manager."""
-    return MutatorPool(workers)
