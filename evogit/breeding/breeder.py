@@ -14,7 +14,7 @@ from evogit.breeding.claims import Board
 from evogit.breeding.crossings import Crossing, Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.model_credit import merits
-from evogit.breeding.operator_credit import experience
+from evogit.breeding.operator_credit import OperatorCredits
 from evogit.breeding.packing import Prolific, packed
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
@@ -83,6 +83,7 @@ class Breeder:
         self._linkage = Linkage(anatomy or Anatomy(repository))
         self._deterministic_agents = deterministic_agents
         self._claims = Board(silent=deterministic_agents > 0)
+        self._credits = OperatorCredits()
         self._tuning = Tuning(self._linkage.anatomy)
         self.fingerprint = Fingerprints(repository, history).fingerprint if task.fingerprints else None
         self._secrets = [secret.encode() for secret in secrets]
@@ -242,7 +243,7 @@ class Breeder:
             move=number,
             account=account,
             boldness=boldness,
-            experience=experience(self._history),
+            experience=self._credits.of(self._history),
             merits=lambda: merits(self._history),
             conflicts=conflicts or {},
         )

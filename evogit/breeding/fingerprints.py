@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
-from evogit.source import syntax
-
-LARGEST = 64 * 1024
-"""Bytes of a Python file that is looked into: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
+from evogit.source import LARGEST, syntax
+from evogit.source.pieces import REMEMBERED, split
 
 REFLECTIVE = re.compile(
     rb"__doc__|__file__|__annotations__|__code__|co_\w+|f_locals|\b(?:locals|vars|dir|globals|eval|exec|compile|open|"
-    rb"read_text|read_bytes|help|inspect|dis|ast|linecache|traceback|tokenize|doctest|_getframe|lineno|getsource)\b"
+    rb"read_text|read_bytes|help|inspect|dis|ast|linecache|traceback|tokenize|doctest|_getframe|lineno|getsource)\b|"
+    rb"coding[:=][ \t]*(?!(?i:utf-?8)\b)\w"
 )
-"""Words in a file that may look at its own text, names or lines; of such a one every byte matters."""
+"""Words in a file that may look at its own text, names or lines, or say how to read it; there every byte matters."""
 
 UNCHANGED = hashlib.sha256(b"").hexdigest()[:16]
 """The fingerprint of the seed."""
@@ -72,12 +72,31 @@ def essence(content: bytes) -> str:
     """
     if REFLECTIVE.search(content):
         return ""
+    found = list[str]()
+    for text in split("module.py", content).values():
+        digests = _statements(text)
+        if digests is None:
+            return ""
+        found += digests
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _statements(text: str) -> Sequence[str] | None:
+    """A digest of what each statement at the top of a piece does; None where it cannot be parsed.
+
+    Cached, since a candidate shares most of its pieces with its parent.
+    """
     try:
-        writer = _Writer()
-        writer.write(syntax(content))
+        return [_digest(statement) for statement in syntax(text).body if not _idle(statement)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    return hashlib.sha256("\n".join(writer.words).encode(errors="surrogatepass")).hexdigest()[:32]
+        return None
+
+
+def _digest(statement: ast.stmt) -> str:
+    writer = _Writer()
+    writer.write(statement)
+    return hashlib.sha256("\n".join(writer.words).encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(slots=True)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 from evogit.history import History
+from evogit.history.lessons import Lessons
 from evogit.selection.anatomy import PLAIN, Anatomy
-from evogit.source.constants import NOTHING, Constant, Named, named
+from evogit.source.constants import NOTHING, REMEMBERED, Constant, Named, named
 from evogit.source.pieces import is_python
 
 WINDOW = 200
@@ -36,26 +38,35 @@ Frame = frozenset[tuple[str, int, str]]
 """What a candidate has that the seed has not, apart from named numbers: paths, modes, digests of the content."""
 
 
-@dataclass(slots=True)
+class _Lesson(NamedTuple):
+    """What a candidate taught: by how much it changed which number of its parent, and what that was worth.
+
+    Without changes, or without a parent that was judged, it taught nothing. `frame` is the candidate's.
+    """
+
+    frame: Frame
+    changes: Mapping[Constant, float]
+    worth: float
+
+
 class Tuning:
     """What the history of a run tells of its named numbers. `anatomy` tells what candidates are made of."""
 
-    anatomy: Anatomy
-    _frames: dict[str, Frame] = field(default_factory=dict)
-    _changes: dict[str, Mapping[Constant, float]] = field(default_factory=dict)
-    """Candidate -> by how much it changed which number of its parent; nothing where it changed more than that."""
+    def __init__(self, anatomy: Anatomy) -> None:
+        self._anatomy = anatomy
+        self._frames: dict[str, Frame] = {}
+        self._same: dict[Frame, Frame] = {}
+        self._read = lru_cache(REMEMBERED)(self._read_named)
+        self._lessons = Lessons(self._learned)
 
     def steps(self, history: History, parent: str) -> Mapping[Constant, float]:
         """Signed lengths of the next steps from a parent, of the numbers that were changed before."""
         elsewhere: dict[Constant, float] = {}
         alike: dict[Constant, float] = {}
         frame = self._frame(history, parent)
-        for commit in history.judgements[-WINDOW:]:
-            candidate = history.phylogeny[commit]
-            changes = self._changed(history, commit) if candidate.operator == "mutation" else {}
-            if changes and history.fitness(candidate.parents[0]) is not None:
-                steps = alike if self._frame(history, commit) == frame else elsewhere
-                _learn(steps, changes, _worth(history, commit))
+        for lesson in self._lessons.of(history, history.judgements[-WINDOW:]).values():
+            if lesson.changes:
+                _learn(alike if lesson.frame is frame else elsewhere, lesson.changes, lesson.worth)
         return elsewhere | alike
 
     def tuned(self, history: History, seed: str) -> str:
@@ -66,16 +77,18 @@ class Tuning:
                 fittest = commit
         return fittest
 
-    def _changed(self, history: History, commit: str) -> Mapping[Constant, float]:
-        if commit not in self._changes:
-            self._changes[commit] = self._compared(history, commit)
-        return self._changes[commit]
+    def _learned(self, history: History, commit: str) -> _Lesson:
+        candidate, frame = history.phylogeny[commit], self._frame(history, commit)
+        if candidate.operator != "mutation" or history.fitness(candidate.parents[0]) is None:
+            return _Lesson(frame, {}, 0.0)
+        return _Lesson(frame, self._changed(history, commit), _worth(history, commit))
 
-    def _compared(self, history: History, commit: str) -> Mapping[Constant, float]:
+    def _changed(self, history: History, commit: str) -> Mapping[Constant, float]:
+        """By how much a candidate changed which number of its parent; nothing where it changed more than that."""
         parent = history.phylogeny[commit].parents[0]
-        if self._frame(history, commit) != self._frame(history, parent):
+        if self._frame(history, commit) is not self._frame(history, parent):
             return {}
-        after, before = self.anatomy.files(history, commit), self.anatomy.files(history, parent)
+        after, before = self._anatomy.files(history, commit), self._anatomy.files(history, parent)
         changes: dict[Constant, float] = {}
         for path in sorted(after.keys() | before.keys()):
             then, now = (self._named(history, each, path).numbers for each in (parent, commit))
@@ -85,26 +98,29 @@ class Tuning:
         return changes
 
     def _frame(self, history: History, commit: str) -> Frame:
+        """The same object for all candidates that have the same."""
         if commit not in self._frames:
             seed = history.seed or commit
             parts = [
                 (path, file.mode, self._rest(history, commit, path))
-                for path, file in self.anatomy.files(history, commit).items()
-                if file.mode != self.anatomy.file(history, seed, path).mode
+                for path, file in self._anatomy.files(history, commit).items()
+                if file.mode != self._anatomy.file(history, seed, path).mode
                 or self._rest(history, commit, path) != self._rest(history, seed, path)
             ]
-            self._frames[commit] = frozenset(parts)
+            frame = frozenset(parts)
+            self._frames[commit] = self._same.setdefault(frame, frame)
         return self._frames[commit]
 
     def _rest(self, history: History, commit: str, path: str) -> str:
         """A digest of what a candidate has at a path, without named numbers where there can be any."""
-        return self._named(history, commit, path).rest or self.anatomy.file(history, commit, path).blob
+        return self._named(history, commit, path).rest or self._anatomy.file(history, commit, path).blob
 
     def _named(self, history: History, commit: str, path: str) -> Named:
-        file = self.anatomy.file(history, commit, path)
-        if not is_python(path) or file.mode not in PLAIN:
-            return NOTHING
-        return named(path, self.anatomy.repository.trees.blob(file.blob))
+        file = self._anatomy.file(history, commit, path)
+        return self._read(path, file.blob) if is_python(path) and file.mode in PLAIN else NOTHING
+
+    def _read_named(self, path: str, blob: str) -> Named:
+        return named(path, self._anatomy.repository.trees.blob(blob))
 
 
 def _worth(history: History, commit: str) -> float:

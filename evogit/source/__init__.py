@@ -12,8 +12,10 @@ from evogit.source.collector import collect
 from evogit.source.definitions import compiles, merge_definitions, syntax
 from evogit.source.kinds import fits, is_number
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
+from evogit.source.pieces import LARGEST
 
 __all__ = [
+    "LARGEST",
     "Block",
     "Definition",
     "Kind",
@@ -27,10 +29,6 @@ __all__ = [
     "parse",
     "syntax",
 ]
-
-
-LARGEST = 64 * 1024
-"""Bytes of a module that is looked into: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,7 +9,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from evogit.source.definitions import LINE, syntax
-from evogit.source.pieces import LARGEST, digest, is_python
+from evogit.source.pieces import REMEMBERED as PIECES
+from evogit.source.pieces import WHOLE, digest, split
 
 
 class Constant(NamedTuple):
@@ -48,23 +49,35 @@ def named(path: str, content: bytes) -> Named:
 
     Integers are left out, as they are counts, sizes and choices more often than quantities with a slope.
     """
-    if not is_python(path) or len(content) > LARGEST:
-        return NOTHING
     try:
-        lines, body = LINE.findall(content.decode()), syntax(content).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        content.decode()
+    except UnicodeDecodeError:
         return NOTHING
-    starts = [0, *accumulate(len(line.encode()) for line in lines)]
-    found = {
-        Constant(path, name, place): number
-        for name, value in _assigned(body)
-        for place, node in enumerate(_floats(value))
-        if (number := _number(content, starts, node))
-    }
+    pieces = split(path, content)
+    if WHOLE in pieces:
+        return NOTHING
+    start, found = 0, dict[Constant, Number]()
+    for text in pieces.values():
+        for name, place, number in _numbers(text):
+            found[Constant(path, name, place)] = Number(start + number.start, start + number.end, number.value)
+        start += len(text.encode())
     rest = content
     for number in sorted(found.values(), reverse=True):
         rest = rest[: number.start] + b"." + rest[number.end :]
     return Named(found, digest(rest))
+
+
+@lru_cache(maxsize=PIECES)
+def _numbers(text: str) -> Sequence[tuple[str, int, Number]]:
+    """The named numbers of a piece: name, which of its numbers it is, and where it stands in the piece."""
+    content = text.encode()
+    starts = [0, *accumulate(len(line.encode()) for line in LINE.findall(text))]
+    return [
+        (name, place, number)
+        for name, value in _assigned(syntax(text).body)
+        for place, node in enumerate(_floats(value))
+        if (number := _number(content, starts, node))
+    ]
 
 
 def _assigned(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

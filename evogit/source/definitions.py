@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 SECONDS, BYTES = 5, 1 << 30
@@ -44,8 +45,9 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises; text that is not UTF-8 is a `ValueError`."""
 
 
+@lru_cache(maxsize=256)
 def compiles(content: bytes) -> bool:
-    """Whether Python accepts a module."""
+    """Whether Python accepts a module. Remembered, as a child that is asked about becomes a parent."""
     with _quietly():
         try:
             compile(content, "<candidate>", "exec", dont_inherit=True)

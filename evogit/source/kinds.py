@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from evogit.source.definitions import syntax
+from evogit.source.pieces import REMEMBERED, split
 
 NameKind = Literal["number", "whole", "many"]
 """A number; one that is used as a count or an index; something with parts or methods."""
@@ -26,9 +27,19 @@ def kinds(content: bytes) -> Mapping[tuple[str, str], NameKind]:
 
     Where uses disagree, the kind that fewer edits fit counts. Names without a hint are left out.
     """
+    found: dict[tuple[str, str], NameKind] = {}
+    for text in split("module.py", content).values():
+        for key, kind in _guessed(text).items():
+            found[key] = max(kind, found.get(key, kind), key=_RANK.__getitem__)
+    return found
+
+
+@functools.lru_cache(maxsize=REMEMBERED)
+def _guessed(text: str) -> Mapping[tuple[str, str], NameKind]:
+    """The same of one piece of a module."""
     guesses = _Guesses()
     with contextlib.suppress(RecursionError):  # what was found so far will do
-        guesses.visit(syntax(content))
+        guesses.visit(syntax(text))
     return guesses.found
 
 

@@ -37,10 +37,15 @@ def split(path: str, content: bytes) -> Mapping[str, str]:
     A definition or a constant goes by its name, another statement by its kind, the second of a name by `NAME#2`. A file
     that is not Python, is large or cannot be parsed has one piece, `WHOLE`.
     """
-    text = content.decode(errors="surrogateescape")
-    whole = {WHOLE: text}
     if not is_python(path) or len(content) > LARGEST:
-        return whole
+        return {WHOLE: content.decode(errors="surrogateescape")}
+    return _split(content)
+
+
+@lru_cache(maxsize=64)
+def _split(content: bytes) -> Mapping[str, str]:
+    """The pieces of a module, which several ask for one after the other."""
+    text = content.decode(errors="surrogateescape")
     lines, at = LINE.findall(text), 0
     named = _named(lines)
     found: dict[str, str] = {}
@@ -50,7 +55,7 @@ def split(path: str, content: bytes) -> Mapping[str, str]:
         met[name] += 1
         found[name if met[name] == 1 else f"{name}#{met[name]}"] = "".join(lines[at:stop])
         at = stop
-    return found or whole
+    return found or {WHOLE: text}
 
 
 def _named(lines: Sequence[str]) -> list[tuple[str, int]]:

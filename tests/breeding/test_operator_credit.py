@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from evogit.agents import OperatorCredit
-from evogit.breeding.operator_credit import WINDOW, experience
+from evogit.breeding.operator_credit import WINDOW, OperatorCredits
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
 from evogit.history import History
 
@@ -58,7 +59,7 @@ def test_each_way_is_counted_and_pays_where_the_child_is_better_than_its_parent(
     run.born(None, "swap_name", better)
     run.born(2.0, "", run.seed)
 
-    assert experience(run.history) == {
+    assert OperatorCredits().of(run.history) == {
         "perturb_number": OperatorCredit(2, 1),
         "perturb_number@0.01": OperatorCredit(1, 1),
         "perturb_number@0.1": OperatorCredit(1, 0),
@@ -72,7 +73,7 @@ def test_what_paid_long_ago_is_forgotten() -> None:
     for _ in range(WINDOW):
         run.born(0.0, "swap_call", run.seed)
 
-    assert experience(run.history) == {"swap_call": OperatorCredit(WINDOW, 0)}
+    assert OperatorCredits().of(run.history) == {"swap_call": OperatorCredit(WINDOW, 0)}
 
 
 def test_candidates_that_wait_for_their_evaluation_teach_nothing() -> None:
@@ -90,4 +91,18 @@ def test_candidates_that_wait_for_their_evaluation_teach_nothing() -> None:
         )
     )
 
-    assert experience(run.history) == {}
+    assert OperatorCredits().of(run.history) == {}
+
+
+def test_credit_that_is_kept_up_to_date_is_what_one_look_at_all_finds() -> None:
+    run, credits = Bred(), OperatorCredits()
+    rng = random.Random(1)
+    commits = [run.seed]
+    for number in range(2 * WINDOW):
+        way = rng.choice(["swap_name", "swap_call", "perturb_number@0.1"])
+        commits.append(run.born(rng.choice([None, 0.0, rng.random()]), way, rng.choice(commits)))
+        if number % 7 == 0:  # judged again, which moves the mean
+            again = Evaluation(status="ok", metrics={"m": 2.0}, repeat=1)
+            run.add(Evaluated(candidate=rng.choice(commits), evaluation=again))
+        if number % 5 == 0:
+            assert credits.of(run.history) == OperatorCredits().of(run.history)
