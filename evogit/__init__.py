@@ -3,10 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evogit.evaluation.program import Case, Invalid
-
 if TYPE_CHECKING:
     from evogit.agents import Brief, NoUsableChangeError, Proposal
+    from evogit.evaluation.program import Case, Invalid
     from evogit.history import History
     from evogit.selection import Move, Selector
 
@@ -15,8 +14,9 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """What agents and selectors of one's own need, loaded when asked for: evaluators are imported without all that."""
+    """What evaluators, agents and selectors need, loaded when asked for: no program loads what it does not use."""
     modules = {"History": "history", "Move": "selection", "Selector": "selection"}
+    modules |= dict.fromkeys(("Case", "Invalid"), "evaluation.program")
     modules |= dict.fromkeys(("Brief", "NoUsableChangeError", "Proposal"), "agents")
     if name not in modules:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 from collections.abc import Sequence
@@ -35,6 +34,8 @@ async def git(git_dir: Path, *arguments: str) -> Output:
     Raises:
         RepositoryError: when git is missing or fails.
     """
+    import asyncio  # which takes a while to load, and reading needs none of it
+
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(

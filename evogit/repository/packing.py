@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from evogit.core import RepositoryError
+
+if TYPE_CHECKING:
+    import asyncio
 
 PACK_EVERY = 10_000
 """Candidates after which loose objects are packed while a run goes on: 360 MB. Not more often, since ext4 makes new
@@ -26,6 +29,8 @@ class Packer:
 
     def grown(self, candidates: int) -> None:
         """Note how many candidates there are now."""
+        import asyncio  # which takes a while to load, and reading needs none of it
+
         idle = self._packing is None or self._packing.done()
         if idle and candidates - self._packed >= PACK_EVERY:
             self._packing = asyncio.create_task(self._quietly(candidates))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
-from typing import Annotated, Any, get_args
-
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from typing import Any, get_args
 
 from evogit.core import (
     Compared,
@@ -22,24 +20,22 @@ from evogit.core import (
     Stopped,
     TaskChanged,
 )
+from evogit.repository.shapes import MisshapenError, plain, reader
 
 VERSION = 1
 
-_ADAPTER: TypeAdapter[Event] = TypeAdapter(
-    Annotated[Event, Field(discriminator="event")], config=ConfigDict(allow_inf_nan=False)
-)
-_KNOWN = frozenset(each.default for event in get_args(Event) for each in fields(event) if each.name == "event")
+_READERS = {each.default: reader(event) for event in get_args(Event) for each in fields(event) if each.name == "event"}
+"""Name of an event -> what makes it of its fields."""
 
 _IDS = ("candidate", "tree", "parents", "evidence", "first", "a", "b", "candidates", "undoes", "commit", "entry")
 """Fields that hold ids of Git objects, each one or several, empty where there is none."""
 
-_ID = re.compile("([0-9a-f]{40})?")
+_IS_ID = re.compile("([0-9a-f]{40})?").fullmatch
 
 
 def encode(event: Event, seq: int) -> str:
     """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON."""
-    fields = _ADAPTER.dump_python(event, mode="json", exclude_defaults=True)
-    record = {"evogit": VERSION, "seq": seq, "event": event.event, **fields}
+    record = {"evogit": VERSION, "seq": seq, "event": event.event, **plain(event)}
     return f"{_subject(event)}\n\n{json.dumps(record, separators=(',', ':'), ensure_ascii=True, allow_nan=False)}\n"
 
 
@@ -51,19 +47,19 @@ def decode(message: str) -> tuple[Event, int]:
         RepositoryError: the message is not a journal record.
     """
     try:
-        record: dict[str, Any] = json.loads(message.partition("\n\n")[2])
+        record: dict[str, Any] = json.loads(message[message.index("\n\n") + 2 :])
         version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise RepositoryError(f"expected a journal record, got {message[:80]!r}; see docs/design/journal.md") from error
-    if version != VERSION or name not in _KNOWN:
+    if version != VERSION or name not in _READERS:
         raise RefusedError(
             f"expected a journal record of version {VERSION}, got version {version}, event {name!r}; "
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        event = _ADAPTER.validate_python(record)
-    except ValidationError as error:
-        raise RepositoryError(f"damaged journal record: {error}") from error
+        event: Event = _READERS[name](record)
+    except MisshapenError as error:
+        raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
     if wrong := _wrong(event, record):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}; see docs/design/journal.md")
     return event, seq
@@ -72,10 +68,11 @@ def decode(message: str) -> tuple[Event, int]:
 def _wrong(event: Event, record: dict[str, Any]) -> str:
     """What no engine would have written although it has the right shape; empty where all is well."""
     for field in _IDS:
-        value = record.get(field, "")
-        for each in [value] if isinstance(value, str) else value:
-            if not _ID.fullmatch(each):
-                return f"expected ids of 40 hex digits as {field}, got {each!r}"
+        if field in record:
+            value = record[field]
+            for each in (value,) if isinstance(value, str) else value:
+                if not _IS_ID(each):
+                    return f"expected ids of 40 hex digits as {field}, got {each!r}"
     if isinstance(event, RunStarted | TaskChanged) and sum(metric.primary for metric in event.metrics) != 1:
         return "expected one primary metric"
     if isinstance(event, Proposed) and event.operator in ("merge", "graft") and len(event.parents) != 2:

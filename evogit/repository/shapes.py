@@ -1,0 +1,144 @@
+"""Dataclasses to plain JSON values and back, each value checked against the type of its field.
+
+A journal has a hundred thousand records and a command a second to read them: so a reader is put together once for a
+type, and asks of each value no more than it must.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+Reader = Callable[[Any], Any]
+"""The value that a plain one stands for; raises `MisshapenError`."""
+
+
+class MisshapenError(ValueError):
+    """A value is not of the type of its field."""
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; of dataclasses the fields that do not have their default."""
+    if is_dataclass(value):
+        told = ((name, getattr(value, name), default) for name, default in _defaults(cast(Any, type(value))))
+        return {name: plain(each) for name, each, default in told if default is MISSING or each != default}
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
+@cache
+def _defaults(kind: Hashable) -> list[tuple[str, Any]]:
+    """Each field and what it is where nobody says."""
+    known = fields(cast(Any, kind))
+    made = (each.default if each.default_factory is MISSING else each.default_factory() for each in known)
+    return [(each.name, default) for each, default in zip(known, made, strict=True)]
+
+
+def reader(kind: Any) -> Reader:
+    """What reads plain values of a type: a dataclass, and what the fields of ours are made of."""
+    if is_dataclass(kind):
+        return _dataclass_reader(kind)
+    if kind is Any:
+        return lambda value: value
+    if kind in (str, bool, int, float):
+        return _SIMPLE[kind]
+    arguments, origin = get_args(kind), get_origin(kind)
+    if origin is Literal:
+        return _choice_reader(frozenset(arguments))
+    if origin in (Union, types.UnionType):
+        return _optional_reader(reader(next(each for each in arguments if each is not types.NoneType)))
+    if origin is tuple:
+        return _tuple_reader(reader(arguments[0]))
+    if origin is Mapping:
+        return _mapping_reader(arguments[1])
+    raise TypeError(f"no rule for {kind}")
+
+
+def _dataclass_reader(kind: Any) -> Reader:
+    """Values of a dataclass; keys that it has no field for are left out, as a later version may have more."""
+    hints = get_type_hints(kind)
+    known = {each.name: reader(hints[each.name]) for each in fields(kind)}
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise MisshapenError(f"expected the fields of {kind.__name__}, got {value!r:.80}")
+        found = {}
+        for name, each in value.items():
+            if name in known:
+                try:
+                    found[name] = known[name](each)
+                except MisshapenError as error:
+                    raise MisshapenError(f"{name}: {error}") from error
+        try:
+            return kind(**found)
+        except TypeError as error:
+            raise MisshapenError(str(error)) from error
+
+    return read
+
+
+def _read_text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    raise MisshapenError(f"expected a text, got {value!r:.80}")
+
+
+def _read_flag(value: Any) -> bool:
+    if type(value) is bool:
+        return value
+    raise MisshapenError(f"expected true or false, got {value!r:.80}")
+
+
+def _read_int(value: Any) -> int:
+    if type(value) is int or (type(value) is float and value.is_integer()):
+        return int(value)
+    raise MisshapenError(f"expected a whole number, got {value!r:.80}")
+
+
+def _read_float(value: Any) -> float:
+    if type(value) in (float, int) and math.isfinite(value):
+        return float(value)
+    raise MisshapenError(f"expected a finite number, got {value!r:.80}")
+
+
+_SIMPLE: dict[type, Reader] = {str: _read_text, bool: _read_flag, int: _read_int, float: _read_float}
+
+
+def _choice_reader(choices: frozenset[str]) -> Reader:
+    def read(value: Any) -> str:
+        if type(value) is str and value in choices:
+            return value
+        raise MisshapenError(f"expected one of {', '.join(sorted(choices))}, got {value!r:.80}")
+
+    return read
+
+
+def _optional_reader(inner: Reader) -> Reader:
+    return lambda value: None if value is None else inner(value)
+
+
+def _tuple_reader(inner: Reader) -> Reader:
+    def read(value: Any) -> tuple[Any, ...]:
+        if type(value) is list:
+            return tuple([inner(each) for each in value])
+        raise MisshapenError(f"expected a list, got {value!r:.80}")
+
+    return read
+
+
+def _mapping_reader(kind: Any) -> Reader:
+    inner = reader(kind)
+
+    def read(value: Any) -> dict[str, Any]:
+        if type(value) is dict:
+            return value if kind is Any else {key: inner(each) for key, each in value.items()}
+        raise MisshapenError(f"expected an object, got {value!r:.80}")
+
+    return read
