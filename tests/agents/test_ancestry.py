@@ -153,7 +153,7 @@ def test_a_long_lineage_is_the_seed_and_its_last_twelve_steps(lab: Lab, cloned: 
 async def test_conflicts_stand_in_a_commit_of_their_own(lab: Lab, cloned: Cloned) -> None:
     seed = lab.seed()
     ours, theirs = (lab.add({"main.py": b"VALUE = %d\n" % value}, seed, evaluation=float(value)) for value in (2, 3))
-    opened = await Crossings(lab.repository, lab.history, lab.task.is_editable).open("merge", (ours, theirs))
+    opened = Crossings(lab.repository, lab.history, lab.task.is_editable).open("merge", (ours, theirs))
     graph = lab.history.phylogeny
     brief = lab.breeder.brief(replace(graph[ours], tree=opened.merged.tree), graph[theirs], conflicts=opened.markers)
     assert brief.background is not None

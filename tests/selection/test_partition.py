@@ -7,8 +7,7 @@ import asyncio
 import random
 import runpy
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -60,7 +59,7 @@ class Garden(Grown):
 
     def breed(self, move: Move, task: Task) -> Bred:
         breeder = Breeder(self.repository, task, self.history)
-        return asyncio.run(breeder.breed(Mutator(ThreadPoolExecutor(1)), move, random.Random(1)))
+        return asyncio.run(breeder.breed(Mutator(), move, random.Random(1)))
 
 
 @pytest.fixture(scope="module")
@@ -241,18 +240,12 @@ class Machines:
         return float(self._machines[name].output([found[name] for name in sorted(found)]))
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as threads:
-        yield threads
-
-
-def evolve(folder: Path, pool: ThreadPoolExecutor, agents: int = 2, **options: Any) -> History:
+def evolve(folder: Path, agents: int = 2, **options: Any) -> History:
     """A run on the landscape in this folder, which is begun or goes on."""
     repository = Repository.open(folder) if folder.exists() else Repository.create(folder)
     task, settings = load_task(LANDSCAPE), Settings(deterministic=True, seed=3, **options)
     executor = Machines(task, repository)
-    run = Run(repository, task, "r", settings, agents=[Mutator(pool)] * agents, backend=executor)
+    run = Run(repository, task, "r", settings, agents=[Mutator()] * agents, backend=executor)
     asyncio.run(run.evolve())
     return run.history
 
@@ -267,24 +260,22 @@ def gains(history: History) -> list[float]:
 
 
 @pytest.mark.slow
-def test_merges_by_pieces_mostly_beat_both_parents_and_equal_runs_are_equal_on_and_on(
-    tmp_path: Path, pool: ThreadPoolExecutor
-) -> None:
-    first = evolve(tmp_path / "one", pool, evaluations=40)
-    assert ids(first) == ids(evolve(tmp_path / "two", pool, evaluations=40))
+def test_merges_by_pieces_mostly_beat_both_parents_and_equal_runs_are_equal_on_and_on(tmp_path: Path) -> None:
+    first = evolve(tmp_path / "one", evaluations=40)
+    assert ids(first) == ids(evolve(tmp_path / "two", evaluations=40))
     assert any("apart)" in candidate.title for candidate in first.phylogeny)
     shutil.copytree(tmp_path / "one", tmp_path / "three")
-    longer = evolve(tmp_path / "one", pool, evaluations=80)
+    longer = evolve(tmp_path / "one", evaluations=80)
     assert ids(longer)[: len(first.phylogeny)] == ids(first)
-    assert ids(longer) == ids(evolve(tmp_path / "three", pool, evaluations=80))
+    assert ids(longer) == ids(evolve(tmp_path / "three", evaluations=80))
     made = gains(longer)
     assert len(made) >= 3
     assert sum(gain > 0 for gain in made) > len(made) / 2
 
 
 @pytest.mark.slow
-def test_on_islands_too(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+def test_on_islands_too(tmp_path: Path) -> None:
     options: dict[str, Any] = {"evaluations": 40, "selector": "islands:of=elitist,count=2"}
-    first = evolve(tmp_path / "one", pool, agents=4, **options)
-    assert ids(first) == ids(evolve(tmp_path / "two", pool, agents=4, **options))
+    first = evolve(tmp_path / "one", agents=4, **options)
+    assert ids(first) == ids(evolve(tmp_path / "two", agents=4, **options))
     assert gains(first)
