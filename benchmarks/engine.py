@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Proposed
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
@@ -42,7 +43,7 @@ TURNS, STEP = 10, 30
 """How often each run is measured, and over how many candidates."""
 
 
-class NullAgent:
+class NullAgent(Agent):
     """Changes one number of the one file at once."""
 
     kind = "null"
@@ -54,7 +55,7 @@ class NullAgent:
         return Proposal(changes={"program.py": b"\n".join(lines)}, title="a new number")
 
 
-class NullExecutor:
+class NullExecutor(EvaluationBackend):
     """Judges at once, with two kilobytes of output as evidence and a score that mostly rises."""
 
     digest, provider, image = "0" * 64, "none", "0" * 64

@@ -19,9 +19,10 @@ from pathlib import Path
 from statistics import NormalDist, fmean
 from typing import Any, Literal
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
 from evogit.core import Evaluation, Evidence
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.leaders import tied
 from evogit.repository import Repository
@@ -80,7 +81,7 @@ def pure(truth: Sequence[float], sd: float, run: int) -> Outcome:
 # --- the whole engine ---------------------------------------------------------------------------------------------
 
 
-class Next:
+class Next(Agent):
     """An agent that proposes one number after the other."""
 
     kind = "next"
@@ -94,7 +95,7 @@ class Next:
         return Proposal(changes={"program.py": b"RANK = %d\n" % rank}, title=f"rank {rank}")
 
 
-class Draws:
+class Draws(EvaluationBackend):
     """An executor in memory, which measures what it is given with noise."""
 
     digest, provider, image = "0" * 64, "none", ""

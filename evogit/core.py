@@ -34,7 +34,7 @@ HUMAN = "human"
 """The agent of people's candidates; EvoGit moves no branch of it, and it makes no attempts."""
 
 MINIMIZE = "minimize"
-"""The agent and the strategy of candidates that are trials of `evogit minimize`: they count as no agent's attempts."""
+"""The agent and the strategy of candidates that are trials of `evogit minimize`; whoever wants to know asks `trial`."""
 
 StopReason = Literal[
     "evaluations",
@@ -229,6 +229,8 @@ class Candidate:
     title: str = ""
     conflicts: int = 0
     """Decisions that its conflicts took, of a merge or a graft."""
+    trial: bool = False
+    """Whether it was only tried by `evogit minimize`: it counts as no agent's attempt, and is no parent."""
     time: int = 0
     number: int = 0
 
@@ -291,6 +293,11 @@ class Proposed:
     """What the tree does, as far as syntax tells; empty where it was not computed."""
     evidence: str = ""
     """Id of the evidence tree; empty where there is none."""
+
+    @property
+    def trial(self) -> bool:
+        """Whether it was only tried by `evogit minimize`: it counts as no agent's attempt, and is no parent."""
+        return self.agent == MINIMIZE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

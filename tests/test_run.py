@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.agents.mutation.mutator import Mutator
 from evogit.config import Task, load_repository_task
 from evogit.config.run_settings import AgentSpec
@@ -51,7 +51,7 @@ def git(path: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
 
 
-class Author:
+class Author(Agent):
     """An agent whose proposals are given: a function of the brief."""
 
     kind = "author"
@@ -64,7 +64,7 @@ class Author:
         return self._think(brief)
 
 
-class Numbers:
+class Numbers(Agent):
     """An agent that writes 1, 2, 3 ... into the program."""
 
     kind = "numbers"

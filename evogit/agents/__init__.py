@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.llm import Account
@@ -136,7 +136,10 @@ class Workshop(Protocol):
     `evaluations` are those that are left for this move, `runs` says whether commands can be run.
     """
 
-    evaluations: int
+    @property
+    def evaluations(self) -> int:
+        """How many evaluations are left."""
+        ...
 
     @property
     def runs(self) -> bool:
@@ -236,9 +239,18 @@ class Proposal:
 
 
 class Agent(Protocol):
-    """One member of the population of authors. Every random choice comes from the generator that is passed in."""
+    """One member of the population of authors. Every random choice comes from the generator that is passed in.
+
+    To be derived from, so that what an agent does not say of itself is as it usually is.
+    """
 
     kind: str
+    trials: int = 0
+    """How many drafts it wants to have evaluated in a move before it proposes, at most."""
+    pauses: bool = True
+    """Whether it pauses after moves that failed, as one that asks somebody must; others just try again."""
+    prolific: bool = False
+    """Whether one more proposal costs it next to nothing, so that `proposals` is used."""
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a change to the brief's parent.
@@ -248,9 +260,10 @@ class Agent(Protocol):
         """
         ...
 
+    def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
+        """Of a prolific agent: changes without end, each to the brief's parent, of which any may be taken.
 
-@runtime_checkable
-class Trying(Protocol):
-    """An agent that has drafts evaluated before it proposes; `trials` is how many in a move it wants at most."""
-
-    trials: int
+        Raises:
+            NoUsableChangeError: when there is nothing usable to propose.
+        """
+        raise NoUsableChangeError(f"a {self.kind} proposes once in a move")

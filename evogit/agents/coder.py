@@ -11,7 +11,7 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
@@ -55,7 +55,7 @@ class CoderBounds:
     useless: int = 4
 
 
-class Coder:
+class Coder(Agent):
     """Has a model, chosen as an editor's is, work on a draft; `trials` of it may be evaluated before it is proposed."""
 
     kind = "coder"

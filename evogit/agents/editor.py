@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import cut
@@ -18,7 +18,7 @@ KEPT = 50_000
 """Tokens of a reply that are kept as evidence."""
 
 
-class Editor:
+class Editor(Agent):
     """Asks a model, of several the one that gains most for its money; an unusable reply gets one try to repair it."""
 
     kind = "editor"

@@ -28,7 +28,7 @@ LONGEST_NAME = 100
 """Characters of the name of a strategy or a model."""
 
 
-class OwnAgent:
+class OwnAgent(Agent):
     """The agent that `FILE.py:Name` names, its class called without arguments, once for each agent.
 
     Such a file needs no more than this:

@@ -48,7 +48,7 @@ class Memory:
             os.close(descriptor)
 
 
-class Remembering:
+class Remembering(EvaluationBackend):
     """A backend that never evaluates the same twice, whichever run asks; what it remembers counts like any other."""
 
     def __init__(self, executor: EvaluationBackend, memory: Memory) -> None:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Protocol
 
 from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
@@ -15,7 +14,7 @@ from evogit.breeding.crossings import Crossing, Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.model_credit import merits
 from evogit.breeding.operator_credit import OperatorCredits
-from evogit.breeding.packing import Prolific, packed
+from evogit.breeding.packing import packed
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
 from evogit.history import History
@@ -48,12 +47,8 @@ class Bred:
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class Trying(Protocol):
-    """Where the agent of one move tries drafts."""
-
-    def at(self, make: Callable[[Proposal], Bred]) -> Workshop:
-        """The same for drafts of which `make` makes trees, if they may be candidates."""
-        ...
+OpenWorkshop = Callable[[Callable[[Proposal], Bred]], Workshop]
+"""Gives the agent of a move a place for drafts, of which that function makes trees if they could be candidates."""
 
 
 class Breeder:
@@ -96,7 +91,7 @@ class Breeder:
         *,
         number: int = 0,
         account: Account | None = None,
-        trials: Trying | None = None,
+        workshop: OpenWorkshop | None = None,
     ) -> Bred:
         """Carry out a move.
 
@@ -106,7 +101,7 @@ class Breeder:
             rng: the generator of this move.
             number: the number of the move.
             account: what the agent's calls of models are charged to.
-            trials: where the agent may try drafts.
+            workshop: gives the agent a place where it may try drafts.
 
         Raises:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
@@ -115,22 +110,22 @@ class Breeder:
             if move.operator == "merge" and move.strategy == PIECES:
                 return self._by_pieces(move)
             if move.operator != "mutation" and move.strategy == MODEL:
-                return await self._settled_by(agent, move.operator, move, rng, number, account, trials)
+                return await self._settled_by(agent, move.operator, move, rng, number, account, workshop)
             if move.operator != "mutation":
                 return self._cross(move.operator, move, rng)
             brief = self._brief(move, number, account)
             if move.tuning:
                 brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
-            if trials:
-                brief = replace(brief, workshop=trials.at(partial(self._bred, brief)))
-            if isinstance(agent, Prolific):
+            if workshop:
+                brief = replace(brief, workshop=workshop(partial(self._bred, brief)))
+            if agent.prolific:
                 return self._drawn(agent, brief, rng, several=move.several)
             with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
                 return self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
 
-    def _drawn(self, agent: Prolific, brief: Brief, rng: random.Random, *, several: bool) -> Bred:
+    def _drawn(self, agent: Agent, brief: Brief, rng: random.Random, *, several: bool) -> Bred:
         """The first of an agent's proposals that is new, of `DRAWN` at most."""
         packing = self._linkage.packing(self._history, brief.parent.commit) if several else None
         proposals = agent.proposals(brief, rng)
@@ -185,7 +180,7 @@ class Breeder:
         rng: random.Random,
         number: int,
         account: Account | None,
-        trials: Trying | None,
+        workshop: OpenWorkshop | None,
     ) -> Bred:
         """Have the agent settle the conflicts of a merge or a graft; it is asked only if there are any."""
         known = merits(self._history)
@@ -213,8 +208,8 @@ class Breeder:
                 raise NoUsableChangeError(str(error), proposal.evidence) from error
             return replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
 
-        if trials:
-            brief = replace(brief, workshop=trials.at(settled))
+        if workshop:
+            brief = replace(brief, workshop=workshop(settled))
         return settled(await agent.propose(brief, rng))
 
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:

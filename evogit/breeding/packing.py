@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol, runtime_checkable
 
-from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
+from evogit.agents import Files, NoUsableChangeError, Proposal
 from evogit.agents.mutation.edits import MOST_WAYS
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
@@ -17,19 +15,6 @@ from evogit.text import TITLE_LENGTH, one_line
 
 DRAWN = 12
 """Changes to choose from: most have a say in cases that another one has a say in, or are known."""
-
-
-@runtime_checkable
-class Prolific(Protocol):
-    """An agent to whom one more proposal costs next to nothing."""
-
-    def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
-        """Changes, each to the brief's parent, of which any may be taken.
-
-        Raises:
-            NoUsableChangeError: when there is nothing usable to propose.
-        """
-        ...
 
 
 def packed(proposals: Iterator[Proposal], files: Files, packing: Packing) -> Proposal:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Protocol
 
 from evogit.agents import Agent, NoUsableChangeError
-from evogit.agents.mutation.mutator import Mutator
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidates import CandidateWriter
@@ -27,7 +26,7 @@ from evogit.engine.start import Start, generator
 from evogit.engine.steering import Steering
 from evogit.engine.stopping import HURRIED, Stopping
 from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
-from evogit.engine.workshop import Trials
+from evogit.engine.workshop import Drafts
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.repository import Packer
@@ -195,7 +194,7 @@ class Engine:
                 return await self._turns.leave(number)
             if self._budget.reserve(name):
                 failed = await self._move(number, name, agent)
-                failures = failures + 1 if failed and agent.kind != Mutator.kind else 0
+                failures = failures + 1 if failed and agent.pauses else 0
                 if failures:
                     self._show(name, f"pausing, as it failed {failures} in a row: {failed}")
                     pause = min(0.005 * 2 ** min(failures, 20), LONGEST_PAUSE)
@@ -217,8 +216,8 @@ class Engine:
         rng = generator(self._settings.seed, number, name)
         history.attempts.horizon = number - self._budget.agents if self._settings.deterministic else None
         move = self._selector.next_move(history, name, rng)
-        trials = Trials.of(agent, self._evaluations, self._budget)
-        made = trials.with_last(await self._breed(number, name, agent, move, rng, trials))
+        drafts = Drafts.of(agent, self._evaluations, self._budget)
+        made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
         async with self._turns.proposing(number):
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
             self._budget.proposed(len(made))
@@ -230,17 +229,19 @@ class Engine:
                     if await self._confirmation.settle():
                         self._adopt(name, child)
             self._packer.grown(len(history.phylogeny))
-            self._budget.release(name, new_tree=any(children), more=trials.most, unused=trials.most + 1 - len(made))
+            self._budget.release(
+                name, new_tree=any(children), more=drafts.granted, unused=drafts.granted + 1 - len(made)
+            )
         return made[-1][0].reason if isinstance(made[-1][0], FailedProposal) else ""
 
     async def _breed(
-        self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, trials: Trials
+        self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts
     ) -> Bred | FailedProposal:
         self._show(name, "thinking" if move.operator == "mutation" else "merging")
         reason, evidence = "", ""
         account = self._account.of_move(name, number)
         try:
-            return await self._breeder.breed(agent, move, rng, number=number, account=account, trials=trials)
+            return await self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)
         except NoUsableChangeError as error:
             reason = str(error)
             evidence = self._journal.keep(error.evidence) if error.evidence else ""

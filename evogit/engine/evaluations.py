@@ -7,12 +7,11 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, cast
 
 from evogit.breeding.background import read_feedback
 from evogit.config import Task
 from evogit.core import (
-    MINIMIZE,
     Entry,
     Evaluated,
     Evaluation,
@@ -34,11 +33,16 @@ FAULTS = 3
 
 
 class EvaluationBackend(Protocol):
-    """Who judges trees: an `Evaluator` on this machine, or whatever a library user gives to `Run`."""
+    """Who evaluates trees: an `Evaluator` on this machine, or what a library user derives from this."""
 
     digest: str
     provider: str
     image: str
+
+    @property
+    def runner(self) -> Runner | None:
+        """Who runs commands where candidates run; None where nobody does."""
+        return None
 
     @property
     def judged(self) -> Judged:
@@ -54,9 +58,8 @@ class EvaluationBackend(Protocol):
         ...
 
 
-@runtime_checkable
 class Runner(Protocol):
-    """An executor that runs commands, too."""
+    """Runs commands where candidates run."""
 
     async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on these files where candidates run, for `wall` seconds at most."""
@@ -182,12 +185,12 @@ class Evaluations:
     @property
     def runs(self) -> bool:
         """Whether commands can be run."""
-        return isinstance(self._backend, Runner)
+        return self._backend.runner is not None
 
     async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
-        assert isinstance(self._backend, Runner)  # whoever asks looks at `runs`
-        return await self._backend.run(await self._files(tree, shown=True), command, wall=wall)
+        assert self._backend.runner  # whoever asks looks at `runs`
+        return await self._backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
 
     async def settle(self, commit: str, result: Result) -> None:
         """Have a valid candidate compared, where a panel does that, and journal the evaluation.
@@ -254,7 +257,7 @@ class Evaluations:
         history, pending = self._history, self._history.pending
         back = restored(history.decisions, history.phylogeny)
         new = [each for each in pending if each not in busy and history.former(each) is None]
-        waiting = [each for each in new if each in back or not pending[each].engine or pending[each].agent == MINIMIZE]
+        waiting = [each for each in new if each in back or not pending[each].engine or pending[each].trial]
         room = self._limit - history.counts.evaluated - (len(pending) - len(waiting))
         return waiting[max(room, 0) :]
 

@@ -118,6 +118,11 @@ class Evaluator:
         base = files.base.id if files.base else ""
         return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
 
+    @property
+    def runner(self) -> Evaluator:
+        """It runs commands itself."""
+        return self
+
     async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on these files as candidates are run, for `wall` seconds at most; waits for a free slot.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evogit.core import HUMAN, MINIMIZE, Duplicate, Evaluation, FailedProposal, Proposed, Spent
+from evogit.core import HUMAN, Duplicate, Evaluation, FailedProposal, Proposed, Spent
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Counts:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
         match event:
             case Proposed():
-                self.proposed += event.operator != "seed" and event.agent not in (HUMAN, MINIMIZE)
+                self.proposed += event.operator != "seed" and event.agent != HUMAN and not event.trial
             case Duplicate():
                 self.duplicates += 1
                 self.alike += event.likeness == "fingerprint"

@@ -8,7 +8,6 @@ from functools import singledispatchmethod
 
 from evogit.core import (
     HUMAN,
-    MINIMIZE,
     Adopted,
     Candidate,
     Compared,
@@ -86,6 +85,7 @@ class History(RunState):
                 strategy=event.strategy,
                 title=event.title,
                 conflicts=event.conflicts,
+                trial=event.trial,
                 time=entry.time,
                 number=len(self.phylogeny),
             )
@@ -174,7 +174,7 @@ class History(RunState):
             self._find_best()
             return
         if first:
-            self.judgements += [commit] * (self.phylogeny[commit].agent != MINIMIZE)
+            self.judgements += [commit] * (not self.phylogeny[commit].trial)
             self.counts.evaluated += 1
             self.counts.failed += not evaluation.ok
             self.counts.cached += evaluation.cached

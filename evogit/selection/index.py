@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Generic, TypeVar
 
-from evogit.core import MINIMIZE
 from evogit.history import History
 from evogit.history.scores import Scores
 
@@ -88,7 +87,7 @@ def breeds(history: History, commit: str) -> bool:
     """Whether a candidate is valid, not pruned, and no mere trial of `evogit minimize`."""
     if commit in history.pruned or history.fitness(commit) is None:
         return False
-    return history.phylogeny[commit].agent != MINIMIZE
+    return not history.phylogeny[commit].trial
 
 
 def ranked(history: History, commit: str) -> Ranked:

@@ -7,7 +7,7 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
-from evogit.core import MINIMIZE, Evaluation
+from evogit.core import Evaluation
 from evogit.history import History
 from evogit.history.scores import Scores
 from evogit.selection import Move, Selector
@@ -84,7 +84,7 @@ class _Sea:
         if not first and self._fitness[commit] != fitness:
             return False
         self._fitness[commit] = fitness
-        if history.phylogeny[commit].agent == MINIMIZE:
+        if history.phylogeny[commit].trial:
             return True
         if first:
             self._land(history, commit)

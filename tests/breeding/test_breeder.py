@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.breeding.background import read_feedback
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
@@ -20,7 +20,7 @@ from evogit.selection import Move
 BASE = b"".join(b"line %d\n" % number for number in range(20))
 
 
-class Scripted:
+class Scripted(Agent):
     """An agent that proposes what it was given and remembers its brief."""
 
     kind = "scripted"

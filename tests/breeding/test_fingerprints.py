@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.breeding.fingerprints import LARGEST, UNCHANGED, Fingerprints, essence
 from evogit.config import Task
 from evogit.core import Duplicate, Entry, Proposed
@@ -169,7 +169,7 @@ def _with_seed(repository: Repository, tree: str) -> Any:
     return history
 
 
-class Author:
+class Author(Agent):
     """An agent that renames a local, adds a comment, then changes a number."""
 
     kind = "author"

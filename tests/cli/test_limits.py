@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.core import Entry, Evaluated
 from evogit.repository import Repository
@@ -62,7 +62,7 @@ BREACHES = {
 }
 
 
-class Listed:
+class Listed(Agent):
     """An agent with a list of programs."""
 
     kind = "listed"

@@ -12,12 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
 from evogit.config.user_settings import ModelTable, PriceTable, UserSettings
 from evogit.core import Evaluation, Evidence, Stopped
 from evogit.engine.account import RunAccount
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage
@@ -49,7 +50,7 @@ class Priced:
         return "babble"
 
 
-class Asker:
+class Asker(Agent):
     """Asks, and writes the number of its move into the program, or nothing for `usable` false."""
 
     kind = "asker"
@@ -67,7 +68,7 @@ class Asker:
         return Proposal(changes={"program.py": text}, title="a note")
 
 
-class Halves:
+class Halves(EvaluationBackend):
     """Judges at once."""
 
     digest, provider, image = "0" * 64, "none", "0" * 64

@@ -15,9 +15,10 @@ from typing import Any, Literal, cast
 import pytest
 
 from benchmarks import noise
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.repository import Repository
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.slow
 MakeTask = Callable[..., Task]
 
 
-class Next:
+class Next(Agent):
     """An agent that proposes the numbers from `first` on, `step` apart."""
 
     kind = "next"
@@ -44,7 +45,7 @@ class Next:
         return Proposal(changes={"program.py": b"# %d\n" % number}, title=f"number {number}")
 
 
-class Draws:
+class Draws(EvaluationBackend):
     """An executor in memory: candidate i is worth `truth[i]`, give or take; `fails` may say how a repeat ends."""
 
     provider, image = "none", ""

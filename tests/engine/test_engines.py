@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import (
     Decision,
@@ -26,6 +26,7 @@ from evogit.core import (
     SandboxError,
     Status,
 )
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history import History
 from evogit.repository import Repository, packing
@@ -35,7 +36,7 @@ from evogit.sandbox import Files
 MakeTask = Callable[..., Task]
 
 
-class Notes:
+class Notes(Agent):
     """An agent that adds a note drawn from its generator; `before` is awaited with the number of its proposal."""
 
     kind = "notes"
@@ -52,7 +53,7 @@ class Notes:
         return Proposal(changes={"program.py": b"# %d\n" % self.drawn[-1]}, title="a note")
 
 
-class Scores:
+class Scores(EvaluationBackend):
     """An executor in memory: the score is drawn from the tree's id; `verdict` may say how an evaluation ends."""
 
     provider, image = "none", ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.core import Adopted, Decision, Evaluated, Evaluation, FailedProposal, RefusedError
 from evogit.engine.people import Adding, People
 from evogit.engine.projections import Projections
@@ -164,7 +164,7 @@ def test_a_persons_commit_on_the_branch_of_the_best_is_not_lost(own: Own, caplog
 # --- with an engine -----------------------------------------------------------------------------------------------
 
 
-class Waiting:
+class Waiting(Agent):
     """An agent that has nothing to say."""
 
     kind = "waiting"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Entry, Evaluated, Event, Proposed, RunStarted, Stopped
@@ -25,7 +25,7 @@ from evogit.repository import Journal, Repository
 from evogit.run import Run
 
 
-class Noter:
+class Noter(Agent):
     kind = "noter"
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:

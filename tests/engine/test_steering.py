@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pytest
 
-from evogit.agents import Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import Decision, Entry, Evaluation, Evidence, Proposed, RepositoryError
-from evogit.engine.evaluations import Evaluations
+from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
@@ -23,7 +23,7 @@ from evogit.sandbox import Files
 MakeTask = Callable[..., Task]
 
 
-class Notes:
+class Notes(Agent):
     """An agent that adds a note; `before` is awaited with the brief."""
 
     kind = "notes"
@@ -38,7 +38,7 @@ class Notes:
         return Proposal(changes={"program.py": note}, title="a note")
 
 
-class Gate:
+class Gate(EvaluationBackend):
     """An executor that is held up by the evaluations with these numbers until it is let go."""
 
     provider, image = "none", ""

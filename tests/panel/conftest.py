@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
 from evogit.core import Evaluation, Evidence
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.llm import Account, ModelError, Price, Question, TokenUsage
 from evogit.repository import Repository
@@ -48,7 +49,7 @@ def make(tmp_path: Path) -> Callable[..., Task]:
     return call
 
 
-class Everyone:
+class Everyone(EvaluationBackend):
     """An executor for whom every candidate is valid."""
 
     digest, provider, image, judged = "v", "none", "i", "pairs"
@@ -64,7 +65,7 @@ class Everyone:
         return Evaluation(status="ok", metrics={"strength": 0.0}, split=split, **known), Evidence()
 
 
-class Typist:
+class Typist(Agent):
     """An agent that takes some lines out or puts some in."""
 
     kind = "typist"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evogit.agents import Brief, Files, Proposal
+from evogit.agents import Agent, Brief, Files, Proposal
 from evogit.config import Task
 from evogit.core import (
     Adopted,
@@ -23,6 +23,7 @@ from evogit.core import (
     RunStarted,
     TaskChanged,
 )
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.selection import Move, Selector
 
@@ -99,7 +100,7 @@ class Born:
         return {number: times / chosen.total() for number, times in sorted(chosen.items())}
 
 
-class Scribe:
+class Scribe(Agent):
     """Adds a line of its own to one of two files."""
 
     kind = "scribe"
@@ -111,7 +112,7 @@ class Scribe:
         return Proposal(changes={path: text}, title="a line")
 
 
-class Lottery:
+class Lottery(EvaluationBackend):
     """Judges at once, by chance, but equal trees alike."""
 
     provider, image = "none", ""

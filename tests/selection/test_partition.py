@@ -20,6 +20,7 @@ from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task, load_task
 from evogit.config.run_settings import Settings
 from evogit.core import ConfigError, Evaluation, Evidence
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run
@@ -208,7 +209,7 @@ def test_the_default_selector_merges_by_pieces_mostly_and_never_without_an_anato
 # --- whole runs -----------------------------------------------------------------------------------------------------
 
 
-class Machines:
+class Machines(EvaluationBackend):
     """Judges as the landscape `two_modules` does, without running anything: the files are constants."""
 
     provider, image = "none", ""

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from evogit.agents import Brief, Files, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
 from evogit.agents.mutation import operators as typed
 from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
@@ -55,10 +55,12 @@ _FILES = 32
 _LARGEST = 256 * 1024
 
 
-class Mutator:
+class Mutator(Agent):
     """Mutates without a model, and as often for one move as it takes to find something new."""
 
     kind = "mutator"
+    pauses = False
+    prolific = True
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a few typed edits, mostly of one file, or definitions of the donor.

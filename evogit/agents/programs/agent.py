@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
@@ -56,7 +56,7 @@ class ProgramBounds:
     disk: int = 1 << 30
 
 
-class ProgramAgent:
+class ProgramAgent(Agent):
     """Runs a program of a person's own choice, on one of several models; `trials` are its evaluations.
 
     `kind` is what the program is called. Without a gateway it has a login and a network of its own. Agents that share
