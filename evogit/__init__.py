@@ -4,20 +4,72 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evogit.agents import Brief, NoUsableChangeError, Proposal
+    from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+    from evogit.config import Task, find_task, load_repository_task, load_task
+    from evogit.config.run_settings import AgentSpec, RunLimits, Settings
+    from evogit.core import Candidate, Entry, Evaluation, Evidence, EvoGitError, Stopped
+    from evogit.engine.engine import Observer
+    from evogit.engine.evaluations import EvaluationBackend
     from evogit.evaluation.program import Case, Invalid
     from evogit.history import History
+    from evogit.history.context import RunContext, StoredRun
+    from evogit.repository import Repository
+    from evogit.run import Run
     from evogit.selection import Move, Selector
 
-__all__ = ["Brief", "Case", "History", "Invalid", "Move", "NoUsableChangeError", "Proposal", "Selector"]
 __version__ = "0.1.0"
+
+_ROOMS = {
+    "agents": ("Agent", "Brief", "NoUsableChangeError", "Proposal"),
+    "config": ("Task", "find_task", "load_repository_task", "load_task"),
+    "config.run_settings": ("AgentSpec", "RunLimits", "Settings"),
+    "core": ("Candidate", "Entry", "Evaluation", "Evidence", "EvoGitError", "Stopped"),
+    "engine.engine": ("Observer",),
+    "engine.evaluations": ("EvaluationBackend",),
+    "evaluation.program": ("Case", "Invalid"),
+    "history": ("History",),
+    "history.context": ("RunContext", "StoredRun"),
+    "repository": ("Repository",),
+    "run": ("Run",),
+    "selection": ("Move", "Selector"),
+}
+"""Module -> what it gives to users; loaded when asked for, as evaluators import evogit and must start at once."""
+
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Agent",
+    "AgentSpec",
+    "Brief",
+    "Candidate",
+    "Case",
+    "Entry",
+    "Evaluation",
+    "EvaluationBackend",
+    "Evidence",
+    "EvoGitError",
+    "History",
+    "Invalid",
+    "Move",
+    "NoUsableChangeError",
+    "Observer",
+    "Proposal",
+    "Repository",
+    "Run",
+    "RunContext",
+    "RunLimits",
+    "Selector",
+    "Settings",
+    "Stopped",
+    "StoredRun",
+    "Task",
+    "find_task",
+    "load_repository_task",
+    "load_task",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """What evaluators, agents and selectors need, loaded when asked for: no program loads what it does not use."""
-    modules = {"History": "history", "Move": "selection", "Selector": "selection"}
-    modules |= dict.fromkeys(("Case", "Invalid"), "evaluation.program")
-    modules |= dict.fromkeys(("Brief", "NoUsableChangeError", "Proposal"), "agents")
-    if name not in modules:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"evogit.{modules[name]}"), name)
+    return getattr(import_module(f"evogit.{_HOMES[name]}"), name)

@@ -30,6 +30,7 @@ from evogit.llm import (
     SpendingLimitError,
     estimate_tokens,
 )
+from evogit.repository.evidence import PROMPT, TRANSCRIPT, kept_text, numbered
 from evogit.text import one_line
 
 TRIALS = 3
@@ -118,7 +119,7 @@ class _Session:
         """Go on until the draft is finished or a bound is reached."""
         written = write(self.brief, self.background, self.model.context, self.bounds.turns)
         self.messages += written.messages
-        self.evidence["prompt.md"] = f"{written.rules}\n\n{written.text}".encode(errors="replace")
+        self.evidence[numbered(PROMPT)] = kept_text(f"{written.rules}\n\n{written.text}")
         room = int(ANSWER_SHARE * self.model.context)
         tools = ToolSession(self.brief, self.background, self.account, self.model.name, self.evidence, room)
         try:
@@ -189,4 +190,4 @@ class _Session:
     def _say(self, message: Message) -> None:
         self.messages.append(message)
         said = "".join(f"# {each.role}\n\n{each.content}\n\n" for each in self.messages[2:])
-        self.evidence["transcript.md"] = cut(said, KEPT).encode(errors="replace")
+        self.evidence[numbered(TRANSCRIPT)] = kept_text(cut(said, KEPT))

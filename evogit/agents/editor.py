@@ -13,6 +13,7 @@ from evogit.agents.editing.blocks import EditError, EditReply, parse
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
+from evogit.repository.evidence import PROMPT, REPLY, numbered
 
 KEPT = 50_000
 """Tokens of a reply that are kept as evidence."""
@@ -65,13 +66,13 @@ class _Talk:
     async def ask(self, more: Sequence[Message]) -> str:
         """The reply to the brief and what was said since."""
         new = more or self._written.messages
-        self._keep("prompt", "\n\n".join(message.content for message in new if message.role != "assistant"))
+        self._keep(PROMPT, "\n\n".join(message.content for message in new if message.role != "assistant"))
         question = Question(messages=(*self._written.messages, *more), move=self._brief.move, attempt=self._asked)
         try:
             reply = await self._model.ask(question, self._account)
         except (ModelError, RunEndsError, SpendingLimitError) as error:
             raise NoUsableChangeError(str(error), self.evidence) from error
-        self._keep("reply", cut(reply, KEPT))
+        self._keep(REPLY, cut(reply, KEPT))
         self._asked += 1
         return reply
 
@@ -84,8 +85,7 @@ class _Talk:
             raise NoUsableChangeError(f"{error}; asked again: {failed}", self.evidence) from failed
 
     def _keep(self, name: str, text: str) -> None:
-        number = f"-{self._asked + 1}" if self._asked else ""
-        self.evidence[f"{name}{number}.md"] = text.encode(errors="replace")
+        self.evidence[numbered(name, self._asked + 1)] = text.encode(errors="replace")
 
     def proposal(self, reply: str) -> Proposal:
         """The change that a reply describes.

@@ -16,6 +16,7 @@ from evogit.core import ConfigError, UsageError
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.plugins import load
 from evogit.repository import EXECUTABLE, FILE
+from evogit.repository.evidence import failure
 from evogit.text import one_line
 
 LOST = (NoUsableChangeError, ModelError, RunEndsError, SpendingLimitError)
@@ -81,10 +82,7 @@ class OwnAgent(Agent):
 
     def _lost(self, error: BaseException) -> NoUsableChangeError:
         """The move is lost, by a fault in the person's file."""
-        shown = "".join(traceback.format_exception(error)).encode(errors="replace")
-        return NoUsableChangeError(
-            f"the agent {self.kind} failed{self._place(error)}: {_said(error)}", {"traceback": shown}
-        )
+        return NoUsableChangeError(f"the agent {self.kind} failed{self._place(error)}: {_said(error)}", failure(error))
 
     def _place(self, error: BaseException) -> str:
         """Which line of the person's file failed, as far as one did."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -17,6 +16,7 @@ from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.strengths import said_of
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, bundle, check_path
+from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback
 
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
@@ -76,9 +76,9 @@ class Backgrounds:
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             entries={path: (mode, blob) for path, mode, blob in entries if self._visible(path)},
             evaluation=evaluation,
-            feedback=read_feedback(evidence.get("feedback.json", b"")) | self._verdicts(parent),
-            log=evidence.get("log", b"").decode(errors="replace"),
-            output="" if evaluation is None or evaluation.ok else _tail(evidence.get("stderr", b"")),
+            feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
+            log=evidence.get(LOG, b"").decode(errors="replace"),
+            output="" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
             seed_metrics=self._metrics(history.seed),
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
@@ -179,7 +179,7 @@ class Backgrounds:
 
     def _evidence(self, parent: Candidate) -> dict[str, bytes]:
         """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
-        tree, wanted = self._history.evidence.get(parent.commit), ("log", "feedback.json", "stderr")
+        tree, wanted = self._history.evidence.get(parent.commit), (LOG, FEEDBACK, STDERR)
         try:
             return self._repository.trees.files(tree, wanted.__contains__) if tree else {}
         except RepositoryError:
@@ -189,15 +189,6 @@ class Backgrounds:
 def _metrics(task: Task) -> tuple[Metric, ...]:
     """All metrics, the primary one first."""
     return tuple(sorted(task.metrics, key=lambda metric: not metric.primary))
-
-
-def read_feedback(content: bytes) -> dict[str, str]:
-    """Case -> what its evaluator said, of the file `feedback.json`; nothing where somebody damaged that."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return {case: said for case, said in found.items() if isinstance(said, str)} if isinstance(found, dict) else {}
 
 
 def _tail(output: bytes) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.text import Text
 
-from evogit.breeding.background import read_feedback
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, RepositoryError
+from evogit.repository.evidence import FEEDBACK, SESSION, ends_tell_most, is_prompt, is_transcript, read_feedback
 from evogit.review import SCHEMA
 
 EXCERPT = 12
@@ -20,9 +20,6 @@ EXCERPT = 12
 
 LONGEST = 240
 """Characters of a line of an excerpt: some programs print all that they do as one."""
-
-SESSION = "session.json"
-"""What is known of a program's session, as facts."""
 
 Command = Callable[[str], str]
 """From the name of a file to the command line that prints it whole."""
@@ -81,25 +78,23 @@ def session(agent: str, files: Mapping[str, bytes], command: Command) -> Iterato
         where = f", {'ends' if at_end else 'begins'}:" if lines else ""
         yield Text(f"    {escape(name)}, {count(len(content), 'byte')}{where}", "dim")
         yield from (Text(f"      {_short(line)}") for line in lines)
-    name = max(
-        files, key=lambda name: (name.startswith("transcript"), name in shown) if files[name] else (False, False)
-    )
+    name = max(files, key=lambda name: (is_transcript(name), name in shown) if files[name] else (False, False))
     yield Text(f"    all of it:  {command(escape(name))}", "dim")
 
 
 def _lines(name: str, content: bytes) -> list[str]:
     """Feedback as `case: text`, anything else as it is."""
-    feedback = read_feedback(content) if name == "feedback.json" else {}
+    feedback = read_feedback(content) if name == FEEDBACK else {}
     told = [f"{case}: {line}" for case, text in feedback.items() for line in text.splitlines()]
     return told or content.decode(errors="backslashreplace").splitlines()
 
 
 def _excerpt(name: str, content: bytes) -> tuple[list[str], bool]:
     """Some lines, and whether they are the last ones, which tell most of what was done; prompts are all alike."""
-    if name.startswith("prompt"):
+    if is_prompt(name):
         return [], False
     lines = [line for line in content.decode(errors="backslashreplace").splitlines() if line.strip()]
-    at_end = name.startswith(("transcript", "traceback"))
+    at_end = ends_tell_most(name)
     return lines[-EXCERPT:] if at_end else lines[:EXCERPT], at_end
 
 

@@ -78,15 +78,13 @@ class AgentSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How a run is driven. `None` means no such limit.
+class RunLimits:
+    """What ends a run. `None` means no such limit.
 
     `evaluations`, `proposals`, `dollars` and `tokens` are totals of the run, so that a resumed run does the rest;
     `minutes` are this engine's own.
     """
 
-    population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     evaluations: int | None = None
     proposals: int | None = None
     minutes: float | None = None
@@ -99,6 +97,31 @@ class Settings:
     """Noisy scores: limit on all repeats of the run; None: those that would-be bests need, and some at the end."""
     count_repeats: bool = False
     """Whether repeats use up `evaluations`, as they must where equal budgets are compared."""
+
+    def __post_init__(self) -> None:
+        if self.confirmations is not None and self.confirmations < 1:
+            raise UsageError(f"expected --confirm above 0, got {self.confirmations}")
+        for name, value in (
+            ("evaluations", self.evaluations),
+            ("proposals", self.proposals),
+            ("minutes", self.minutes),
+            ("dollars", self.dollars),
+            ("tokens", self.tokens),
+            ("patience", self.patience),
+        ):
+            if value is not None and not value > 0:
+                raise UsageError(f"expected --{name} above 0, got {value}")
+        for name, value in (("minutes", self.minutes), ("dollars", self.dollars), ("target", self.target)):
+            if value is not None and not math.isfinite(value):
+                raise UsageError(f"expected --{name} to be a finite number, got {value}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(RunLimits):
+    """How a run is driven: the population, how it searches, where candidates run, and what ends it."""
+
+    population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     selector: str = USUAL_SELECTOR
     """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
     split: str = "train"
@@ -117,15 +140,10 @@ class Settings:
         return sum(spec.count for spec in self.population)
 
     def __post_init__(self) -> None:
-        if self.confirmations is not None and self.confirmations < 1:
-            raise UsageError(f"expected --confirm above 0, got {self.confirmations}")
-        for name in ("agents", "jobs", "evaluations", "proposals", "minutes", "dollars", "tokens", "patience"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"expected --{name} above 0, got {value}")
-        for name in ("minutes", "dollars", "target"):
-            value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
-                raise UsageError(f"expected --{name} to be a finite number, got {value}")
+        RunLimits.__post_init__(self)
+        if self.agents < 1:
+            raise UsageError(f"expected --agents above 0, got {self.agents}")
+        if self.jobs < 1:
+            raise UsageError(f"expected --jobs above 0, got {self.jobs}")
         if self.deterministic and (self.minutes is not None or self.join):
             raise UsageError("--deterministic cannot go with --minutes or --join, which depend on the clock")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from evogit.config.run_settings import RunLimits
 from evogit.core import StopReason
 from evogit.history import History
 
 EXHAUSTED_AFTER = 200
 """Moves in a row without a new tree, by every agent some, after which a run has nothing more to find."""
+
+NO_LIMITS = RunLimits()
 
 
 class Budget:
@@ -21,21 +24,12 @@ class Budget:
         history: History,
         engine: str,
         agents: int,
-        *,
-        evaluations: int | None = None,
-        proposals: int | None = None,
-        target: float | None = None,
-        patience: int | None = None,
-        count_repeats: bool = False,
+        limits: RunLimits = NO_LIMITS,
     ) -> None:
         self._history = history
         self._engine = engine
-        self._evaluations = evaluations
-        self._proposals = proposals
-        self._target = target
-        self._patience = patience
+        self._limits = limits
         self.agents = agents
-        self._count_repeats = count_repeats
         self._in_flight = self._thinking = self._moves = 0
         self._waiting: list[str] = []
         self._barren: list[str] = []
@@ -44,24 +38,24 @@ class Budget:
     def _used(self) -> int:
         """Evaluations that use up the limit."""
         counts = self._history.counts
-        return counts.evaluated + counts.repeated * self._count_repeats
+        return counts.evaluated + counts.repeated * self._limits.count_repeats
 
     def has_room_to_repeat(self) -> bool:
         """Whether the limit allows one more repeat, beside all that is in flight."""
-        if self._evaluations is None or not self._count_repeats:
+        if self._limits.evaluations is None or not self._limits.count_repeats:
             return True
-        return self._used + max(self._in_flight, len(self._history.pending)) < self._evaluations
+        return self._used + max(self._in_flight, len(self._history.pending)) < self._limits.evaluations
 
     def over(self) -> StopReason | None:
         """The limit that is reached, None while there is something left to do."""
         counts = self._history.counts
-        if self._evaluations is not None and self._used >= self._evaluations:
+        if self._limits.evaluations is not None and self._used >= self._limits.evaluations:
             return "evaluations"
-        if self._proposals is not None and counts.proposals >= self._proposals and not self._in_flight:
+        if self._limits.proposals is not None and counts.proposals >= self._limits.proposals and not self._in_flight:
             return "proposals"
-        if self._target is not None and self._reached(self._target):
+        if self._limits.target is not None and self._reached(self._limits.target):
             return "target"
-        if self._patience is not None and self._history.stagnant >= self._patience:
+        if self._limits.patience is not None and self._history.stagnant >= self._limits.patience:
             return "patience"
         exhausted = len(self._barren) >= EXHAUSTED_AFTER and len(set(self._barren)) == self.agents
         return "exhausted" if exhausted else None
@@ -87,16 +81,21 @@ class Budget:
         """Whether there is room for another move after those that are in flight and `ahead` more."""
         counts = self._history.counts
         foreign = sum(event.engine != self._engine for event in self._history.pending.values())
-        if self._evaluations is not None and self._used + self._in_flight + foreign + ahead >= self._evaluations:
+        if (
+            self._limits.evaluations is not None
+            and self._used + self._in_flight + foreign + ahead >= self._limits.evaluations
+        ):
             return False
-        return self._proposals is None or counts.proposals + self._thinking + ahead < self._proposals
+        return self._limits.proposals is None or counts.proposals + self._thinking + ahead < self._limits.proposals
 
     def full(self) -> bool:
         """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled."""
         counts = self._history.counts
-        if self._proposals is not None and counts.proposals >= self._proposals:
+        if self._limits.proposals is not None and counts.proposals >= self._limits.proposals:
             return True
-        return self._evaluations is not None and self._used + len(self._history.pending) >= self._evaluations
+        return (
+            self._limits.evaluations is not None and self._used + len(self._history.pending) >= self._limits.evaluations
+        )
 
     def more(self, wanted: int) -> int:
         """Count up to so many more candidates of the move that was reserved last; how many every limit has room for.

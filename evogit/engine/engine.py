@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -30,10 +29,8 @@ from evogit.engine.workshop import Drafts
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.repository import Packer
+from evogit.repository.evidence import failure
 from evogit.selection import Move, Selector
-
-LIMITS = ("evaluations", "proposals", "target", "patience", "count_repeats")
-"""Settings that the budget goes by."""
 
 LONGEST_PAUSE = 5.0
 """Seconds that an agent which fails again and again pauses at most between two moves; one that asks nobody does not."""
@@ -91,8 +88,7 @@ class Engine:
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent)
         panel = open_panel(context, models, self._account)
         self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
-        limits = {name: getattr(settings, name) for name in LIMITS}
-        self._budget = Budget(history, context.engine, len(agents), **limits)
+        self._budget = Budget(history, context.engine, len(agents), settings)
         self._confirmation = Confirmation(
             context,
             self._evaluations,
@@ -251,7 +247,7 @@ class Engine:
             raise
         except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others
             reason = f"the agent itself failed: {error!r}"
-            evidence = self._journal.keep({"traceback": traceback.format_exc().encode(errors="replace")})
+            evidence = self._journal.keep(failure(error))
         return FailedProposal(
             engine=self._context.engine,
             move=number,

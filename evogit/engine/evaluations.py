@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
 
-from evogit.breeding.background import read_feedback
-from evogit.config import Task
 from evogit.core import (
     Entry,
     Evaluated,
@@ -22,10 +18,11 @@ from evogit.core import (
     RepositoryError,
 )
 from evogit.engine.turns import together
+from evogit.evaluation.seed_files import seed_files
 from evogit.history.context import RunContext
 from evogit.history.decisions import restored
 from evogit.panel import Panel
-from evogit.repository import Repository
+from evogit.repository.evidence import evidence_of, files_of
 from evogit.sandbox import Base, Completed, Files
 
 FAULTS = 3
@@ -174,13 +171,7 @@ class Evaluations:
             kept = self._repository.trees.files(tree, lambda path: True) if tree else {}
         except RepositoryError:
             kept = {}
-        log = kept.get("log", b"").decode(errors="replace")
-        return Evidence(
-            stdout=kept.get("stdout", b""),
-            stderr=kept.get("stderr", b""),
-            feedback=read_feedback(kept.get("feedback.json", b"")),
-            log=log,
-        )
+        return evidence_of(kept)
 
     @property
     def runs(self) -> bool:
@@ -288,31 +279,3 @@ class Evaluations:
             self._seeds[apart] = asyncio.create_task(seed_files(self._repository, seed, self._task, wanted))
         changed, removed = self._repository.trees.changes(seed, tree, self._task.is_visible)
         return Files(changed, removed, await asyncio.shield(self._seeds[apart]))  # others need it, whoever is given up
-
-
-async def seed_files(
-    repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
-) -> Base:
-    """The files of the seed that are judged, or `wanted`, as the base of candidates; beside the loop, as it takes long.
-
-    What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
-    """
-
-    def pack() -> Base:
-        trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
-        archive = trees.tar(tree, wanted or task.is_judged)
-        return Base(hashlib.sha256(archive).hexdigest(), archive)
-
-    return await asyncio.to_thread(pack)
-
-
-def files_of(evidence: Evidence) -> dict[str, bytes]:
-    """Evidence as the files of its tree; what is empty is left out."""
-    feedback = json.dumps(dict(evidence.feedback), indent=1, sort_keys=True).encode() if evidence.feedback else b""
-    files = {
-        "stdout": evidence.stdout,
-        "stderr": evidence.stderr,
-        "log": evidence.log.encode(errors="replace"),
-        "feedback.json": feedback,
-    }
-    return {name: content for name, content in files.items() if content}

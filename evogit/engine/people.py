@@ -10,6 +10,7 @@ from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, P
 from evogit.engine.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import EXECUTABLE, FILE, UnfitChangeError, check_path, clean, clean_title
+from evogit.repository.evidence import why
 
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
@@ -72,9 +73,8 @@ class Adding:
             RefusedError: as `check` does.
         """
         self.check(commit)
-        why = clean(reason)
         tree = self.run.repository.tree_of(commit)
-        evidence = self.run.journal.keep({"why": why.encode()} if why else {}, commit)
+        evidence = self.run.journal.keep(why(clean(reason)), commit)
         proposed = Proposed(
             engine="",
             move=self.run.history.moves,

@@ -7,13 +7,13 @@ import logging
 import random
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from evogit.breeding.fingerprints import UNCHANGED
-from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
+from evogit.core import Adopted, EvoGitError, Proposed, RunStarted, UsageError
+from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.seed_check import check_tree
 from evogit.history import History
@@ -23,67 +23,7 @@ EPOCH = 946_684_800
 """2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
 
 
-TOLD = {"goal"}
-"""Parts of a task that agents are told and nobody is judged by; a run goes on when they change."""
-
 logger = logging.getLogger(__name__)
-
-
-def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Names of the parts of a task that differ; none where an old journal does not tell its parts."""
-    if not before:
-        return []
-    return [name for name in dict.fromkeys([*now, *before]) if before.get(name) != now.get(name)]
-
-
-def changed_judge(history: History, task: Task, evaluator: str = "") -> tuple[str, ...] | None:
-    """The parts of a task that changed since a run's candidates were judged; None when they would be judged as before.
-
-    Scores of two judges must not stand side by side. No part is named where an old journal does not tell its parts.
-    `evaluator` is the digest of who judges, where that is not the task's own.
-    """
-    began, evaluator = history.started, evaluator or task.evaluator_digest
-    if began is None or (began.evaluator, began.task_digest) == (evaluator, task.digest):
-        return None
-    changed = changes(began.parts, task.parts)
-    judges_nobody = changed and set(changed) <= TOLD and began.evaluator == evaluator
-    return None if judges_nobody else tuple(changed)
-
-
-def check_comparable(history: History, task: Task, split: str, evaluator: str = "") -> None:
-    """Refuse to mix scores of different tasks, evaluators or splits in one run.
-
-    Raises:
-        RefusedError: naming what changed, and the way on.
-    """
-    began = history.started
-    if began is None:
-        return
-    if (changed := changed_judge(history, task, evaluator)) is not None:
-        what = "task" if began.evaluator == (evaluator or task.evaluator_digest) else "evaluator"
-        named = f" ({', '.join(changed)})" if changed else ""
-        raise RefusedError(
-            f"the {what} changed since the run {history.run!r} began{named}, and scores must not mix; "
-            f"{ways_on(task, changed)}, or put it back as it was"
-        )
-    if began.split != split:
-        raise RefusedError(
-            f"this run judges on the split {began.split!r}, not {split!r}; "
-            "go on with a new run (--name NAME), or name that split"
-        )
-
-
-def judged_anew(changed: Sequence[str]) -> str:
-    """What a person who judges something by a changed task should know, in a sentence."""
-    named = f" ({', '.join(changed)})" if changed else ""
-    return f"the task changed since candidates of this run were judged{named}: this is judged as it is now"
-
-
-def ways_on(task: Task, changed: Sequence[str]) -> str:
-    """What a person can do about a changed task: candidates of another seed cannot be judged again as of this one."""
-    anew = "begin a new run (--name NAME)"
-    rescore = "`evogit rescore TASK`" if task.seed else "`evogit rescore`"
-    return anew if "seed" in changed else f"evaluate the living candidates again under it ({rescore}), {anew}"
 
 
 def generator(seed: int, move: int, agent: str) -> random.Random:
@@ -124,7 +64,8 @@ class Start:
             latest = list(self._history.engines.values())[-1]
             if changes(latest.parts, self.context.task.parts):
                 changed = changes(began.parts, self.context.task.parts)
-                logger.warning("the %s changed; the run goes on, as candidates are judged as before", *changed)
+                named = ", ".join(changed)
+                logger.warning("the %s changed; the run goes on, as candidates are judged as before", named)
 
     def begin(self, backend: EvaluationBackend, agents: int) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.

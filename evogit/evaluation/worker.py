@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Self
 
 from evogit.config import Task
 from evogit.core import EvaluatorError, EvoGitError
+from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.task_json import described
-from evogit.evaluation.worker_main import KINDS, PREFIX, frame
 from evogit.sandbox import Base
 
 LONGEST_LOG = 64 * 1024

@@ -1,6 +1,6 @@
 """The warm process that runs a task's trusted evaluator, one per slot: `python -m evogit.evaluation.worker_main`.
 
-It speaks in frames over the pipes it was started with: a length-prefixed JSON header and a binary body. First comes
+It speaks in `frames` over the pipes it was started with. First comes
 the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
 back as it is yielded, then the result. An exception of the evaluator ends the process: its traceback is on stderr, and
 the engine starts another one.
@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import signal
-import struct
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -21,26 +20,15 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from typing import Any, BinaryIO
 
-from evogit.core import ConfigError, EvaluatorError, EvoGitError, SandboxError, UsageError
+from evogit.core import EvaluatorError, EvoGitError, SandboxError
+from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
 from evogit.sandbox import Base, Completed, Files
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.providers import provider
 
-PREFIX = struct.Struct(">IQ")
-"""Lengths of header and body, before each frame."""
-
-KINDS = (ConfigError, EvaluatorError, SandboxError, UsageError)
-"""Errors that stay what they are on their way to the engine."""
-
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
-
-
-def frame(header: Mapping[str, Any], body: bytes = b"") -> bytes:
-    """One message, as it goes over the pipe in either direction."""
-    text = json.dumps(header, allow_nan=False).encode()
-    return PREFIX.pack(len(text), len(body)) + text + body
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsErr
 from evogit.panel.answer import UnusableAnswerError, Verdict, read
 from evogit.panel.question import question
 from evogit.panel.sides import Sides, Views
+from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered
 from evogit.stats.pairs import opponent
 
 NAME = "panel"
@@ -138,7 +139,7 @@ class Panel:
             return False
         self._faults[model.name] = 0
         shown = "\n\n".join(message.content for message in talk)
-        evidence = {"prompt.md": shown.encode(errors="replace"), "reply.md": reply.encode(errors="replace")}
+        evidence = {numbered(PROMPT): kept_text(shown), numbered(REPLY): kept_text(reply)}
         kept = self._journal.keep(evidence, verdict.a)
         self._journal.append(filled(verdict, answer, engine=self._engine, evidence=kept))
         return True

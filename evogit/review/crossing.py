@@ -14,6 +14,7 @@ from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Merged, Repository, UnfitChangeError, clean
+from evogit.repository.evidence import why
 from evogit.review.facts import Record
 from evogit.selection.strategies import Outcomes, StepEffect, edges, tallies
 
@@ -87,7 +88,7 @@ async def cross(
 def propose(run: StoredRun, crossed: Crossed, reason: str) -> Entry | None:
     """Journal the result as a candidate that awaits its evaluation; None if its tree came first or a parent went."""
     history = run.history
-    tree, why, parents = crossed.merged.tree, clean(reason), tuple(each.commit for each in crossed.parents)
+    tree, parents = crossed.merged.tree, tuple(each.commit for each in crossed.parents)
     commit = run.repository.commit(
         tree,
         parents,
@@ -107,7 +108,7 @@ def propose(run: StoredRun, crossed: Crossed, reason: str) -> Entry | None:
         strategy=crossed.strategy,
         title=crossed.title,
         conflicts=crossed.merged.conflicts,
-        evidence=run.journal.keep({"why": why.encode()} if why else {}, commit),
+        evidence=run.journal.keep(why(clean(reason)), commit),
     )
     return run.journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
 

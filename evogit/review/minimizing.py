@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from evogit.breeding.breeder import Bred
 from evogit.breeding.candidates import CandidateWriter
 from evogit.core import MINIMIZE, Candidate, RefusedError
+from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
-from evogit.engine.start import changed_judge, ways_on
 from evogit.engine.turns import together
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History

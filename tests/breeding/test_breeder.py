@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
-from evogit.breeding.background import read_feedback
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.core import Candidate, Entry, Metric, RepositoryError, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
+from evogit.repository.evidence import read_feedback
 from evogit.selection import Move
 
 BASE = b"".join(b"line %d\n" % number for number in range(20))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evogit.config.run_settings import RunLimits
 from evogit.core import Entry, Evaluated, Evaluation, Event, FailedProposal, Metric, Proposed, RunStarted
 from evogit.engine.budget import EXHAUSTED_AFTER, Budget
 from evogit.history import History
@@ -52,7 +53,7 @@ class Journal:
 
 def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 2, evaluations=4)
+    budget = Budget(journal.history, "me", 2, RunLimits(evaluations=4))
     assert [budget.reserve("a1") for _ in range(4)] == [True, True, True, False], "the seed was one"
     budget.release("a1", new_tree=False)
     journal.propose("7", engine="other")
@@ -66,7 +67,7 @@ def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end(
 
 def test_an_error_of_the_evaluator_uses_up_nothing() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 1, evaluations=2)
+    budget = Budget(journal.history, "me", 1, RunLimits(evaluations=2))
     journal.propose("1")
     journal.judge("1", None)
     assert budget.over() is None
@@ -76,7 +77,10 @@ def test_an_error_of_the_evaluator_uses_up_nothing() -> None:
 
 def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
     journal = Journal()
-    budgets = [Budget(journal.history, "me", 1, evaluations=3), Budget(journal.history, "me", 1, proposals=2)]
+    budgets = [
+        Budget(journal.history, "me", 1, RunLimits(evaluations=3)),
+        Budget(journal.history, "me", 1, RunLimits(proposals=2)),
+    ]
     assert all(budget.reserve("a1") for budget in budgets)
     journal.propose("1", engine="other")
     assert not any(budget.full() for budget in budgets)
@@ -86,7 +90,7 @@ def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
 
 def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 2, proposals=2)
+    budget = Budget(journal.history, "me", 2, RunLimits(proposals=2))
     assert [budget.reserve("a1") for _ in range(3)] == [True, True, False]
     for _ in range(2):
         journal.fail()
@@ -99,7 +103,7 @@ def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() 
 
 def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 3, evaluations=8, proposals=5)
+    budget = Budget(journal.history, "me", 3, RunLimits(evaluations=8, proposals=5))
     assert budget.reserve("a1")
     assert budget.more(3) == 2, "a2 and a3 come first"
     assert budget.reserve("a2")
@@ -117,7 +121,7 @@ def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back
 @pytest.mark.parametrize(("value", "reached"), [(2.0, None), (1.0, "target"), (0.5, "target")])
 def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | None) -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 1, target=1.0)
+    budget = Budget(journal.history, "me", 1, RunLimits(target=1.0))
     journal.propose("1")
     journal.judge("1", value)
     assert budget.over() == reached
@@ -143,7 +147,7 @@ def test_a_slow_agent_gets_its_chance_before_the_run_is_exhausted() -> None:
 
 def test_who_was_refused_comes_before_those_who_had_a_place_however_often_these_ask() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 3, evaluations=3)
+    budget = Budget(journal.history, "me", 3, RunLimits(evaluations=3))
     assert [budget.reserve(agent) for agent in ("a1", "a2", "a3")] == [True, True, False]
     budget.release("a1", new_tree=False)
     assert [budget.reserve(agent) for agent in ("a1", "a3")] == [False, True], "a3 had waited"

@@ -25,7 +25,7 @@ from evogit.core import (
     RunStarted,
     TaskChanged,
 )
-from evogit.engine.start import changes
+from evogit.engine.comparability import changes
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository

@@ -27,8 +27,11 @@ from evogit.agents.programs.read_back import read_back
 from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
 from evogit.llm.gateway.gateway import Gateway, GatewaySession
+from evogit.repository.evidence import PROMPT, SESSION, TRANSCRIPT, kept_text, numbered
 from evogit.sandbox import Limits, Sandbox
 from evogit.text import one_line
+
+SESSION_LOG = numbered(TRANSCRIPT, suffix=".txt")
 
 BRIEF = "EVOGIT.md"
 """The file of the workspace with the brief."""
@@ -139,7 +142,7 @@ class _ProgramSession:
             await reviews.close()
             self.end = container.end.result() if container.end.done() else End()
             self.why = self.cut = container.breach() or self.why
-            self.evidence["transcript.txt"] = container.transcript.text
+            self.evidence[SESSION_LOG] = container.transcript.text
             try:
                 async with reading:
                     await self._salvage(container)
@@ -161,7 +164,7 @@ class _ProgramSession:
         """
         if self.draft:
             return self.draft
-        last = self.evidence.get("transcript.txt", b"").decode(errors="replace").strip().rpartition("\n")[2]
+        last = self.evidence.get(SESSION_LOG, b"").decode(errors="replace").strip().rpartition("\n")[2]
         said = f"; it said last: {one_line(last, 200)}" if last else ""
         raise NoUsableChangeError(f"{self._how()}{said}", self.evidence)
 
@@ -184,7 +187,7 @@ class _ProgramSession:
             self.brief, self.background, evaluations=self.brief.workshop.evaluations, network=not self.metered
         )
         told = f"{written.rules}\n\n{written.text}"
-        self.evidence["prompt.md"] = told.encode(errors="replace")
+        self.evidence[numbered(PROMPT)] = kept_text(told)
         known = {"{url}": f"http://127.0.0.1:{ports.models}", "{model}": self.model, "{brief}": BRIEF}
 
         def filled(text: str) -> str:
@@ -270,7 +273,7 @@ class _ProgramSession:
             "refused": reviews.refused,
             "left_out": list(self.left_out),
         }
-        self.evidence["session.json"] = json.dumps(about, indent=1).encode()
+        self.evidence[SESSION] = json.dumps(about, indent=1).encode()
 
 
 def _ending(code: int) -> str:

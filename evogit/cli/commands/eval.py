@@ -20,7 +20,7 @@ from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
-from evogit.engine.start import changed_judge, judged_anew
+from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.history import History
 from evogit.review import SCHEMA
 from evogit.review.folder import Work, judge_work, read_work

@@ -19,7 +19,7 @@ from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
-from evogit.engine.start import changed_judge, judged_anew
+from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
 from evogit.review.landing import Landing, SplitTrial, body, measure, message, objections, prepare, title
 from evogit.review.landing import land as make

@@ -21,7 +21,7 @@ from evogit.cli.terminal import Terminal
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import UsageError
-from evogit.engine.start import check_comparable
+from evogit.engine.comparability import check_comparable
 from evogit.repository import Repository
 from evogit.review import status_record
 

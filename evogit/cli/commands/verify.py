@@ -16,7 +16,7 @@ from evogit.cli.place import open_place, task_of
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import View, first_line
-from evogit.engine.start import changed_judge, judged_anew
+from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
 from evogit.review.facts import finite
 from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable

@@ -1,0 +1,87 @@
+"""Files of evidence trees: what each is called, and how it is written and read. Trees of old runs are read for ever."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Mapping
+
+from evogit.core import Evidence
+
+STDOUT = "stdout"
+STDERR = "stderr"
+LOG = "log"
+"""What the evaluator said of the whole."""
+FEEDBACK = "feedback.json"
+"""What it said of each case."""
+WHY = "why"
+"""A person's reason to bring a candidate."""
+TRACEBACK = "traceback"
+"""Where code of an agent failed."""
+SESSION = "session.json"
+"""Facts of a coding program's session."""
+
+PROMPT = "prompt"
+REPLY = "reply"
+TRANSCRIPT = "transcript"
+
+
+def numbered(name: str, number: int = 1, suffix: str = ".md") -> str:
+    """The file for `PROMPT`, `REPLY` or `TRANSCRIPT`, the second and later ones with their number: `reply-2.md`."""
+    return f"{name}-{number}{suffix}" if number > 1 else f"{name}{suffix}"
+
+
+def is_prompt(file: str) -> bool:
+    """Whether a file is what an agent was told, which is alike in all moves."""
+    return file.startswith(PROMPT)
+
+
+def is_transcript(file: str) -> bool:
+    """Whether a file is what was said and done in a session."""
+    return file.startswith(TRANSCRIPT)
+
+
+def ends_tell_most(file: str) -> bool:
+    """Whether the last lines of a file tell more than the first ones."""
+    return file.startswith((TRANSCRIPT, TRACEBACK))
+
+
+def kept_text(content: str) -> bytes:
+    """A text as it is kept, whatever it holds."""
+    return content.encode(errors="replace")
+
+
+def why(reason: str) -> dict[str, bytes]:
+    """A person's reason; nothing where none was given."""
+    return {WHY: kept_text(reason)} if reason else {}
+
+
+def failure(error: BaseException) -> dict[str, bytes]:
+    """The traceback of what failed."""
+    return {TRACEBACK: kept_text("".join(traceback.format_exception(error)))}
+
+
+def files_of(evidence: Evidence) -> dict[str, bytes]:
+    """What was seen during an evaluation; what is empty is left out."""
+    feedback = json.dumps(dict(evidence.feedback), indent=1, sort_keys=True).encode() if evidence.feedback else b""
+    files = {STDOUT: evidence.stdout, STDERR: evidence.stderr, LOG: kept_text(evidence.log), FEEDBACK: feedback}
+    return {name: content for name, content in files.items() if content}
+
+
+def evidence_of(files: Mapping[str, bytes]) -> Evidence:
+    """The same read back; files that are missing or damaged are empty."""
+    return Evidence(
+        stdout=files.get(STDOUT, b""),
+        stderr=files.get(STDERR, b""),
+        feedback=read_feedback(files.get(FEEDBACK, b"")),
+        log=files.get(LOG, b"").decode(errors="replace"),
+    )
+
+
+def read_feedback(content: bytes) -> dict[str, str]:
+    """Case -> what its evaluator said, of the file `feedback.json`; nothing where somebody damaged that."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return {case: said for case, said in found.items() if isinstance(said, str)} if isinstance(found, dict) else {}
