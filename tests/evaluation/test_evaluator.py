@@ -135,7 +135,10 @@ def answer(n):
             r"profile of one call of answer:answer:\n +\d+ function calls in [\d.]+ seconds(?s:.*)answer.py:3\(<gen",
         ),
         ("import sys\n" + GOOD + "if 'cProfile' in sys.modules: raise OSError('not here')\n", "no profile .*not here"),
-        ("import sys\n" + GOOD + "if 'cProfile' in sys.modules:\n    while True: pass\n", "no profile .* (wall clock|CPU)"),
+        (
+            "import sys\n" + GOOD + "if 'cProfile' in sys.modules:\n    while True: pass\n",
+            "no profile .* (wall clock|CPU)",
+        ),
     ],
 )
 async def test_a_profile_tells_where_the_time_goes_and_fails_nobody(tmp_path: Path, source: str, said: str) -> None:
