@@ -10,7 +10,7 @@ from functools import cache, partial
 from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
-from evogit.breeding.crossings import Crossing, Crossings, title
+from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.model_credit import merits
 from evogit.breeding.operator_credit import OperatorCredits
@@ -23,6 +23,7 @@ from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.linkage import Linkage
+from evogit.selection.settlers import Crossing
 from evogit.selection.strategies import MODEL, PIECES
 from evogit.selection.tuning import Tuning
 from evogit.text import one_line

@@ -80,12 +80,21 @@ class Attempts:
 
     horizon: int | None = None
     _first: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)
+    _proposed: dict[str, int] = field(default_factory=dict)
+    """Candidate -> the move that made it."""
 
     def add(self, event: Proposed | Duplicate | FailedProposal) -> None:
         """Remember one more."""
+        if isinstance(event, Proposed):
+            self._proposed.setdefault(event.candidate, event.move)
         self._first.setdefault((event.operator, event.strategy, event.parents), event.move)
 
     def made(self, operator: str, strategy: str, parents: tuple[str, ...]) -> bool:
         """Whether this was tried before with these parents, in this order."""
         move = self._first.get((operator, strategy, parents))
+        return move is not None and (self.horizon is None or move <= self.horizon)
+
+    def is_known(self, commit: str) -> bool:
+        """Whether a candidate was proposed by now, judged or not."""
+        move = self._proposed.get(commit)
         return move is not None and (self.horizon is None or move <= self.horizon)

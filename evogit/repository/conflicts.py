@@ -21,7 +21,7 @@ Choose = Callable[[], Side]
 
 
 class MergeImpossibleError(UnfitChangeError):
-    """The two candidates cannot be merged; the message names what is in the way: a link or a submodule."""
+    """The two candidates cannot be merged; the message names what is in the way, such as a link or a submodule."""
 
 
 class Version(NamedTuple):

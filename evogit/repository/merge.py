@@ -34,6 +34,9 @@ _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "
 """Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
 
 
+MOST_DRAFTS = 1_000
+"""Merges that are remembered before their conflicts are settled."""
+
 LONGEST_MARKER = 1000
 """Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
 
@@ -78,14 +81,22 @@ class Merger:
         self._objects = common / "objects"
         self._git = MergeTree(self._scratch, self._objects)
         self._shallow: bytes | None = None
+        self._drafts: dict[tuple[str, str], UnsettledMerge] = {}
         self._repo = repo
         self._trees = trees
 
     # --- drafts -------------------------------------------------------------------------------------------------
 
     def draft(self, ours: str, theirs: str) -> UnsettledMerge:
-        """Merge commit `theirs` into commit `ours` as far as Git can."""
+        """Merge commit `theirs` into commit `ours` as far as Git can; a merge of late is known."""
         self._prepare()
+        if (ours, theirs) not in self._drafts:
+            if len(self._drafts) >= MOST_DRAFTS:
+                self._drafts = {}
+            self._drafts[ours, theirs] = self._draft(ours, theirs)
+        return self._drafts[ours, theirs]
+
+    def _draft(self, ours: str, theirs: str) -> UnsettledMerge:
         mine = str(found_tree(self._repo, ours).id)
         draft = self._read(self._git.merge(ours, theirs, mine), ours, theirs)
         if not draft.remark:
@@ -128,7 +139,7 @@ class Merger:
     def _marked(self, tree: str, conflict: Conflict) -> str:
         """The blob of a text that Git merged as far as it could; empty where it is no text, or not to be told apart."""
         texts = self.texts(conflict)
-        if texts is None or marker_size(*texts) > SHORTEST_MARKER + 1:
+        if texts is None or marker_size(texts[0], texts[2]) > SHORTEST_MARKER + 1:
             return ""
         return str(found_tree(self._repo, tree)[conflict.path].id)
 
@@ -149,6 +160,7 @@ class Merger:
             if shallow != _content(self._scratch / "shallow"):
                 (self._scratch / "shallow").write_bytes(shallow)
             self._git.forget()
+            self._drafts = {}
             self._shallow = shallow
 
     # --- settling -----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evogit.core import RepositoryError
+from evogit.repository.conflicts import MergeImpossibleError
 from evogit.repository.faults import ATTEMPTS
 from evogit.repository.git import Output, environment, run_git
 
@@ -41,11 +42,18 @@ class MergeTree:
         """What Git makes of two commits; `tree` is that of `ours`.
 
         The code is 0 for a clean merge and 1 for one with conflicts, the output that of `-z --write-tree`.
+
+        Raises:
+            MergeImpossibleError: it takes too long.
+            RepositoryError: Git fails.
         """
         if self._is_able:
             try:
                 return self._ask(ours, theirs, tree)
-            except (OSError, EOFError, ValueError, TimeoutError):
+            except TimeoutError as error:
+                self.forget()
+                raise MergeImpossibleError(f"Git needs more than {LONGEST:.0f} s to merge them") from error
+            except (OSError, EOFError, ValueError):
                 self._is_able = self.forget() > 0
         return self.once(ours, theirs)
 

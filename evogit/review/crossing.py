@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from evogit.breeding.crossings import Crossing, Crossings, title
+from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
 from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
 from evogit.history import History
@@ -16,6 +16,8 @@ from evogit.history.context import StoredRun
 from evogit.repository import Merged, Repository, UnfitChangeError, clean
 from evogit.repository.evidence import why
 from evogit.review.facts import Record
+from evogit.selection.settlers import Crossing
+from evogit.selection.settlers import fitter as better_of
 from evogit.selection.strategies import Outcomes, StepEffect, edges, tallies
 
 
@@ -81,7 +83,7 @@ async def cross(
         merged=merged,
         title=title(history, how, ids, merged, strategy),
         known=history.trees.get(merged.tree),
-        fitter=first if crossings.fitter(ids) == "ours" else second,
+        fitter=first if better_of(history, ids) == "ours" else second,
     )
 
 

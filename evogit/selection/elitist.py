@@ -11,6 +11,7 @@ from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
 from evogit.selection.partition import Partition
 from evogit.selection.planner import Planner
+from evogit.selection.previews import Previews
 from evogit.selection.tuning import Tuning
 
 ANEW = 0.40
@@ -59,7 +60,7 @@ class Elitist:
         self._merging = merging
         self._offspring = Offspring()
         self._tuning = Tuning(anatomy) if anatomy else None
-        self._planner = Planner(Partition(anatomy) if anatomy else None)
+        self._planner = Planner(Partition(anatomy), Previews(anatomy)) if anatomy else Planner()
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A planned merge or graft where one is worthwhile, else a mutation."""

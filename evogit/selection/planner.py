@@ -6,13 +6,14 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.selection import Move
 from evogit.selection.partition import Partition
+from evogit.selection.previews import Previews
+from evogit.selection.settlers import Crossing, fitter
 from evogit.selection.strategies import (
     FITTER,
     FUNCTION,
@@ -20,8 +21,10 @@ from evogit.selection.strategies import (
     PIECES,
     RANDOM,
     STRATEGIES,
+    Key,
     MergeOutcome,
     Outcomes,
+    StrategyTally,
     available,
     tallies,
 )
@@ -42,6 +45,8 @@ PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25, MODEL: 0.75}
 """How much a strategy is trusted before it was tried, as the share of two merges that helped."""
 
 
+CROSSINGS: tuple[Crossing, ...] = ("merge", "graft")
+
 Values = Mapping[str, float]
 
 
@@ -50,10 +55,12 @@ class Plan:
     """A merge or graft of `parents`, the one that gets the step first, and what it should gain over that one."""
 
     gain: float
-    operator: Literal["merge", "graft"]
+    operator: Crossing
     parents: tuple[str, str]
     apart: bool
     """Whether no case was changed by both sides."""
+    before: str
+    """What both began with, of a graft what its step began with."""
 
 
 class Bases:
@@ -101,20 +108,45 @@ class Bases:
             self._ancestors = graph.ancestors(onto)
 
 
-class Plans:
-    """The merges and grafts of the latest steps onto a candidate that are worth an evaluation and were not tried.
+class Premises:
+    """The candidates from whose evaluations something follows that is remembered.
 
-    Where scores are exact, what follows from evaluations is kept until one of these, or the candidate, is another.
+    Where scores are exact, it holds until one of these is evaluated again.
     """
 
     def __init__(self) -> None:
+        self._scores: Scores | None = None
+        self._position = 0
+        self._commits: set[str] = set()
+
+    def add(self, *commits: str) -> None:
+        """What is remembered follows from these, too."""
+        self._commits.update(commits)
+
+    def hold(self, history: History) -> bool:
+        """Whether all is as it was; where not, there are no premises any more."""
+        scores = history.scores
+        exact = not (scores.repeats or scores.shifting)
+        news = scores.log[self._position :]
+        same = scores is self._scores and exact and self._commits.isdisjoint(news)
+        self._scores = scores
+        self._position = len(scores.log)
+        if not same:
+            self._commits.clear()
+        return same
+
+
+class Plans:
+    """The merges and grafts of the latest steps onto a candidate that are worth an evaluation and were not tried."""
+
+    def __init__(self, previews: Previews | None = None, operators: Sequence[Crossing] = CROSSINGS) -> None:
+        self._previews = previews
+        self._operators = operators
         self._bases = Bases()
+        self._premises = Premises()
         self._known: dict[str, tuple[Plan, ...]] = {}
         self._helped: dict[str, bool] = {}
-        self._about: set[str] = set()
-        self._scores: Scores | None = None
         self._onto = ""
-        self._seen = 0
 
     def of(self, history: History, onto: str) -> Iterator[Plan]:
         """The plans as they are now."""
@@ -130,29 +162,40 @@ class Plans:
 
     def _anew(self, history: History, onto: str, commit: str) -> Iterator[Plan]:
         if commit not in self._helped:
-            self._about |= {commit, *history.phylogeny[commit].parents}
+            self._premises.add(commit, *history.phylogeny[commit].parents)
             self._helped[commit] = _improved(history, commit)
         if not self._helped[commit]:
             return
         before, base = history.phylogeny[commit].parents[0], self._bases.of(history.phylogeny, onto, commit)
         if base is None or base in (commit, onto):
             return
-        self._about |= {onto, base}
-        if history.fitness(base) is not None:
-            yield from _plan(history, "merge", onto, commit, base)
-        if base != before:
-            yield from _plan(history, "graft", onto, commit, before)
+        self._premises.add(onto, base)
+        if "merge" in self._operators and history.fitness(base) is not None:
+            yield from self._plan(history, "merge", onto, commit, base)
+        if "graft" in self._operators and base != before:
+            yield from self._plan(history, "graft", onto, commit, before)
+
+    def _plan(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> Iterator[Plan]:
+        gain = expected(history, onto, commit, before)
+        if gain > 0 and self._is_worth_a_look(history, operator, onto, commit, before):
+            apart = _changed_apart(*_values(history, onto, commit, before))
+            yield Plan(gain, operator, (onto, commit), apart, before)
+
+    def _is_worth_a_look(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> bool:
+        """Whether each has something that the other has not, by their lines."""
+        if self._previews is None:
+            return True
+        wins = fitter(history, (onto, commit)) == "theirs"
+        if not self._previews.brings(history, onto, commit, before, wins=wins):
+            return False
+        return operator == "graft" or self._previews.brings(history, commit, onto, before, wins=not wins)
 
     def _forget(self, history: History, onto: str) -> None:
-        scores, exact = history.scores, not (history.scores.repeats or history.scores.shifting)
-        news, self._seen = scores.log[self._seen :], len(scores.log)
-        if scores is not self._scores or not exact or not self._about.isdisjoint(news):
+        if not self._premises.hold(history):
             self._helped.clear()
-            self._about.clear()
             self._onto = ""
         if onto != self._onto:
             self._known.clear()
-        self._scores = scores
         self._onto = onto
 
 
@@ -162,15 +205,25 @@ class Planner:
     The expected gain of a merge is what the other side gained over the merge base, that of a graft what its last step
     gained; case by case, halved where both sides changed a case, as their changes interfere there. How often there is
     an experiment follows from how often the latest ones helped: probability matching (Thompson, 1933), for those whose
-    sides changed other cases and for the rest by themselves.
+    sides changed other cases and for the rest by themselves. With `previews` nothing is planned that is known to make
+    what was proposed before.
     """
 
-    def __init__(self, partition: Partition | None = None) -> None:
+    def __init__(
+        self,
+        partition: Partition | None = None,
+        previews: Previews | None = None,
+        operators: Sequence[Crossing] = ("merge",),
+        strategies: Sequence[str] = (FITTER, FUNCTION, MODEL),
+    ) -> None:
         self._partition = partition
+        self._previews = previews
+        self._strategies = strategies
         self._outcomes = Outcomes()
         self._bases = Bases()
-        self._plans = Plans()
-        self._parted: dict[str, str | None] = {}
+        self._plans = Plans(previews, operators)
+        self._premises = Premises()
+        self._alike: dict[str, bool] = {}
 
     def move(self, history: History, onto: str, agent: str, rng: random.Random) -> Move | None:
         """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn."""
@@ -178,19 +231,20 @@ class Planner:
         made = [commit for commit in history.judgements[-MEMORY:] if commit in known]
         if planned := self._by_pieces(history, onto, agent, [known[commit] for commit in made], rng):
             return planned
-        latest = [commit for commit in made if known[commit].key[1] != PIECES]
-        alike = {commit: self._apart(history, commit) for commit in latest}
-        worthwhile = []
-        for apart, prior in ((True, 2), (False, 1)):
-            gains = [known[commit].gain or 0.0 for commit in latest if alike[commit] == apart]
-            share = (sum(gain > 0 for gain in gains) + prior) / (len(gains) + prior + 1)
-            worthwhile += [apart] * (rng.random() < max(RARELY, share))
-        own = self._mine(history, onto, agent) if worthwhile else ()
-        best = max((plan for plan in own if plan.apart in worthwhile), default=None)
-        if best is None:
+        latest = {commit: known[commit] for commit in made if known[commit].key[1] != PIECES}
+        worthwhile = self._worthwhile(history, latest, rng)
+        if not worthwhile:
             return None
-        strategy = _drawn(best, available(history, agent), [known[each] for each in latest], rng)
-        return Move(operator=best.operator, parents=best.parents, strategy=strategy)
+        plans = sorted((plan for plan in self._mine(history, onto, agent) if plan.apart in worthwhile), reverse=True)
+        shares = tallies(latest.values())
+        strategies = [each for each in available(history, agent) if each in self._strategies]
+        for plan in plans:
+            if self._previews and self._previews.is_told(history, *plan.parents, plan.before):
+                continue
+            for strategy in _drawn(plan, strategies, shares, rng):
+                if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
+                    return Move(operator=plan.operator, parents=plan.parents, strategy=strategy)
+        return None
 
     def complements(self, history: History, onto: str, other: str) -> bool:
         """Whether a candidate of another line has what this one lacks: it is better in some case of several."""
@@ -199,14 +253,26 @@ class Planner:
         mine, theirs = _values(history, onto, other)
         return len(mine) == 1 or any(history.metric.better(theirs[case], mine[case]) for case in mine)
 
+    def _worthwhile(self, history: History, latest: Mapping[str, MergeOutcome], rng: random.Random) -> list[bool]:
+        """Whose turn it is: of those whose sides changed other cases (True), of the others (False), of both."""
+        if not self._premises.hold(history):
+            self._alike.clear()
+        worthwhile = []
+        for apart, prior in ((True, 2), (False, 1)):
+            gains = [each.gain or 0.0 for commit, each in latest.items() if self._apart(history, commit) == apart]
+            share = (sum(gain > 0 for gain in gains) + prior) / (len(gains) + prior + 1)
+            worthwhile += [apart] * (rng.random() < max(RARELY, share))
+        return worthwhile
+
     def _apart(self, history: History, commit: str) -> bool:
         """Whether the sides of a merge or graft that was made had changed other cases."""
-        graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
-        if commit not in self._parted:
+        if commit not in self._alike:
+            graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
             graft = graph[commit].operator == "graft"
-            self._parted[commit] = graph[other].parents[0] if graft else graph.merge_base(onto, other)
-        before = self._parted[commit]
-        return before is not None and _changed_apart(*_values(history, onto, other, before))
+            before = graph[other].parents[0] if graft else graph.merge_base(onto, other)
+            self._premises.add(onto, other, *([before] if before else []))
+            self._alike[commit] = before is not None and _changed_apart(*_values(history, onto, other, before))
+        return self._alike[commit]
 
     def _by_pieces(
         self, history: History, onto: str, agent: str, made: Sequence[MergeOutcome], rng: random.Random
@@ -234,21 +300,19 @@ def _is_for(history: History, agent: str, commit: str) -> bool:
     return agents[int(commit[:8], 16) % len(agents)] == agent
 
 
-def _drawn(plan: Plan, strategies: Sequence[str], latest: Sequence[MergeOutcome], rng: random.Random) -> str:
-    """One of the strategies, more often one that helped, by the square of its share."""
-    known = tallies(latest)
-    shares = []
+def _drawn(
+    plan: Plan, strategies: Sequence[str], known: Mapping[Key, StrategyTally], rng: random.Random
+) -> Iterator[str]:
+    """The strategies in the order in which they are drawn, one that helped earlier, by the square of its share."""
+    shares: dict[str, float] = {}
     for strategy in strategies:
         tally = known.get((plan.operator, strategy))
         better, made = (tally.better, tally.made) if tally else (0, 0)
-        shares.append((better + 2 * PRIOR[strategy]) / (made + 2))
-    return rng.choices(strategies, [share**2 for share in shares])[0]
-
-
-def _plan(history: History, operator: Literal["merge", "graft"], onto: str, commit: str, before: str) -> Iterator[Plan]:
-    gain = expected(history, onto, commit, before)
-    if gain > 0:
-        yield Plan(gain, operator, (onto, commit), _changed_apart(*_values(history, onto, commit, before)))
+        shares[strategy] = ((better + 2 * PRIOR[strategy]) / (made + 2)) ** 2
+    while shares:
+        strategy = rng.choices([*shares], [*shares.values()])[0]
+        del shares[strategy]
+        yield strategy
 
 
 def _improved(history: History, commit: str) -> bool:

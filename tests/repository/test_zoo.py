@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.breeding.crossings import settler
 from evogit.repository import Merged, MergeImpossibleError, Repository, Side, UnfitChangeError
+from evogit.selection.settlers import settler
 
 Content = bytes | tuple[int, bytes]
 """A plain file's content, or mode and content (of a submodule: the commit's id)."""

@@ -202,7 +202,7 @@ def test_a_model_settles_conflicts_only_for_an_agent_that_asks_one() -> None:
     born.born(2.0, 0)
     born.born(3.0, 0)
     drawn = {agent: {move.strategy for move in often(born, 2, agent=agent)} for agent in ("a1", "a2")}
-    assert drawn == {"a1": {"fitter", "random", "function", "model"}, "a2": {"fitter", "random", "function"}}
+    assert drawn == {"a1": {"fitter", "function", "model"}, "a2": {"fitter", "function"}}
 
 
 def test_cases_that_differ_in_name_leave_the_whole() -> None:
@@ -224,4 +224,4 @@ def test_the_remembered_merge_bases_are_those_of_the_graph(born_of: list[list[in
 
 
 def test_plans_are_sorted_by_what_they_should_gain() -> None:
-    assert Plan(2.0, "graft", ("a", "b"), False) > Plan(1.0, "merge", ("a", "b"), True)
+    assert Plan(2.0, "graft", ("a", "b"), False, "c") > Plan(1.0, "merge", ("a", "b"), True, "c")

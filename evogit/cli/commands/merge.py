@@ -9,7 +9,6 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.breeding.crossings import Crossing
 from evogit.cli.options import REVISION, with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
@@ -18,6 +17,7 @@ from evogit.cli.view import SHORT, View
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
 from evogit.review.crossing import Crossed, cross, propose
+from evogit.selection.settlers import Crossing
 from evogit.selection.strategies import FITTER, FUNCTION, SETTLED_HERE
 
 KINDS = {

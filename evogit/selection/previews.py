@@ -1,0 +1,143 @@
+"""What a merge or a graft would make, known before it is planned, so that what comes to nothing new is not tried."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from itertools import islice
+
+from evogit.core import RepositoryError
+from evogit.history import History
+from evogit.history.phylogeny import Phylogeny
+from evogit.repository import Side, UnfitChangeError, UnsettledMerge
+from evogit.selection.anatomy import PLAIN, Anatomy, File
+from evogit.selection.settlers import Crossing, draft, fitter, settler
+from evogit.selection.strategies import FITTER, FUNCTION
+
+MOST_TREES = 10_000
+"""Merged trees that are remembered."""
+
+MOST_LINES = 1_000_000
+"""Lines that are remembered, about 100 bytes each."""
+
+Lines = frozenset[bytes]
+
+Contents = frozenset[tuple[str, Lines | File]]
+
+SIDES: tuple[Side, Side] = ("ours", "theirs")
+
+
+@dataclass(slots=True)
+class Previews:
+    """Looks ahead of the merges and grafts of one run: at lines first, then at the tree that Git makes.
+
+    All that it says follows from the candidates and from what is proposed by now, whatever it was asked before.
+    """
+
+    anatomy: Anatomy
+    _trees: dict[tuple[str, tuple[str, str], str, Side], str] = field(default_factory=dict)
+    """Operator, parents, strategy and the better side -> the tree."""
+    _lines: dict[str, Lines] = field(default_factory=dict)
+    _held: int = 0
+    _graph: Phylogeny | None = None
+    _followed: int = 0
+    """Candidates of the graph that were looked at."""
+    _contents: dict[Contents, str] = field(default_factory=dict)
+    """What differs from the seed -> the first candidate with that."""
+
+    def brings(self, history: History, onto: str, commit: str, before: str, *, wins: bool = False) -> bool:
+        """Whether something is left of the step from `before` to `commit` that `onto` has not.
+
+        Told by the lines: where `onto` wins conflicts, a step that only replaced lines which `onto` has replaced, too,
+        is lost. What cannot be told so is taken for new. `wins`: the step wins conflicts.
+        """
+        theirs, then = self.anatomy.files(history, commit), self.anatomy.files(history, before)
+        for path in theirs.keys() | then.keys():
+            versions = [self.anatomy.file(history, each, path) for each in (onto, commit, before)]
+            if self._adds(*versions, wins=wins):
+                return True
+        return False
+
+    def is_told(self, history: History, onto: str, commit: str, before: str) -> bool:
+        """Whether some candidate has the lines that the step would leave in `onto`, in any order, conflicts aside."""
+        self._follow(history)
+        found = self._contents.get(self._expected(history, onto, commit, before))
+        return found is not None and history.attempts.is_known(found)
+
+    def _follow(self, history: History) -> None:
+        """Take in the candidates that are new."""
+        if history.phylogeny is not self._graph:
+            self._graph = history.phylogeny
+            self._contents = {}
+            self._followed = 0
+        for candidate in islice(self._graph, self._followed, None):
+            self._contents.setdefault(self._expected(history, *[candidate.commit] * 3), candidate.commit)
+            self._followed += 1
+
+    def _expected(self, history: History, onto: str, commit: str, before: str) -> Contents:
+        """Path -> lines, of what differs from the seed in one of them."""
+        paths = self.anatomy.files(history, onto).keys() | self.anatomy.files(history, commit).keys()
+        return frozenset(
+            (path, self._sum(*(self.anatomy.file(history, each, path) for each in (onto, commit, before))))
+            for path in paths
+        )
+
+    def _sum(self, mine: File, its: File, then: File) -> Lines | File:
+        if its in (then, mine):
+            return self._of(mine.blob) if mine.mode in PLAIN else mine
+        if not all(file.mode in PLAIN for file in (mine, its, then)):
+            return its
+        have, new, old = (self._of(file.blob) for file in (mine, its, then))
+        return (have - (old - new)) | (new - old)
+
+    def _adds(self, mine: File, its: File, then: File, *, wins: bool) -> bool:
+        if its in (then, mine):
+            return False
+        if mine == then or not all(file.mode in PLAIN and file.mode == its.mode for file in (mine, then)):
+            return True
+        have, new, old = (self._of(file.blob) for file in (mine, its, then))
+        added, removed = new - old, old - new
+        if not removed.isdisjoint(have) or not (added or removed):
+            return True
+        return len(added - have) > (0 if wins else len(removed))
+
+    def _of(self, blob: str) -> Lines:
+        if blob not in self._lines:
+            found = frozenset(self.anatomy.repository.trees.blob(blob).split(b"\n"))
+            self._held += len(found)
+            if self._held > MOST_LINES:
+                self._lines = {}
+                self._held = len(found)
+            self._lines[blob] = found
+        return self._lines[blob]
+
+    def is_new(self, history: History, operator: Crossing, parents: tuple[str, str], strategy: str) -> bool:
+        """Whether two candidates make what nobody proposed.
+
+        A coin or a model may settle a conflict as either side has it, so there must be news in both ways.
+        """
+        sides = (fitter(history, parents),) if strategy in (FITTER, FUNCTION) else SIDES
+        try:
+            found = draft(self.anatomy.repository, history, operator, parents)
+            settled = FUNCTION if strategy == FUNCTION and found.conflicts else FITTER
+            return not any(is_known(history, self._tree(operator, parents, settled, side, found)) for side in sides)
+        except UnfitChangeError:
+            return False
+        except RepositoryError:  # whoever makes it says what is missing
+            return True
+
+    def _tree(
+        self, operator: Crossing, parents: tuple[str, str], strategy: str, side: Side, found: UnsettledMerge
+    ) -> str:
+        key = operator, parents, strategy, side
+        if key not in self._trees:
+            if len(self._trees) >= MOST_TREES:
+                self._trees = {}
+            merger = self.anatomy.repository.merger
+            self._trees[key] = merger.merge(found, settler(merger, strategy, side, random.Random(0))).tree
+        return self._trees[key]
+
+
+def is_known(history: History, tree: str) -> bool:
+    """Whether a tree was proposed before, as far as a deterministic run may know."""
+    return tree in history.trees and history.attempts.is_known(history.trees[tree])

@@ -1,0 +1,103 @@
+"""Merges and grafts that ask nobody: what Git can do of them, and what settles their conflicts, by strategy."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal
+
+from evogit.core import UsageError
+from evogit.history import History
+from evogit.repository import (
+    Choose,
+    Conflict,
+    Merger,
+    Repository,
+    Settlement,
+    Settler,
+    Side,
+    UnfitChangeError,
+    UnsettledMerge,
+)
+from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
+from evogit.source import definitions
+from evogit.source.pieces import LARGEST
+
+SLOW = b"finally"
+"""What takes exponential time to compile where it is nested."""
+
+
+Crossing = Literal["merge", "graft"]
+"""A merge takes what two candidates became, a graft one step to the second one, put on the first."""
+
+
+def draft(repository: Repository, history: History, how: Crossing, parents: tuple[str, ...]) -> UnsettledMerge:
+    """The merge of two candidates, or the graft of the second one's change onto the first, as far as Git can.
+
+    Raises:
+        UnfitChangeError: the second one is to be grafted, but is a seed.
+    """
+    merger, (first, second) = repository.merger, parents
+    if how == "merge":
+        return merger.draft(first, second)
+    graph = history.phylogeny
+    if not graph[second].parents:
+        raise UnfitChangeError(f"expected a candidate that changed its parent, but {second[:7]} has none")
+    origin = graph[second].parents[0]
+    return merger.graft(graph[origin].tree, graph[first].tree, graph[second].tree)
+
+
+def fitter(history: History, parents: tuple[str, ...]) -> Side:
+    """The better parent, the first one of equals."""
+    first, second = parents
+    return "theirs" if history.fitter(second, first) else "ours"
+
+
+def settler(merger: Merger, strategy: str, better: Side, rng: random.Random) -> Settler:
+    """What settles conflicts by `strategy` (empty: the fitter's hunk), where the side `better` is the fitter parent.
+
+    Raises:
+        UsageError: there is no such strategy.
+    """
+    always: Choose = lambda: better  # noqa: E731
+    rules: Mapping[str, Settler] = {
+        "": partial(merger.settle, choose=always, how=FITTER),
+        FITTER: partial(merger.settle, choose=always, how=FITTER),
+        RANDOM: partial(merger.settle, choose=lambda: rng.choice(("ours", "theirs")), how=RANDOM),
+        FUNCTION: partial(_by_definition, merger, better),
+    }
+    if strategy not in rules:
+        raise UsageError(f"expected a strategy of {', '.join(STRATEGIES)}, got {strategy!r}")
+    return rules[strategy]
+
+
+def _by_definition(merger: Merger, better: Side, conflict: Conflict) -> Settlement:
+    """Settle a Python file by whole definitions; anything else, or what would not compile, by the fitter's hunks."""
+    texts = merger.texts(conflict)
+    if texts is not None and conflict.path.endswith((".py", ".pyi")):
+        ours, base, theirs = texts if better == "ours" else texts[::-1]
+        if found := _merge_definitions(base, ours, theirs):
+            return merger.settled(conflict, *found, lambda: better, FUNCTION)
+    return merger.settle(conflict, lambda: better, FITTER)
+
+
+def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
+    """What `definitions.merge_definitions` makes of base, fitter and other.
+
+    Python needs very long for some modules; what could be such a one goes to a process that a candidate may ruin.
+    """
+    if all(len(version) <= LARGEST and SLOW not in version for version in versions):
+        return definitions.merge_definitions(*versions)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", definitions.__file__],
+        input=b"\n".join([" ".join(str(len(version)) for version in versions).encode(), b"".join(versions)]),
+        capture_output=True,
+        env={},
+        start_new_session=True,
+        check=False,
+    )
+    count, newline, merged = done.stdout.partition(b"\n")
+    return (merged, int(count)) if newline and done.returncode == 0 else None
