@@ -51,7 +51,7 @@ class Budget:
         counts = self._history.counts
         if self._limits.evaluations is not None and self._used >= self._limits.evaluations:
             return "evaluations"
-        if self._limits.proposals is not None and counts.proposals >= self._limits.proposals and not self._in_flight:
+        if self._limits.proposals is not None and counts.charged >= self._limits.proposals and not self._in_flight:
             return "proposals"
         if self._limits.target is not None and self._reached(self._limits.target):
             return "target"
@@ -86,12 +86,12 @@ class Budget:
             and self._used + self._in_flight + foreign + ahead >= self._limits.evaluations
         ):
             return False
-        return self._limits.proposals is None or counts.proposals + self._thinking + ahead < self._limits.proposals
+        return self._limits.proposals is None or counts.charged + self._thinking + ahead < self._limits.proposals
 
     def full(self) -> bool:
         """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled."""
         counts = self._history.counts
-        if self._limits.proposals is not None and counts.proposals >= self._limits.proposals:
+        if self._limits.proposals is not None and counts.charged >= self._limits.proposals:
             return True
         return (
             self._limits.evaluations is not None and self._used + len(self._history.pending) >= self._limits.evaluations

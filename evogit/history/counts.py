@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from evogit.core import HUMAN, Duplicate, Evaluation, FailedProposal, Proposed, Spent
 
+UNASKED = frozenset({"fitter", "random", "function", "pieces"})
+"""Strategies by which merges and grafts are settled without asking a model."""
+
 
 @dataclass(slots=True)
 class Counts:
@@ -18,6 +21,8 @@ class Counts:
     alike: int = 0
     """Of the duplicates those that are not the same, but differ in what does not matter."""
     failed_proposals: int = 0
+    unasked: int = 0
+    """Merges and grafts that came to nothing and asked nobody."""
     proposed: int = 0
     repeated: int = 0
     """Evaluations of candidates that were evaluated before; `repeated_seconds` is what they took, wall clock."""
@@ -28,8 +33,15 @@ class Counts:
         """All attempts of the agents, usable or not; the seed is not one."""
         return self.proposed + self.duplicates + self.failed_proposals
 
+    @property
+    def charged(self) -> int:
+        """The attempts that count against a limit on proposals: those that made a candidate or asked somebody."""
+        return self.proposals - self.unasked
+
     def attempt(self, event: Proposed | Duplicate | FailedProposal) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
+        if not isinstance(event, Proposed) and event.operator in ("merge", "graft"):
+            self.unasked += bool(event.engine) and event.strategy in UNASKED
         match event:
             case Proposed():
                 self.proposed += event.operator != "seed" and event.agent != HUMAN and not event.trial

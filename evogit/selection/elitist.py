@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from evogit.history import History
 from evogit.selection import Move
@@ -12,34 +13,41 @@ from evogit.selection.index import Offspring
 from evogit.selection.partition import Partition
 from evogit.selection.planner import Planner
 from evogit.selection.previews import Previews
+from evogit.selection.strategies import FITTER, FUNCTION, MODEL, RANDOM
 from evogit.selection.tuning import Tuning
 
-ANEW = 0.40
-"""Chance that a child of the seed is made at first."""
 
-SETTLED = 200
-"""Candidates that are judged until that chance, which fades, is gone."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElitistOptions:
+    """How the default selector searches; each is settable as `--selector elitist:NAME=VALUE,...`."""
 
-WIDE = 0.02
-"""Chance of another parent than the best one while the search goes well."""
+    merge: bool = True
+    """Combine candidates: merges, donors, several changes at once."""
+    graft: bool = False
+    """Plan grafts of single steps, too."""
+    random: bool = False
+    """Plan merges whose conflicts a coin settles, too."""
+    p_restart: float = 0.40
+    """Probability of a child of the (tuned) seed at the beginning; it falls to 0 linearly."""
+    restart_horizon: int = 200
+    """Judged candidates after which that is 0."""
+    p_explore: float = 0.02
+    """Probability of a parent other than the best while the search goes well."""
+    p_explore_per_wait: float = 0.20
+    """What each wait beyond the first adds to it."""
+    p_explore_max: float = 0.6
+    """The most that it becomes."""
+    explore_records: int = 64
+    """Latest record holders among which such a parent is drawn, beside the living."""
+    wait_min: int = 20
+    """Evaluations without a better candidate that are never more than one wait."""
+    p_donor: float = 0.25
+    """Probability that an agent is shown a second candidate, where one has something that the best lacks."""
+    boldness_max: float = 3.0
+    """How many times larger than usual a change becomes at most; each wait adds 1."""
 
-WIDER = 0.20
-"""What each wait of usual length beyond the first adds to it."""
 
-WIDEST = 0.6
-"""The most that it becomes."""
-
-DONOR = 0.25
-"""Chance that an agent is shown a second candidate, where one has something that the best one lacks."""
-
-USUAL = 20.0
-"""Evaluations from one best candidate to the next that are never called long."""
-
-REMEMBERED = 64
-"""Latest record holders that may breed again."""
-
-BOLDEST = 3.0
-"""How many times larger than usual a change becomes at most."""
+DEFAULT = ElitistOptions()
 
 
 class Elitist:
@@ -53,29 +61,35 @@ class Elitist:
     candidate, in waits of usual length, the more parents are others: record holders and individuals with few children,
     as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. With an `anatomy` it also learns which
     pieces of the code have a say in which cases: where these differ, several changes are tried at once, and merges take
-    the better version of each piece. Without `merging` no two candidates are ever combined.
+    the better version of each piece. Without `merge` no two candidates are ever combined.
     """
 
-    def __init__(self, *, merging: bool = True, anatomy: Anatomy | None = None) -> None:
-        self._merging = merging
+    def __init__(self, options: ElitistOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
+        self._options = options
         self._offspring = Offspring()
         self._tuning = Tuning(anatomy) if anatomy else None
-        self._planner = Planner(Partition(anatomy), Previews(anatomy)) if anatomy else Planner()
+        self._planner = Planner(
+            Partition(anatomy) if anatomy else None,
+            Previews(anatomy) if anatomy else None,
+            operators=("merge", "graft") if options.graft else ("merge",),
+            strategies=(FITTER, FUNCTION, MODEL, *([RANDOM] if options.random else [])),
+        )
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A planned merge or graft where one is worthwhile, else a mutation."""
         best = history.best
         if best is None:
             return Move(operator="mutation", parents=(history.head(agent),))
-        if self._merging and (planned := self._planner.move(history, best, agent, rng)):
+        if self._options.merge and (planned := self._planner.move(history, best, agent, rng)):
             return planned
-        waits = waited(history)
+        options = self._options
+        waits = waited(history, options.wait_min)
         parent = favoured(history, rng) or self._parent(history, best, waits, rng)
-        boldness = rng.uniform(1.0, min(BOLDEST, 1.0 + waits))
-        donor = self._donor(history, best, rng) if self._merging and rng.random() < DONOR else None
+        boldness = rng.uniform(1.0, min(options.boldness_max, 1.0 + waits))
+        donor = self._donor(history, best, rng) if self._options.merge and rng.random() < options.p_donor else None
         if donor and donor != parent:
             return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
-        return Move(operator="mutation", parents=(parent,), boldness=boldness, several=self._merging, tuning=True)
+        return Move(operator="mutation", parents=(parent,), boldness=boldness, several=self._options.merge, tuning=True)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
@@ -86,21 +100,23 @@ class Elitist:
         return rng.choice(donors) if donors else None
 
     def _parent(self, history: History, best: str, waits: float, rng: random.Random) -> str:
-        if rng.random() < ANEW * (1 - len(history.judgements) / SETTLED) and (seed := _untouched(history, best)):
+        options = self._options
+        p_restart = options.p_restart * (1 - len(history.judgements) / options.restart_horizon)
+        if rng.random() < p_restart and (seed := _untouched(history, best)):
             tuned = self._tuning.tuned(history, seed) if self._tuning else seed
             return seed if tuned == best else tuned
-        if rng.random() > min(WIDEST, WIDE + WIDER * waits):
+        if rng.random() > min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
             return _latest(history, best)
         children = self._offspring.of(history)
-        known = dict.fromkeys([*history.records[-REMEMBERED:], *history.living()])
+        known = dict.fromkeys([*history.records[-options.explore_records :], *history.living()])
         pool = [each for each in known if each not in history.pruned and history.fitness(each) is not None]
         return rng.choices(pool, [1 / (1 + children[each]) for each in pool])[0] if pool else best
 
 
-def waited(history: History) -> float:
-    """How long there was no better candidate, in waits of usual length beyond the first; 0 while all goes well."""
+def waited(history: History, least: int = DEFAULT.wait_min) -> float:
+    """How long there was no better candidate, in waits of usual length, of `least` evaluations, beyond the first."""
     usual = (len(history.judgements) - history.stagnant) / max(1, len(history.records))
-    return max(0.0, history.stagnant / max(USUAL, usual) - 1.0)
+    return max(0.0, history.stagnant / max(float(least), usual) - 1.0)
 
 
 def _untouched(history: History, best: str) -> str | None:

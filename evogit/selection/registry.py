@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from evogit.config.values import nearest
 from evogit.core import UsageError
@@ -12,7 +14,7 @@ from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.cells import Axis, Trait, untold
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
-from evogit.selection.elitist import Elitist
+from evogit.selection.elitist import DEFAULT, Elitist, ElitistOptions
 from evogit.selection.islands import Islands
 from evogit.selection.map_elites import MapElites
 from evogit.selection.own import Own
@@ -24,6 +26,9 @@ Traits = Mapping[str, Trait]
 """What describes candidates of the task at hand, by name."""
 
 Options = Mapping[str, str]
+
+MOST_BOLD = 100.0
+"""The largest boldness that can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,33 @@ def _numbers(options: Options, **defaults: int) -> dict[str, int]:
 
 
 def _elitist(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
-    if options not in ({}, {"merge": "yes"}, {"merge": "no"}):
-        raise UsageError(f"expected merge=yes or merge=no, got {', '.join(map('='.join, options.items()))}")
-    return Elitist(merging=options != {"merge": "no"}, anatomy=anatomy)
+    known = {each.name: getattr(DEFAULT, each.name) for each in fields(DEFAULT)}
+    if unknown := [key for key in options if key not in known]:
+        raise UsageError(f"no option {unknown[0]!r}; {nearest(unknown[0], known)}")
+    given: Any = {key: _typed(key, text, known[key]) for key, text in options.items()}
+    return Elitist(ElitistOptions(**given), anatomy=anatomy)
+
+
+def _typed(key: str, text: str, default: float) -> float:
+    """An option's value, of the type of its default; a probability where it is called one."""
+    if isinstance(default, bool):
+        if text not in ("yes", "no"):
+            raise UsageError(f"expected {key}=yes or {key}=no, got {key}={text:.200}")
+        return text == "yes"
+    if isinstance(default, int):
+        return _numbers({key: text}, **{key: default})[key]
+    least, most = (0.0, 1.0) if key.startswith("p_") else (1.0, MOST_BOLD)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        raise UsageError(f"expected {key}=X, a number from {least:g} to {most:g}, got {key}={text:.200}")
+    return value
+
+
+def _told(value: float) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else f"{value:g}"
 
 
 def _weighted(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
@@ -100,9 +129,12 @@ def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -
     return Islands(lambda: open_selector(inner, traits, anatomy), **numbers)
 
 
+OTHERS = ", ".join(f"{each.name}={_told(getattr(DEFAULT, each.name))}" for each in fields(DEFAULT)[1:])
+"""The options of `elitist` but for the first one, with what they are where nobody says so."""
+
 SELECTORS: Mapping[str, Kind] = {
     "elitist": Kind(
-        _elitist, "mostly the best breeds; what helped elsewhere is merged or grafted onto it", "merge=yes|no"
+        _elitist, f"mostly the best breeds; what helped elsewhere is merged onto it; also {OTHERS}", "merge=yes|no"
     ),
     "weighted": Kind(
         _weighted, "the fit and the childless are drawn more often, after ShinkaEvolve", "archive=N,pressure=N"

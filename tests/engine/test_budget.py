@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evogit.config.run_settings import RunLimits
-from evogit.core import Entry, Evaluated, Evaluation, Event, FailedProposal, Metric, Proposed, RunStarted
+from evogit.core import Duplicate, Entry, Evaluated, Evaluation, Event, FailedProposal, Metric, Proposed, RunStarted
 from evogit.engine.budget import EXHAUSTED_AFTER, Budget
 from evogit.history import History
 
@@ -116,6 +116,16 @@ def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back
     budget.release("a1", new_tree=True, more=2, unused=2)
     assert budget.reserve("a1")
     assert budget.more(9) == 1
+
+
+@pytest.mark.parametrize(("strategy", "reached"), [("fitter", None), ("pieces", None), ("model", "proposals")])
+def test_a_merge_that_asked_nobody_and_made_nothing_uses_up_no_proposal(strategy: str, reached: str | None) -> None:
+    journal = Journal()
+    budget = Budget(journal.history, "me", 1, RunLimits(proposals=1))
+    journal.add(Duplicate(engine="me", move=1, agent="a1", first="0" * 40, operator="merge", strategy=strategy))
+    assert budget.over() == reached
+    journal.propose("1")
+    assert budget.over() == "proposals"
 
 
 @pytest.mark.parametrize(("value", "reached"), [(2.0, None), (1.0, "target"), (0.5, "target")])

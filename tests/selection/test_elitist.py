@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 
 from evogit.selection import Move
-from evogit.selection.elitist import ANEW, BOLDEST, SETTLED, WIDE, WIDEST, Elitist
+from evogit.selection.elitist import DEFAULT, Elitist, ElitistOptions
 
 from .born import Born
 
-AT_FIRST = 1 - ANEW - WIDE
+AT_FIRST = 1 - DEFAULT.p_restart - DEFAULT.p_explore
 """The share of the best one among the parents, about, as long as little is judged."""
 
 
@@ -78,11 +78,11 @@ def test_before_anything_was_judged_the_agents_own_individual_breeds() -> None:
 
 def test_the_longer_nothing_helps_the_more_others_breed_and_the_bolder_the_changes() -> None:
     soon, later = waiting(two_lines(2.0, 3.0), 2, 2), waiting(two_lines(2.0, 3.0), 500, 2)
-    first, then = moves(soon, Elitist(merging=False)), moves(later, Elitist(merging=False))
+    first, then = moves(soon, Elitist(ElitistOptions(merge=False))), moves(later, Elitist(ElitistOptions(merge=False)))
     assert {move.boldness for move in first} == {1.0}
-    assert 2 < max(move.boldness for move in then) <= BOLDEST
+    assert 2 < max(move.boldness for move in then) <= DEFAULT.boldness_max
     assert share(soon, 2, first) == pytest.approx(AT_FIRST, abs=0.08)
-    assert share(later, 2, then) == pytest.approx(1 - WIDEST, abs=0.08)
+    assert share(later, 2, then) == pytest.approx(1 - DEFAULT.p_explore_max, abs=0.08)
     assert share(later, 1, then) > 0.4, "it held the record once and has no children"
 
 
@@ -97,7 +97,7 @@ def test_a_promoted_candidate_is_favoured_until_it_is_pruned() -> None:
 
 
 def test_without_merging_no_two_are_combined() -> None:
-    found = moves(two_lines(2.0, 3.0), Elitist(merging=False))
+    found = moves(two_lines(2.0, 3.0), Elitist(ElitistOptions(merge=False)))
     assert {(move.operator, move.donor) for move in found} == {("mutation", None)}
 
 
@@ -125,14 +125,18 @@ def test_the_seed_has_ever_fewer_further_children_and_none_where_a_person_brough
     born = Born(("a1",))
     born.born(1.0, agent="seed")
     born.adopt("a1", born.born(3.0, 0))
-    known = [share(born, 0, moves(born, Elitist(merging=False)))]
-    for judged in (SETTLED // 2, SETTLED):
+    known = [share(born, 0, moves(born, Elitist(ElitistOptions(merge=False))))]
+    for judged in (DEFAULT.restart_horizon // 2, DEFAULT.restart_horizon):
         waiting(born, judged - len(born.ids) - 1, 1)
         born.adopt("a1", born.born(3.0 + judged, 1))
-        known.append(share(born, 0, moves(born, Elitist(merging=False))))
-    assert known == [pytest.approx(ANEW, abs=0.05), pytest.approx(ANEW / 2, abs=0.05), pytest.approx(0, abs=0.02)]
+        known.append(share(born, 0, moves(born, Elitist(ElitistOptions(merge=False)))))
+    assert known == [
+        pytest.approx(DEFAULT.p_restart, abs=0.05),
+        pytest.approx(DEFAULT.p_restart / 2, abs=0.05),
+        pytest.approx(0, abs=0.02),
+    ]
     with_person = Born()
     with_person.born(1.0, agent="seed")
     theirs = with_person.candidate(0, agent="human", operator="human")
     with_person.judge(theirs, 2.0)
-    assert share(with_person, theirs, moves(with_person)) > 1 - 2 * WIDE
+    assert share(with_person, theirs, moves(with_person)) > 1 - 2 * DEFAULT.p_explore

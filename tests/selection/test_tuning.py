@@ -12,7 +12,7 @@ from evogit.agents import Files
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import mutate
 from evogit.repository import Repository
-from evogit.selection.elitist import ANEW, Elitist
+from evogit.selection.elitist import DEFAULT, Elitist
 from evogit.selection.tuning import Tuning
 from evogit.source.constants import Constant, named
 
@@ -96,7 +96,7 @@ def test_some_children_are_the_tuned_seeds_or_where_that_is_the_best_the_seeds(g
     moves = [selector.next_move(grown.history, "a1", rng) for _ in range(300)]
     parents = [move.parents[0] for move in moves if move.operator == "mutation"]
     assert all(move.tuning for move in moves if move.operator == "mutation")
-    assert ANEW - 0.1 < parents.count(grown.ids[expected]) / len(parents) < ANEW + 0.1
+    assert DEFAULT.p_restart - 0.1 < parents.count(grown.ids[expected]) / len(parents) < DEFAULT.p_restart + 0.1
     assert (grown.ids[other] in parents) == is_best
 
 
