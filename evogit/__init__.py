@@ -33,7 +33,7 @@ _ROOMS = {
     "run": ("Run",),
     "selection": ("Move", "Selector"),
 }
-"""Module -> what it gives to users; loaded when asked for, as evaluators import evogit and must start at once."""
+"""Module -> what it gives to users; loaded when asked for: no program loads what it does not use."""
 
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
