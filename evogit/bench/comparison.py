@@ -116,16 +116,16 @@ class Findings:
 
 def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     """Sum up the seeds for which the runs of all methods are done; None while there is no such seed."""
-    course = bench.course
+    bench_task = bench.bench_task
     seeds = tuple(seed for seed in bench.seeds if all((method, seed) in done for method in bench.methods))
     if not seeds:
         return None
-    metric = course.task.primary
+    metric = bench_task.task.primary
     runs = {each.name: [done[each, seed].shown for seed in seeds] for each in bench.methods}
     shown = [curve for curves in runs.values() for curve in curves]
     seed_value = mean([curve[0] for curve in shown])
     pick = max if metric.direction == "maximize" else min
-    judged = course.truth or course.split
+    judged = bench_task.truth or bench_task.split
     known = metric.best_known if judged == "train" else None  # of other cases another value is the best
     if known is not None and metric.gain(known, seed_value) <= 0:
         known = None  # where the seed beats it there is no way from one to the other
@@ -134,17 +134,17 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
         name: [[statistics.normalised(value, seed_value, top) for value in curve] for curve in each]
         for name, each in runs.items()
     }
-    areas = {name: [statistics.area(curve, course.evaluations) for curve in each] for name, each in curves.items()}
-    finals = {name: [curve[: course.evaluations][-1] for curve in each] for name, each in curves.items()}
+    areas = {name: [statistics.area(curve, bench_task.evaluations) for curve in each] for name, each in curves.items()}
+    finals = {name: [curve[: bench_task.evaluations][-1] for curve in each] for name, each in curves.items()}
     controls = [each.name for each in bench.methods if is_control(each.name)]
     pairs = _pairs([each.name for each in bench.methods])
     values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
     return Findings(
-        task=course.task.name,
+        task=bench_task.task.name,
         metric=metric.name,
         direction=metric.direction,
         split=judged,
-        evaluations=course.evaluations,
+        evaluations=bench_task.evaluations,
         seeds=seeds,
         seed_value=seed_value,
         top=top,
@@ -155,7 +155,7 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
             for each in bench.methods
         ),
         comparisons=tuple(
-            _comparison(method, other, of, by[method], by[other], course.task.name)
+            _comparison(method, other, of, by[method], by[other], bench_task.task.name)
             for method, other in pairs
             for of, by in values.items()
         ),
@@ -182,17 +182,17 @@ def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
 def _result(
     bench: Bench, method: Method, runs: Sequence[BenchRun], areas: Sequence[float], finals: Sequence[float]
 ) -> Result:
-    course = bench.course
-    reached = points(course.evaluations)
+    bench_task = bench.bench_task
+    reached = points(bench_task.evaluations)
     at = {point: mean([run.shown[min(point, len(run.shown)) - 1] for run in runs]) for point in reached}
     return Result(
         method=method.name,
         selector=method.selector,
-        agents=" ".join(map(str, method.population(course.agents))),
+        agents=" ".join(map(str, method.population(bench_task.agents))),
         value=at[reached[-1]],
         at=at,
-        area=_interval(areas, f"{course.task.name} {method.name} area"),
-        final=_interval(finals, f"{course.task.name} {method.name} final"),
+        area=_interval(areas, f"{bench_task.task.name} {method.name} area"),
+        final=_interval(finals, f"{bench_task.task.name} {method.name} final"),
         proposals=fmean(run.proposals for run in runs),
         duplicates=fmean(run.duplicates for run in runs),
         failed_proposals=fmean(run.failed_proposals for run in runs),

@@ -35,7 +35,7 @@ FRESH = 60.0
 class Bench:
     """Methods on one task, `seeds` of each; `folder` holds a file for each run."""
 
-    course: BenchTask
+    bench_task: BenchTask
     methods: tuple[Method, ...]
     seeds: range
     folder: Path
@@ -61,7 +61,7 @@ class Bench:
             (method, seed): outcome
             for (method, seed), outcome in found.items()
             if outcome and (outcome.method, outcome.seed) == (method.name, seed)
-            if outcome.depends == self.course.depends(method)
+            if outcome.depends == self.bench_task.depends(method)
         }
 
     def missing(self, done: Collection[Order]) -> list[Order]:
@@ -70,7 +70,7 @@ class Bench:
 
     def asks(self, method: Method) -> bool:
         """Whether runs of this method ask models."""
-        return any(spec.asks for spec in method.population(self.course.agents))
+        return any(spec.asks for spec in method.population(self.bench_task.agents))
 
     def stale(self, done: Collection[Order]) -> int:
         """How many files are there of runs that would come out otherwise today."""
@@ -86,9 +86,9 @@ class Bench:
         self.folder.mkdir(parents=True, exist_ok=True)
         missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
-        with _scratch(self.folder / "repositories" if keep else None, self.course.evaluations * jobs) as scratch:
+        with _scratch(self.folder / "repositories" if keep else None, self.bench_task.evaluations * jobs) as scratch:
             place = Workspace(scratch=scratch, memory=self.memory, keep=keep)
-            with closing(outcomes(self.course, missing, place, jobs=jobs)) as found:
+            with closing(outcomes(self.bench_task, missing, place, jobs=jobs)) as found:
                 for outcome in found:
                     write(self.file(methods[outcome.method], outcome.seed), outcome)
                     yield outcome

@@ -64,13 +64,13 @@ class Paid:
         """
         self._bench.folder.mkdir(parents=True, exist_ok=True)
         bench, done = self._bench, self._bench.done()
-        course, models = bench.course, self._allowance.models
+        bench_task, models = bench.bench_task, self._allowance.models
         async with AsyncExitStack() as stack:
             stack.push_async_callback(models.close)
-            judging = Evaluator(course.task, provider=course.sandbox, jobs=self._jobs)
+            judging = Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=self._jobs)
             evaluator = await stack.enter_async_context(judging)
             self._lane = BenchRunner(
-                course,
+                bench_task,
                 evaluator,
                 Memory(bench.memory),
                 models=models.get,
@@ -95,7 +95,7 @@ class Paid:
     def folder(self, order: Order) -> Path:
         """The repository of a run; another one as soon as the run would be another one."""
         method, seed = order
-        depends = json.dumps(self._bench.course.depends(method), sort_keys=True)
+        depends = json.dumps(self._bench.bench_task.depends(method), sort_keys=True)
         digest = hashlib.sha256(depends.encode()).hexdigest()[:8]
         return self._bench.folder / "repositories" / f"{method.file_name}-{seed}-{digest}.git"
 

@@ -96,7 +96,7 @@ class BenchRunner:
 
     def __init__(
         self,
-        course: BenchTask,
+        bench_task: BenchTask,
         backend: EvaluationBackend,
         memory: Memory,
         *,
@@ -104,7 +104,7 @@ class BenchRunner:
         programs: ProgramAgents = no_programs,
         secrets: Sequence[str] = (),
     ) -> None:
-        self._course = course
+        self._bench_task = bench_task
         self._models = models
         self._programs = programs
         self._secrets = secrets
@@ -125,15 +125,15 @@ class BenchRunner:
         Raises:
             EvoGitError: when the world fails.
         """
-        began, depends = time.monotonic(), self._course.depends(method)
+        began, depends = time.monotonic(), self._bench_task.depends(method)
         repository = self._repository(folder)
-        settings = replace(self._course.settings(method, seed), **limits)
+        settings = replace(self._bench_task.settings(method, seed), **limits)
         backend = self._backend_for(settings)
         async with AsyncExitStack() as stack:
             agents = populate(stack, settings.population, self._models, self._programs)
             self._run = run = Run(
                 repository,
-                self._course.task,
+                self._bench_task.task,
                 NAME,
                 settings,
                 models=self._models,
@@ -154,7 +154,7 @@ class BenchRunner:
         A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
         what is remembered lacks what evaluators say to models and to a person's own agents.
         """
-        task = self._course.task
+        task = self._bench_task.task
         noisy = task.repeats > 0 or task.environment.exclusive
         told = any(spec.asks or is_own(spec.kind) for spec in settings.population)
         return self._backend if noisy or told else self._remembering
@@ -163,18 +163,18 @@ class BenchRunner:
         """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""
         if folder.exists():
             return Repository.open(folder)
-        if self._course.task.seed is None:
-            return Repository.borrow(folder, Repository.discover(self._course.task.folder))
+        if self._bench_task.task.seed is None:
+            return Repository.borrow(folder, Repository.discover(self._bench_task.task.folder))
         return Repository.create(folder)
 
     async def _outcome(self, repository: Repository, stopped: Stopped, backend: EvaluationBackend) -> BenchRun:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
-        story = Story(count_repeats=self._course.count_repeats)
+        story = Story(count_repeats=self._bench_task.count_repeats)
         journal = repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
         truth: tuple[float, ...] = ()
-        if self._course.truth:
-            context = RunContext(repository, history, journal, self._course.task, stopped.engine)
+        if self._bench_task.truth:
+            context = RunContext(repository, history, journal, self._bench_task.task, stopped.engine)
             truth = await self._truth(Evaluations(context, backend), history, [commit for commit, _ in story.best])
         return BenchRun(
             method="",
@@ -202,12 +202,14 @@ class BenchRunner:
         """
         values: dict[str, float | None] = {}
         for commit in dict.fromkeys([history.seed or "", *best]):
-            result = await evaluations.evaluate(commit, self._course.truth)
+            result = await evaluations.evaluate(commit, self._bench_task.truth)
             ok = result is not None and result[0].ok
             values[commit] = result[0].metrics[history.metric.name] if result and ok else None
         seed = values[history.seed or ""]
         if seed is None:
-            raise RefusedError(f"the seed fails on the split {self._course.truth!r}, so nothing can be measured on it")
+            raise RefusedError(
+                f"the seed fails on the split {self._bench_task.truth!r}, so nothing can be measured on it"
+            )
         return tuple(seed if (value := values[commit]) is None else value for commit in best)
 
 

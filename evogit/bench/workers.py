@@ -40,7 +40,7 @@ class Workspace:
 
 
 def outcomes(
-    course: BenchTask, orders: Sequence[Order], place: Workspace, *, jobs: int
+    bench_task: BenchTask, orders: Sequence[Order], place: Workspace, *, jobs: int
 ) -> Generator[BenchRun, None, None]:
     """Do these runs, `jobs` at a time, and give what came of each as it ends.
 
@@ -51,7 +51,7 @@ def outcomes(
     """
     waiting = deque(orders)
     with ExitStack() as stack:
-        workers = [Worker(course, place) for _ in range(min(jobs, len(orders)))]
+        workers = [Worker(bench_task, place) for _ in range(min(jobs, len(orders)))]
         busy = {worker.connection: worker for worker in map(stack.enter_context, workers)}
         for worker in workers:
             worker.send(waiting.popleft())
@@ -69,10 +69,10 @@ def outcomes(
 class Worker:
     """One process, which does the runs that are sent to it; a context manager that ends it at once."""
 
-    def __init__(self, course: BenchTask, place: Workspace) -> None:
+    def __init__(self, bench_task: BenchTask, place: Workspace) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, self._theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(self._theirs, course, place), daemon=True)
+        self._process = context.Process(target=work, args=(self._theirs, bench_task, place), daemon=True)
 
     def __enter__(self) -> Self:
         with signals_held_back():
@@ -118,28 +118,28 @@ class Worker:
         self._process.join(PATIENCE)
 
 
-def work(connection: Connection, course: BenchTask, place: Workspace) -> None:
+def work(connection: Connection, bench_task: BenchTask, place: Workspace) -> None:
     """In a worker: do what comes in until there is nothing more, and send what came of it."""
     for number in HELD:
         signal.signal(number, lambda *_: None)  # the parent's; ignoring them outright would be inherited by candidates
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
     end_with_parent()
     try:
-        asyncio.run(_work(connection, course, place))
+        asyncio.run(_work(connection, bench_task, place))
     except EvoGitError as error:
         connection.send(error)
     except OSError as error:  # a full disk, say
         connection.send(RefusedError(f"{error.strerror}: {error.filename}" if error.filename else str(error)))
 
 
-async def _work(connection: Connection, course: BenchTask, place: Workspace) -> None:
-    async with Evaluator(course.task, provider=course.sandbox, jobs=1) as evaluator:
-        lane = BenchRunner(course, evaluator, Memory(place.memory))
+async def _work(connection: Connection, bench_task: BenchTask, place: Workspace) -> None:
+    async with Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=1) as evaluator:
+        runner = BenchRunner(bench_task, evaluator, Memory(place.memory))
         while order := connection.recv():
             method, seed = order
             folder = place.scratch / f"{method.file_name}-{seed}.git"
             if folder.exists():  # kept by a bench before this one, whose run was another one or was cut off
                 shutil.rmtree(folder)
-            connection.send(await lane.run(method, seed, folder))
+            connection.send(await runner.run(method, seed, folder))
             if not place.keep:
                 shutil.rmtree(folder)

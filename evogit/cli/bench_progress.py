@@ -28,7 +28,7 @@ class BenchProgress:
     def __init__(self, terminal: Terminal, bench: Bench) -> None:
         self._terminal = terminal
         self._bench = bench
-        self._name = escape(bench.course.task.name)
+        self._name = escape(bench.bench_task.task.name)
         self.done = bench.done()
         self._methods = {method.name: method for method in bench.methods}
         self._began = time.monotonic()
@@ -85,7 +85,7 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
         KeyboardInterrupt: a signal came; what is done is kept.
     """
     progress = BenchProgress(terminal, bench)
-    alone = bench.course.task.environment.exclusive  # there is one core for candidates
+    alone = bench.bench_task.task.environment.exclusive  # there is one core for candidates
     with progress.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
         for outcome in outcomes:
             progress.take(outcome)

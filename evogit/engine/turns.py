@@ -27,8 +27,8 @@ async def together(lives: Iterable[Coroutine[Any, Any, None]]) -> None:
 class Turns(Protocol):
     """Numbers the moves and says when each may be planned, may propose and may apply its result."""
 
-    async def plan(self, lane: int) -> int:
-        """Wait until the agent in `lane` (from 0) may plan; its move's number."""
+    async def plan(self, place: int) -> int:
+        """Wait until the agent in `place` (from 0) may plan; its move's number."""
         ...
 
     def proposing(self, move: int) -> AbstractAsyncContextManager[None]:
@@ -55,7 +55,7 @@ class FreeTurns:
         self._next = first
         self._applied = asyncio.Event()
 
-    async def plan(self, lane: int) -> int:
+    async def plan(self, place: int) -> int:
         """At once."""
         self._next += 1
         return self._next - 1
@@ -102,13 +102,13 @@ class OrderedTurns:
         self._closed = False
         self._changed = asyncio.Event()
 
-    async def plan(self, lane: int) -> int:
+    async def plan(self, place: int) -> int:
         """Wait for exactly the results that this move may know.
 
-        The lane's own last result is applied, so all up to it are; later ones wait until this move is planned.
+        The place's own last result is applied, so all up to it are; later ones wait until this move is planned.
         """
-        move = self._first + lane + self._rounds[lane] * self._agents
-        self._rounds[lane] += 1
+        move = self._first + place + self._rounds[place] * self._agents
+        self._rounds[place] += 1
         while not self._closed and self._planned != move:
             await self._changed.wait()
         self._planned = max(self._planned, move + 1)

@@ -1,4 +1,4 @@
-"""The engine's side of judging: a pool of warm judge processes, one per slot."""
+"""The engine's side of evaluating: a pool of warm evaluator processes, one per slot."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Evaluator:
         return self.task.judged
 
     async def __aenter__(self) -> Self:
-        """Start the first judge, which finds what is wrong before any candidate is made.
+        """Start the first process, which finds what is wrong before any candidate is made.
 
         Raises:
             ConfigError: when the evaluator's file is not what this version expects.
@@ -70,26 +70,26 @@ class Evaluator:
             if self.task.environment.exclusive:
                 core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))
                 apart.enter_context(kept_free(core))
-            judge, hello = await self._judge()
+            process, hello = await self._new_process()
             self._apart = apart.pop_all()
         self.provider = hello["provider"]
         self.image = hello["image"]
         self.needs_seed = hello["needs_seed"]
         self._builds_on_seed = hello["builds_on_seed"]
-        for idle in [None] * (self._jobs - 1) + [judge]:
+        for idle in [None] * (self._jobs - 1) + [process]:
             self._idle.put_nowait(idle)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """End the judges; evaluations must be finished or cancelled by then."""
+        """End the processes; evaluations must be finished or cancelled by then."""
         with self._apart:
-            judges = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
-            await asyncio.gather(*(judge.stop() for judge in judges if judge))
+            processes = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
+            await asyncio.gather(*(process.stop() for process in processes if process))
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Identifies everything that an evaluation's result depends on (sha256, hex).
 
-        `base` is the id of the seed's files; it counts where these are compared with, prepared, or judge by a command.
+        `base` is the id of the seed's files; it counts where these are compared with, prepared, or used by a command.
         """
         task, environment = self.task, asdict(self.task.environment)
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
@@ -102,10 +102,10 @@ class Evaluator:
     ) -> tuple[Evaluation, Evidence]:
         """Judge the candidate with this tree id and these files, those that `is_judged` (bytes: a whole tar archive).
 
-        Waits for a free slot. A judge that dies makes an `evaluator-error` and is replaced.
+        Waits for a free slot. A process that dies makes an `evaluator-error` and is replaced.
 
         Raises:
-            EvaluatorError: when a judge cannot be replaced, because the evaluator changed or is broken.
+            EvaluatorError: when a process cannot be replaced, because the evaluator changed or is broken.
             SandboxError: when the sandbox itself fails.
             UsageError: when the evaluator needs the seed and the files have no base.
         """
@@ -113,8 +113,8 @@ class Evaluator:
         if (self.needs_seed or self.task.command) and not files.base:
             raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
         record = _Record(on_case)
-        async with self._slot() as judge:
-            await record.fill(judge, files, split, repeat)
+        async with self._slot() as process:
+            await record.fill(process, files, split, repeat)
         base = files.base.id if files.base else ""
         return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
 
@@ -131,8 +131,8 @@ class Evaluator:
         """
         request = {"run": list(command), "wall": wall, "removed": files.removed, "based": files.base is not None}
         try:
-            async with self._slot() as judge:
-                *_, (header, output) = [each async for each in judge.ask(request, files.changed, files.base)]
+            async with self._slot() as process:
+                *_, (header, output) = [each async for each in process.ask(request, files.changed, files.base)]
         except JudgeDiedError as death:
             return Completed(
                 code=None, signal=None, stdout=b"", stderr=b"", breach=None, usage=NOTHING, detail=str(death)
@@ -142,22 +142,22 @@ class Evaluator:
 
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[EvaluatorProcess]:
-        """A judge, once one is free; one that is left in the middle of its work is killed."""
-        judge = await self._idle.get()
+        """A process, once one is free; one that is left in the middle of its work is killed."""
+        process = await self._idle.get()
         try:
-            if judge is None:
-                judge, _ = await self._judge()
-            yield judge
+            if process is None:
+                process, _ = await self._new_process()
+            yield process
         finally:
-            if judge and judge.busy:
-                await judge.kill()
-            self._idle.put_nowait(judge if judge and not judge.busy else None)
+            if process and process.busy:
+                await process.kill()
+            self._idle.put_nowait(process if process and not process.busy else None)
 
-    async def _judge(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
+    async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
         return await EvaluatorProcess.start(self.task, self.provider, self._cores, self._tell)
 
     def _tell(self, warning: str) -> None:
-        """Warn once of what every judge warns of."""
+        """Warn once of what every process warns of."""
         if warning not in self._told:
             self._told.add(warning)
             logger.warning("%s", warning)
@@ -193,19 +193,19 @@ class _Record:
     log: str = ""
     losses: list[str] = field(default_factory=list)
 
-    async def fill(self, judge: EvaluatorProcess, files: Files, split: str, repeat: int) -> None:
+    async def fill(self, process: EvaluatorProcess, files: Files, split: str, repeat: int) -> None:
         request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
         try:
-            async for header, output in judge.ask(request, files.changed, files.base):
+            async for header, output in process.ask(request, files.changed, files.base):
                 if "case" in header:
                     self._case(header)
                 elif "again" in header:
-                    self._forget(judge, header["again"])
+                    self._forget(process, header["again"])
                 else:
                     self.verdict = header["verdict"]
                     self.stdout = output[: header["stdout"]]
                     self.stderr = output[header["stdout"] :]
-            self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], judge.printed()]))
+            self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], process.printed()]))
         except JudgeDiedError as death:
             reason = str(death)
             self.verdict = {"status": "evaluator-error", "reason": reason, "metrics": {}, "stages": {}, "cost": {}}
@@ -214,12 +214,12 @@ class _Record:
     def evidence(self) -> Evidence:
         return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
 
-    def _forget(self, judge: EvaluatorProcess, loss: str) -> None:
+    def _forget(self, process: EvaluatorProcess, loss: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""
         self.losses.append(f"the sandbox was lost, and the evaluation began again: {loss}")
         self.cases.clear()
         self.feedback.clear()
-        judge.printed()
+        process.printed()
 
     def _case(self, header: Mapping[str, Any]) -> None:
         name, metrics = header["case"], header["metrics"]

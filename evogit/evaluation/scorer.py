@@ -113,7 +113,7 @@ class Scorer:
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
-        return self._kept(lambda: self._judge(split, repeat, files))
+        return self._kept(lambda: self._score(split, repeat, files))
 
     def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
         """Run a command on these files, where candidates run, with what is prepared for them; nobody is judged by it.
@@ -142,7 +142,7 @@ class Scorer:
                 self._tell({"again": str(error)})
         raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
 
-    def _judge(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
+    def _score(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
         verdict, begun = Scored(), time.perf_counter()
         try:
             files = self.laid(files)

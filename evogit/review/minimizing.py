@@ -189,7 +189,7 @@ class _Search:
         if len(fresh) > self.left or (unknown and not self.left):
             raise _NoneLeftError
         self._count(len(fresh))
-        await together(self._judge(tree, amount, len(change.hunks)) for tree, amount in unknown.items())
+        await together(self._evaluate(tree, amount, len(change.hunks)) for tree, amount in unknown.items())
         trials = []
         for tree, hunks in zip(trees, tried, strict=True):
             commit = self.history.trees.get(tree) if tree else None
@@ -216,7 +216,7 @@ class _Search:
         self.left -= evaluations
         self.judged += evaluations
 
-    async def _judge(self, tree: str, hunks: int, of: int) -> None:
+    async def _evaluate(self, tree: str, hunks: int, of: int) -> None:
         """Make the tree a candidate if it is none, and evaluate it until nothing new would be learnt of it."""
         title = f"{MINIMIZE} {self.candidate.commit[:7]}: {hunks} of {of} hunks"
         bred = Bred(tree=tree, parents=(self.candidate.commit,), operator="mutation", strategy=MINIMIZE, title=title)

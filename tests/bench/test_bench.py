@@ -37,7 +37,7 @@ def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], eval
     """What is found when runs had these curves, a list for each method."""
     compared = methods([name for name in curves if name in KNOWN], [name for name in curves if name not in KNOWN], [])
     bench = Bench(
-        course=BenchTask(task=tiny(), evaluations=evaluations),
+        bench_task=BenchTask(task=tiny(), evaluations=evaluations),
         methods=compared,
         seeds=range(len(next(iter(curves.values())))),
         folder=folder,
@@ -89,14 +89,14 @@ def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, t
         return len(done), bench.stale(done)
 
     evolve = KNOWN["evolve"]
-    bench = Bench(course=BenchTask(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
+    bench = Bench(bench_task=BenchTask(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
     for seed in (0, 1):
-        depends = bench.course.depends(evolve)
+        depends = bench.bench_task.depends(evolve)
         write(bench.file(evolve, seed), BenchRun(method="evolve", seed=seed, curve=(1.0,), depends=depends))
     assert found(bench) == (2, 0)
     task = tiny("other", program="A = 3.0\n")
-    for course in ({"evaluations": 10}, {"task": task}, {"source": "edited meanwhile"}):
-        assert found(replace(bench, course=replace(bench.course, **course))) == (0, 2)
+    for bench_task in ({"evaluations": 10}, {"task": task}, {"source": "edited meanwhile"}):
+        assert found(replace(bench, bench_task=replace(bench.bench_task, **bench_task))) == (0, 2)
     bench.file(evolve, 0).write_text("{")
     assert found(bench) == (1, 1)
 
@@ -183,7 +183,7 @@ def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> N
 
 def test_seeds_without_all_methods_are_left_out(tiny: Tiny, tmp_path: Path) -> None:
     compared = methods(["evolve", "best-of-n"], [], [])
-    bench = Bench(course=BenchTask(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
+    bench = Bench(bench_task=BenchTask(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
     done: dict[Order, BenchRun] = {}
     assert findings(bench, done) is None
     for method, seed in bench.orders[1:]:
@@ -243,9 +243,9 @@ def test_pictures_are_the_same_every_time(tiny: Tiny, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: Path) -> None:
-    course = BenchTask(task=tiny(), evaluations=8, truth="holdout", source="as the bench began")
+    bench_task = BenchTask(task=tiny(), evaluations=8, truth="holdout", source="as the bench began")
     bench = Bench(
-        course=course,
+        bench_task=bench_task,
         methods=methods(["evolve"], [], []),
         seeds=range(2),
         folder=tmp_path / "a",
@@ -274,8 +274,10 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
 def test_runs_whose_scores_are_times_share_none_of_them(tiny: Tiny, tmp_path: Path) -> None:
     task = tiny()
     timed = replace(task, environment=replace(task.environment, exclusive=True))
-    course = BenchTask(task=timed, evaluations=3)
-    bench = Bench(course=course, methods=methods(["evolve", "best-of-n"], [], []), seeds=range(1), folder=tmp_path)
+    bench_task = BenchTask(task=timed, evaluations=3)
+    bench = Bench(
+        bench_task=bench_task, methods=methods(["evolve", "best-of-n"], [], []), seeds=range(1), folder=tmp_path
+    )
     assert [(each.evaluated, each.cached) for each in bench.race(jobs=1, keep=False)] == [(3, 0), (3, 0)]
 
 
@@ -292,7 +294,7 @@ def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
     lock = os.open(at_work, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     bench = Bench(
-        course=BenchTask(task=tiny(), evaluations=2),
+        bench_task=BenchTask(task=tiny(), evaluations=2),
         methods=methods(["evolve"], [], []),
         seeds=range(0),
         folder=tmp_path / "o",
@@ -305,7 +307,7 @@ def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
 @pytest.mark.slow
 def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: Path) -> None:
     bench = Bench(
-        course=BenchTask(task=tiny(), evaluations=2000),
+        bench_task=BenchTask(task=tiny(), evaluations=2000),
         methods=methods(["evolve"], [], []),
         seeds=range(1),
         folder=tmp_path,
@@ -320,7 +322,7 @@ def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: 
     with pytest.raises(EvoGitError, match="a worker of the bench was killed"):
         next(race)
     broken = replace(
-        bench, course=BenchTask(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)
+        bench, bench_task=BenchTask(task=tiny("broken", program="def value(x):\n    return None\n"), evaluations=2)
     )
     with pytest.raises(EvoGitError, match="the seed of .* itself fails"):
         list(broken.race(jobs=1, keep=False))

@@ -97,7 +97,9 @@ def test_dollars_are_exceeded_by_calls_in_flight_at_most_and_hold_on_resume(
     assert 0.1 <= history.spent.dollars < 0.1 + 3 * 0.01
     assert history.spent.calls == round(history.spent.dollars / 0.01)
     again, history_again = evolve(path, task, *crew, dollars=0.1)
-    assert (again.reason, history_again.spent) == ("dollars", history.spent), "the purse is the run's, not the engine's"
+    assert (again.reason, history_again.spent) == ("dollars", history.spent), (
+        "the account is the run's, not the engine's"
+    )
     _, more = evolve(path, task, *crew, dollars=0.15)
     assert 0.15 <= more.spent.dollars < 0.15 + 3 * 0.01
 
@@ -123,8 +125,8 @@ def test_calls_without_a_price_count_tokens_alone(tmp_path: Path, tiny: Callable
 def test_what_another_engine_spent_is_seen_before_the_next_call(tmp_path: Path, tiny: Callable[..., Task]) -> None:
     repository = Repository.create(tmp_path / "r")
     task = tiny()
-    purses = [RunAccount(StoredRun.open(repository, "r").about(task).of(str(i)), tokens=1500) for i in range(2)]
-    one, other = (purse.of_move("a1", 1) for purse in purses)
+    accounts = [RunAccount(StoredRun.open(repository, "r").about(task).of(str(i)), tokens=1500) for i in range(2)]
+    one, other = (account.of_move("a1", 1) for account in accounts)
     for left in (1500, 500):
         one.check()
         assert (one.left().tokens, one.left().dollars) == (left, None)
@@ -206,13 +208,13 @@ def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
 @pytest.mark.slow
 async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: Path, tiny: Callable[..., Task]) -> None:
     run = StoredRun.open(Repository.create(tmp_path / "r"), "r")
-    purse = RunAccount(run.about(tiny()).of("e"), dollars=1.0)
+    account = RunAccount(run.about(tiny()).of("e"), dollars=1.0)
     words = ["word"] * 400
     with serve([chat_stream(words, completion=400), chat_stream(words * 10, gap=0.0002)]) as server:
         price = PriceTable(input=0, output=1000)  # a word is a token, a thousand of them a dollar
         models = open_models(UserSettings(models={"m": ModelTable(base_url=server.url, price=price)}))
         gateway = Gateway(models)
-        session = gateway.session(purse.of_move("a1", 7), ["m"])
+        session = gateway.session(account.of_move("a1", 7), ["m"])
         async with session.listen(tmp_path / "s") as place:
             transport = httpx2.AsyncHTTPTransport(uds=str(place), verify=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway", timeout=60) as http:
@@ -226,4 +228,4 @@ async def test_a_dollar_stops_a_program_in_the_middle_of_its_session(tmp_path: P
     history = run.history
     assert 1.0 <= history.spent.dollars < 1.01
     assert (history.spent.calls, history.spent.failed) == (2, 1)
-    assert purse.empty() == "dollars"
+    assert account.empty() == "dollars"

@@ -145,7 +145,7 @@ def _bench(
     seeds = range(chosen["first_seed"], chosen["first_seed"] + chosen["seeds"])
     common = {name: chosen[name] for name in ("evaluations", "split", "truth", "count_repeats", "sandbox")}
     return Bench(
-        course=BenchTask(task=task, agents=usual, **common),
+        bench_task=BenchTask(task=task, agents=usual, **common),
         methods=compared,
         seeds=seeds,
         folder=out / "runs" / task.name,
@@ -164,9 +164,9 @@ def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, kee
     limits = {name: getattr(setup.settings, name) for name in CEILINGS}
     agreed: tuple[str, ...] = ()
     if asking:
-        whole = replace(setup.settings, evaluations=len(asking) * bench.course.evaluations)
+        whole = replace(setup.settings, evaluations=len(asking) * bench.bench_task.evaluations)
         agreed = confirm_costs(
-            terminal, replace(setup, settings=whole), bench.course.task, None, History(""), yes=yes
+            terminal, replace(setup, settings=whole), bench.bench_task.task, None, History(""), yes=yes
         ).agreed
     allowance = BenchLimits(models=setup.models, programs=setup.programs, limits=limits, agreed=agreed)
     done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))

@@ -86,7 +86,7 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     found = find_task(task) if task is not None else task_here(repo, None)[0]
     splits = [split] if split else list(found.splits)
     found.check_split(splits[0])
-    judged = asyncio.run(_judge(found, splits, sandbox, terminal))
+    judged = asyncio.run(_evaluate(found, splits, sandbox, terminal))
     wrong = problems(found, [each.evaluation for each in judged])
     if terminal.json:
         terminal.data(_report(found, judged, wrong))
@@ -120,7 +120,7 @@ def _record(task: Task) -> dict[str, Any]:
 # --- check --------------------------------------------------------------------------------------------------------
 
 
-async def _judge(task: Task, splits: list[str], sandbox: str, terminal: Terminal) -> list[Judged]:
+async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Terminal) -> list[Judged]:
     from evogit.review.checking import judge_seed
 
     judged = []
