@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import singledispatchmethod
+from typing import Any
 
 from evogit.core import (
     HUMAN,
@@ -15,7 +15,6 @@ from evogit.core import (
     Duplicate,
     Entry,
     Evaluated,
-    Event,
     FailedProposal,
     Forked,
     Proposed,
@@ -47,14 +46,9 @@ class History(RunState):
         """Take in one more fact."""
         self.seq = max(self.seq, entry.seq)
         self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
-        self._apply(entry.event, entry)
+        RULES[type(entry.event)](self, entry.event, entry)
 
-    @singledispatchmethod
-    def _apply(self, event: Event, entry: Entry) -> None:
-        raise TypeError(f"no rule for {event!r}")
-
-    @_apply.register
-    def _(self, event: RunStarted, entry: Entry) -> None:
+    def _run_started(self, event: RunStarted, entry: Entry) -> None:
         self.started = self.started or event
         self.engines[event.engine] = event
         self.stopped = None
@@ -62,17 +56,14 @@ class History(RunState):
             self.repeats = self.scores.repeats = event.repeats
             self._find_best()
 
-    @_apply.register
-    def _(self, event: Forked, entry: Entry) -> None:
+    def _forked(self, event: Forked, entry: Entry) -> None:
         self.forked = event
         self.started = replace(self._first_start(), population=event.population)
 
-    @_apply.register
-    def _(self, event: Stopped, entry: Entry) -> None:
+    def _stopped(self, event: Stopped, entry: Entry) -> None:
         self.stopped = event
 
-    @_apply.register
-    def _(self, event: Proposed, entry: Entry) -> None:
+    def _proposed(self, event: Proposed, entry: Entry) -> None:
         if event.candidate in self.phylogeny:
             return
         self.phylogeny.add(
@@ -110,30 +101,25 @@ class History(RunState):
         self.authors.take(event)
         self.counts.attempt(event)
 
-    @_apply.register
-    def _(self, event: Duplicate, entry: Entry) -> None:
+    def _duplicate(self, event: Duplicate, entry: Entry) -> None:
         self._moved(event)
 
-    @_apply.register
-    def _(self, event: FailedProposal, entry: Entry) -> None:
+    def _failed_proposal(self, event: FailedProposal, entry: Entry) -> None:
         self.failures.append(event)
         self._moved(event)
 
-    @_apply.register
-    def _(self, event: Spent, entry: Entry) -> None:
+    def _spent(self, event: Spent, entry: Entry) -> None:
         self.spent.add(event)
         self.authors.pay(event)
         self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
 
-    @_apply.register
-    def _(self, event: Compared, entry: Entry) -> None:
+    def _compared(self, event: Compared, entry: Entry) -> None:
         pair = {event.a} if event.calibration else {event.a, event.b}
         if self.strengths and all(commit in self.phylogeny for commit in pair) and event.a != event.b:
             self.strengths.compare(event)
             self._shifted = True
 
-    @_apply.register
-    def _(self, event: TaskChanged, entry: Entry) -> None:
+    def _task_changed(self, event: TaskChanged, entry: Entry) -> None:
         anew = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
         judged = {commit: self.evaluation(commit) for commit in self.scores.commits() if self.judged(commit)}
         self._former = self._former | {commit: found for commit, found in judged.items() if found}
@@ -146,23 +132,23 @@ class History(RunState):
         waiting = {each.commit: _proposed_again(each) for each in self.phylogeny if each.commit in anew}
         self._unjudged = waiting | self._unjudged
 
-    @_apply.register
-    def _(self, event: Adopted, entry: Entry) -> None:
+    def _adopted(self, event: Adopted, entry: Entry) -> None:
         self.heads[event.agent] = event.candidate
 
-    @_apply.register
-    def _(self, event: Evaluated, entry: Entry) -> None:
+    def _evaluated(self, event: Evaluated, entry: Entry) -> None:
         evaluation, commit = event.evaluation, event.candidate
         if self._former and evaluation.evaluator != self._first_start().evaluator:
             return  # of an engine elsewhere that does not know of the change yet
+        scores = self.scores
         first = not self.judged(commit, evaluation.split, evaluation.repeat)
         if not first and not evaluation.counts:
             return
-        ok = self.fitness(commit) is not None
-        self.scores.record(commit, evaluation)
-        if evaluation.split == self.split and evaluation.repeat:
+        ok = self.fitness(commit) is not None if evaluation.repeat else False
+        scores.record(commit, evaluation)
+        if evaluation.split != scores.split:
+            return
+        if evaluation.repeat:
             self._repeated(commit, event, first, ok)
-        if (evaluation.split, evaluation.repeat) != (self.split, 0):
             return
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
@@ -199,15 +185,16 @@ class History(RunState):
             if commit == self.seed:
                 self._lead()
             return
-        if commit in self.pruned or self.fitness(commit) is None:
+        value = self.fitness(commit)
+        if commit in self.pruned or value is None:
             return
-        if self.best is None or self.fitter(commit, self.best):
+        best = self.fitness(self.best) if self.best else None
+        if best is None or self.scores.metric.better(value, best):
             self.best = commit
             self.records.append(commit)
             self._record_at = len(self.judgements)
 
-    @_apply.register
-    def _(self, event: Decision, entry: Entry) -> None:
+    def _decision(self, event: Decision, entry: Entry) -> None:
         self.decisions.append(entry)
         self._apply_decisions()
 
@@ -256,6 +243,23 @@ class History(RunState):
             if candidate.commit in self.scores:
                 self._consider(candidate.commit)
         self.records = list(dict.fromkeys([*records, *self.records]))
+
+
+RULES: dict[type, Callable[[History, Any, Entry], None]] = {
+    RunStarted: History._run_started,
+    Forked: History._forked,
+    Stopped: History._stopped,
+    Proposed: History._proposed,
+    Duplicate: History._duplicate,
+    FailedProposal: History._failed_proposal,
+    Spent: History._spent,
+    Compared: History._compared,
+    TaskChanged: History._task_changed,
+    Adopted: History._adopted,
+    Evaluated: History._evaluated,
+    Decision: History._decision,
+}
+"""What each event changes; a table, as looking a method up by type took longer than most of them."""
 
 
 def _proposed_again(candidate: Candidate) -> Proposed:

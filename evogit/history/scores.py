@@ -50,13 +50,17 @@ class Scores:
         """
         if evaluation.ok and not self.shifting and self.metric.name not in evaluation.metrics:
             evaluation = replace(evaluation, status="invalid", reason=f"there is no {self.metric.name} on record")
-        known = self._evaluations.setdefault(commit, {})
-        known[evaluation.split, evaluation.repeat] = evaluation
         self.log.append(commit)
         self._by_case.pop(commit, None)
-        same = [each for (split, _), each in sorted(known.items()) if split == evaluation.split]
-        self._told[commit, evaluation.split] = together(same)
-        self._estimates.pop((commit, evaluation.split), None)
+        split, known = evaluation.split, self._evaluations.get(commit)
+        if known is None:  # as nearly always
+            self._evaluations[commit] = {(split, evaluation.repeat): evaluation}
+            self._told[commit, split] = evaluation
+            return
+        known[split, evaluation.repeat] = evaluation
+        same = [each for (where, _), each in sorted(known.items()) if where == split]
+        self._told[commit, split] = together(same)
+        self._estimates.pop((commit, split), None)
         if len(same) > 1:
             self._learn(commit, evaluation)
 

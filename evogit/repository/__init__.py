@@ -24,6 +24,7 @@ from evogit.repository.git import git
 from evogit.repository.hunks import count_markers
 from evogit.repository.ignored import ignored
 from evogit.repository.journal import Journal
+from evogit.repository.journal_cache import forget_journals
 from evogit.repository.merge import Merged, Merger, UnsettledMerge
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
@@ -198,8 +199,9 @@ class Repository:
         for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
             refs.clear_locks(self.common, folder)
 
-    def forget_runs(self) -> None:
-        """Once no run is left: remove what is kept beside the refs, but for the mark of a repository of our own."""
+    def forget_run(self, run: str) -> None:
+        """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
+        forget_journals(self.common, run)
         if not self.runs():
             engines.forget_clone(self.common)
 

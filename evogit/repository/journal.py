@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 
 import pygit2
@@ -12,6 +15,7 @@ import pygit2
 from evogit.core import Entry, Event, RepositoryError
 from evogit.repository import records, refs
 from evogit.repository.faults import written
+from evogit.repository.journal_cache import JournalCache
 from evogit.repository.trees import Trees
 
 LOOK_FOR_HOSTS_EVERY = 1.0
@@ -42,6 +46,7 @@ class Journal:
         self._repo = repo
         self._common = common
         self._trees = trees
+        self._run = run
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
         self._host = host
@@ -50,7 +55,8 @@ class Journal:
         self._seen: dict[str, str | None] = {host: None}
         self._seq = 0
         self._looked = float("-inf")
-        self.refresh()
+        with collecting_later():
+            self.refresh()
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -67,20 +73,38 @@ class Journal:
                 if name.startswith(self._folder):
                     self._seen.setdefault(name.removeprefix(self._folder), None)
         fresh = [entry for host in self._seen for entry in self._news(host)]
-        for entry in sorted(fresh, key=lambda entry: (entry.seq, entry.host)):
+        for entry in sorted(fresh, key=attrgetter("seq", "host")):
             self._deliver(entry)
 
     def _news(self, host: str) -> list[Entry]:
         """Entries of one host's chain that were not read yet, oldest first."""
-        tip = refs.target(self._repo, self._folder + host)
-        last, commit, news = self._seen[host], tip, list[Entry]()
+        tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
+        if tip == last:
+            return []
+        news, first = self._chain(tip, last) if last else (self._all(host, tip), None)
+        if first != last:
+            raise RepositoryError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
+        self._seen[host] = tip
+        return news
+
+    def _all(self, host: str, tip: str | None) -> list[Entry]:
+        """A whole chain, most of it as it was read before if it was."""
+        cache = JournalCache(self._common, self._run, host)
+        known = cache.load()
+        news, first = self._chain(tip, known[-1].id if known else None)
+        if first is None and known:  # the chain is another one now
+            known = []
+            cache.forget()
+        cache.add(news)
+        return known + news
+
+    def _chain(self, tip: str | None, last: str | None) -> tuple[list[Entry], str | None]:
+        """The entries after `last` up to `tip`, oldest first, and what comes before them: `last`, or nothing."""
+        commit, news = tip, list[Entry]()
         while commit is not None and commit != last:
             entry, commit = self._read(commit)
             news.append(entry)
-        if commit != last:
-            raise RepositoryError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
-        self._seen[host] = tip
-        return news[::-1]
+        return news[::-1], commit
 
     def _read(self, commit: str) -> tuple[Entry, str | None]:
         found = self._repo.get(commit)
@@ -156,6 +180,19 @@ class Journal:
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
         return entry_commit(self._repo, self._host, message, tree, parents, now)
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Look for no garbage meanwhile, nor later in what is there then: entries stay, and there are a great many."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, parents: list[str], now: int) -> str:

@@ -20,14 +20,13 @@ class Deed:
 
     agent: str
     model: str
-    operator: str
-    strategy: str
+    operators: tuple[str, ...]
+    """The operator with each way in which it was done; one of several edits counts for each of them."""
 
-    @property
-    def operators(self) -> list[str]:
-        """The operator with each way in which it was done; one of several edits counts for each of them."""
-        ways = dict.fromkeys(way.partition("@")[0] for way in self.strategy.split("+") if way)
-        return [f"{self.operator} ({way})" for way in ways] or [self.operator]
+
+def _deed(agent: str, model: str, operator: str, strategy: str) -> Deed:
+    ways = dict.fromkeys(way.partition("@")[0] for way in strategy.split("+") if way)
+    return Deed(agent, model, tuple(f"{operator} ({way})" for way in ways) or (operator,))
 
 
 Grouping = Callable[[Deed], Iterable[str]]
@@ -60,6 +59,13 @@ class Contribution:
         """None if unknown: nothing improved, no model was asked or a price is not known."""
         return self.dollars / self.improved if self.improved and self.spent.calls and self.dollars is not None else None
 
+    def add(self, other: Contribution) -> None:
+        """Count what came of others, too; what was spent stays."""
+        for key in ("proposals", "candidates", "valid", "improved", "records"):
+            setattr(self, key, getattr(self, key) + getattr(other, key))
+        if other.best_step is not None:
+            self.best_step = max(other.best_step, self.best_step or 0.0)
+
     def record(self, name: str) -> Record:
         """As JSON has it."""
         counted = {key: getattr(self, key) for key in ("proposals", "candidates", "valid", "improved", "records")}
@@ -72,9 +78,10 @@ def contributions(history: History) -> dict[str, list[Record]]:
     by_agent, by_model = dict[str, Spending](), spending_by_model(history)
     for (agent, _), spent in history.spent_by.items():
         by_agent[agent] = added(by_agent.get(agent, Spending()), spent)
-    found = _grouped(history, lambda deed: [deed.agent], by_agent)
-    models = _grouped(history, lambda deed: [deed.model] if deed.model else [], by_model)
-    operators = _grouped(history, lambda deed: deed.operators, _by_operator(history))
+    done = _by_deed(history)
+    found = _grouped(done, lambda deed: [deed.agent], by_agent)
+    models = _grouped(done, lambda deed: [deed.model] if deed.model else [], by_model)
+    operators = _grouped(done, lambda deed: deed.operators, _by_operator(history))
     known = kinds(history)
     names = dict.fromkeys([*agents(history), *found])
     return {
@@ -84,21 +91,27 @@ def contributions(history: History) -> dict[str, list[Record]]:
     }
 
 
-def _grouped(history: History, group: Grouping, spent: dict[str, Spending]) -> dict[str, Contribution]:
-    found = {name: Contribution(spent=each) for name, each in spent.items()}
+def _by_deed(history: History) -> dict[Deed, Contribution]:
+    """What came of proposals that have all in common that can be told of them."""
+    found: dict[Deed, Contribution] = {}
     records = set(history.records)
+    wrote = history.authors.wrote
     for candidate in history.phylogeny:
-        for name in group(_deed(history, candidate)) if candidate.parents else ():
-            _count(history, candidate, found.setdefault(name, Contribution()), records)
+        if candidate.parents:
+            model = wrote.get(candidate.commit, "")
+            deed = _deed(candidate.agent, model, candidate.operator, candidate.strategy)
+            _count(history, candidate, found.setdefault(deed, Contribution()), records)
     for key, times in history.authors.barren.items():
-        for name in group(Deed(*key)):
-            found.setdefault(name, Contribution()).proposals += times
+        found.setdefault(_deed(*key), Contribution()).proposals += times
     return found
 
 
-def _deed(history: History, candidate: Candidate) -> Deed:
-    model = history.authors.wrote.get(candidate.commit, "")
-    return Deed(candidate.agent, model, candidate.operator, candidate.strategy)
+def _grouped(done: dict[Deed, Contribution], group: Grouping, spent: dict[str, Spending]) -> dict[str, Contribution]:
+    found = {name: Contribution(spent=each) for name, each in spent.items()}
+    for deed, contribution in done.items():
+        for name in group(deed):
+            found.setdefault(name, Contribution()).add(contribution)
+    return found
 
 
 def _count(history: History, candidate: Candidate, row: Contribution, records: set[str]) -> None:
@@ -106,9 +119,11 @@ def _count(history: History, candidate: Candidate, row: Contribution, records: s
     row.proposals += 1
     row.candidates += 1
     row.valid += evaluation is not None and evaluation.ok
-    row.improved += improves(history, candidate)
     row.records += candidate.commit in records
-    if step is not None and step > 0:
+    if step is not None and step <= 0:  # as nearly always
+        return
+    row.improved += improves(history, candidate)
+    if step is not None:
         row.best_step = max(step, row.best_step or 0.0)
 
 
@@ -118,7 +133,7 @@ def _by_operator(history: History) -> dict[str, Spending]:
     for effort in history.authors.efforts.values():
         if (done := effort.done) is None:
             continue
-        for name in Deed(done.agent, effort.model, done.operator, done.strategy).operators:
+        for name in _deed(done.agent, effort.model, done.operator, done.strategy).operators:
             for each in effort.spent.values():
                 spent[name] = added(spent.get(name, Spending()), each)
     return spent
@@ -149,7 +164,8 @@ def improves(history: History, candidate: Candidate) -> bool:
 
 def gain(history: History, commit: str) -> float | None:
     """How much better a candidate is than its fittest valid parent; negative when worse, None if unknown."""
-    value, metric = history.fitness(commit), history.metric
-    known = [history.fitness(parent) for parent in history.phylogeny[commit].parents]
-    gains = [metric.gain(value, each) for each in known if each is not None and value is not None]
-    return min(gains) if gains else None
+    value, metric = history.fitness(commit), history.scores.metric
+    if value is None:
+        return None
+    known = map(history.fitness, history.phylogeny[commit].parents)
+    return min((metric.gain(value, each) for each in known if each is not None), default=None)

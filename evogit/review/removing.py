@@ -57,7 +57,7 @@ def remove(repository: Repository, run: str) -> Remains:
             if not repository.branches.remove(ref):
                 raise RefusedError(f"{ref} is checked out; switch to a branch of your own, then remove the run again")
     engines.forget()
-    repository.forget_runs()
+    repository.forget_run(run)
     return gone
 
 
