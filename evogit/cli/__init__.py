@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from evogit.cli.group import CLI
+
+if TYPE_CHECKING:
+    from evogit.core import EvoGitError
 
 
 def main() -> None:
     """The console script: every error a user can meet becomes one sentence and an exit code."""
     import click
 
-    from evogit.core import EvoGitError
-
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        sys.exit(CLI.main(prog_name="evogit", standalone_mode=False))
+        code = CLI.main(prog_name="evogit", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -26,12 +28,20 @@ def main() -> None:
         open_line = sys.stderr.isatty() and error.__cause__ is None  # a prompt's; else click has ended it
         sys.stderr.write("\ninterrupted\n" if open_line else "interrupted\n")
         sys.exit(130)
-    except EvoGitError as error:
+    except _user_error() as error:
         _say(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
         _say(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(error))
         sys.exit(1)
+    sys.exit(code)
+
+
+def _user_error() -> type[EvoGitError]:
+    """What every error that a user can meet is; loaded once there is an error, as `--help` needs nothing of it."""
+    from evogit.core import EvoGitError
+
+    return EvoGitError
 
 
 def _open_streams() -> None:

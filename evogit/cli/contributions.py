@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.text import Text
 
-from evogit.agents.bandit import THRIFT
 from evogit.cli.spending import money
 from evogit.cli.terminal import table
 from evogit.cli.text import change
@@ -65,8 +64,12 @@ def choice_lines(view: View) -> list[Text]:
         head, *told = table(rows, "lrrrrr")
         head.stylize("dim")
         lines += [head, *told]
+    if not lines:
+        return []
+    from evogit.agents.bandit import THRIFT  # agents take a while to load
+
     legend = f"score: {1 - THRIFT:g} (gain + doubt) + {THRIFT:g} cheap; the highest is asked next"
-    return [*lines, Text(f"moves: of late; {legend}", "dim"), Text("")] if lines else []
+    return [*lines, Text(f"moves: of late; {legend}", "dim"), Text("")]
 
 
 def _cells(view: View, row: Mapping[str, Any]) -> Sequence[str]:

@@ -10,9 +10,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from evogit.cli.terminal import Terminal, silence
-from evogit.core import EvoGitError
-
 Command = Callable[..., Any]
 
 
@@ -40,6 +37,8 @@ def with_terminal(command: Command) -> Command:
     @click.pass_context
     @functools.wraps(command)
     def wrapped(context: click.Context, /, color: str | None, as_json: bool, **rest: Any) -> None:
+        from evogit.cli.terminal import Terminal, silence  # rich, which `--help` has no use for
+
         try:
             command(terminal=Terminal(color or before(context, "color") or "auto", as_json), **rest)
             sys.stdout.flush()
@@ -92,6 +91,7 @@ class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Names always, ids once a digit is typed."""
         from evogit.cli.place import open_place
+        from evogit.core import EvoGitError
         from evogit.review import agents
 
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import shutil
 import socket
 from collections.abc import Iterator
@@ -39,8 +38,8 @@ def _permitted() -> Iterator[None]:
 def _name_host(file: Path) -> None:
     machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f"host.{secrets.token_hex(4)}")
-    draft.write_text(f"{machine}-{secrets.token_hex(3)}\n")
+    draft = file.with_name(f"host.{os.urandom(4).hex()}")
+    draft.write_text(f"{machine}-{os.urandom(3).hex()}\n")
     try:
         os.link(draft, file)  # atomic, and the first one wins
     except FileExistsError:
@@ -73,7 +72,7 @@ class Engines:
         Raises:
             RefusedError: when another engine is at work and `join` is false.
         """
-        name = f"{self._host}-{secrets.token_hex(3)}"
+        name = f"{self._host}-{os.urandom(3).hex()}"
         with self._starting():
             if (others := self.alive()) and not join:
                 raise RefusedError(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.faults import found_tree, written
 from evogit.repository.paths import UnfitChangeError, check_path, folded, parts_of
+
+if TYPE_CHECKING:
+    import tarfile
 
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 
@@ -129,6 +131,8 @@ class Trees:
         return [sides(delta) for delta in self._tree(base).diff_to_tree(self._tree(tree)).deltas]
 
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
+        import tarfile  # which takes a while to load
+
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
             for entry in entries:
@@ -138,6 +142,8 @@ class Trees:
 
     def _add_to_tar(self, archive: tarfile.TarFile, entry: TreeEntry) -> None:
         content = self.blob(entry.blob)
+        import tarfile
+
         member = tarfile.TarInfo(entry.path)
         if entry.mode == LINK:
             member.type = tarfile.SYMTYPE

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from evogit.config import Task
+from typing import TYPE_CHECKING
+
 from evogit.core import Entry, Event, Proposed, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
+
+if TYPE_CHECKING:
+    from evogit.config import Task
 
 
 def beginning(repository: Repository, task: Task, run: str) -> History:

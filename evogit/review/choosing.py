@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evogit.agents.bandit import scores
-from evogit.breeding.model_credit import merits
 from evogit.history import History
 from evogit.review.spending import last_start
 
@@ -18,7 +16,12 @@ def choices(history: History) -> list[Record]:
     specs = last_start(history).get("population", ())
     asked = [(str(spec.get("kind")), tuple(str(spec.get("model", "")).split(","))) for spec in specs]
     several = dict.fromkeys((kind, models) for kind, models in asked if len(models) > 1)
-    known = merits(history) if several else {}
+    if not several:
+        return []
+    from evogit.agents.bandit import scores  # agents take a while to load, and few runs have several models
+    from evogit.breeding.model_credit import merits
+
+    known = merits(history)
     found: list[Record] = []
     for kind, models in several:
         told = scores(models, known)
