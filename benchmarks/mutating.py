@@ -32,7 +32,7 @@ NAMED = re.compile(rb"^([A-Z_]+) = (-?[0-9.e-]+)$", re.MULTILINE)
 FAILING = 0.15
 """Share of candidates that crash."""
 FIRST = 20
-"""Candidates after which the worker processes are warm."""
+"""Candidates after which caches are warm."""
 
 
 class Scorer(NullExecutor):
@@ -68,7 +68,7 @@ def _program(archive: bytes) -> bytes:
 
 
 def work(folder: Path, *, candidates: int, agents: int = 2, window: int = 100, seed: int = 1) -> Meter:
-    """Let mutators work; readings begin and end two windows, one as soon as workers are warm and one at the end."""
+    """Let mutators work; readings begin and end two windows, one as soon as caches are warm and one at the end."""
     meter = Meter([FIRST, FIRST + window, candidates - window, candidates])
     population = (AgentSpec("mutator", count=agents),)
     settings = Settings(population=population, evaluations=candidates, jobs=agents, seed=seed)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
-from evogit.breeding.breeder import Breeder
+from evogit.breeding.breeder import DRAWN, Breeder
 from evogit.config import Task
-from evogit.core import Candidate, Entry, Metric, RepositoryError, RunStarted
+from evogit.core import Candidate, Entry, Evaluated, Evaluation, Metric, RepositoryError, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.repository.evidence import read_feedback
@@ -32,6 +32,24 @@ class Scripted(Agent):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         self.brief = brief
         return self._proposal
+
+
+class Prolific(Scripted):
+    """One that goes on with new numbers, the same one twice each time, and counts what it was asked for."""
+
+    kind = "prolific"
+    prolific = True
+    asked = 0
+
+    def __init__(self, first: bytes, *, endless: bool = False) -> None:
+        super().__init__(Proposal(changes={"program.py": first}, title="first"))
+        self._endless = endless
+
+    def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
+        while True:
+            self.asked += 1
+            another = self.asked > 2 and not self._endless
+            yield Proposal(changes={"program.py": b"another"}, title="another") if another else self._proposal
 
 
 class Nursery:
@@ -62,6 +80,11 @@ class Nursery:
         number = len(self.graph)
         self.graph.add(Candidate(commit=commit, tree=tree, parents=parents, agent="a1", operator=kind, number=number))  # type: ignore[arg-type]
         return commit
+
+    def journal_trees(self) -> None:
+        """Let the history know who has which tree."""
+        self.history.seed = self.seed
+        self.history.trees = {candidate.tree: candidate.commit for candidate in self.graph}
 
     def program(self, tree: str) -> bytes:
         return self.repository.trees.files(tree, lambda path: path == "program.py")["program.py"]
@@ -95,6 +118,31 @@ async def test_one_change_out_of_bounds_refuses_all(nursery: Nursery) -> None:
     agent = Scripted(proposal(**{"secret/judge.py": b"0"}))
     with pytest.raises(NoUsableChangeError, match="got secret/judge.py"):
         await nursery.breeder.breed(agent, Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
+
+
+OURS = BASE.replace(b"line 5", b"ours 5").replace(b"line 15", b"ours 15")
+
+
+async def test_a_prolific_agent_draws_again_until_nobody_has_had_the_same(nursery: Nursery) -> None:
+    nursery.journal_trees()
+    move = Move(operator="mutation", parents=(nursery.seed,))
+    agent = Prolific(OURS)
+    assert (await nursery.breeder.breed(agent, move, random.Random(1))).title == "another"
+    assert agent.asked == 3, "no more are drawn than are wanted"
+    endless = Prolific(OURS, endless=True)
+    assert (await nursery.breeder.breed(endless, move, random.Random(1))).tree == nursery.graph[nursery.ours].tree
+    assert endless.asked == DRAWN
+
+
+async def test_in_a_deterministic_run_only_what_was_evaluated_counts_as_had(nursery: Nursery) -> None:
+    nursery.journal_trees()
+    breeder = Breeder(nursery.repository, nursery.task, nursery.history, deterministic_agents=2)
+    move = Move(operator="mutation", parents=(nursery.seed,))
+    assert (await breeder.breed(Prolific(OURS), move, random.Random(1))).title == "first"
+    ok = Evaluation(status="ok", metrics={"m": 1.0})
+    event = Evaluated(candidate=nursery.ours, evaluation=ok)
+    nursery.history.apply(Entry(id="2", host="h", seq=2, time=0, event=event))
+    assert (await breeder.breed(Prolific(OURS), move, random.Random(1))).title == "another"
 
 
 async def test_conflicts_go_to_the_fitter_side_or_to_chance(nursery: Nursery) -> None:

@@ -121,6 +121,15 @@ def test_doubtful_escapes_compile_without_a_warning() -> None:
     assert not compiles(b"x = \n")
 
 
+def test_nested_finally_clauses_are_not_compiled_which_would_take_for_ever() -> None:
+    lines = ["x = 1"]
+    for _ in range(40):
+        lines = ["try:", " x = 1", "finally:", *(f" {line}" for line in lines)]
+
+    assert compiles("\n".join(lines).encode())
+    assert not compiles(b"try:\n    x = 1\nfinally:\n")
+
+
 GUESSED = b"""\
 WIDTH = 0.5
 COUNT = 8
