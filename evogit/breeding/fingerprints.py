@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
-from evogit.source import LARGEST, syntax
+from evogit.source import LARGEST
+from evogit.source.definitions import piece_syntax
 from evogit.source.pieces import REMEMBERED, split
 
 REFLECTIVE = re.compile(
@@ -88,7 +89,7 @@ def _statements(text: str) -> Sequence[str] | None:
     Cached, since a candidate shares most of its pieces with its parent.
     """
     try:
-        return [_digest(statement) for statement in syntax(text).body if not _idle(statement)]
+        return [_digest(statement) for statement in piece_syntax(text).body if not _idle(statement)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

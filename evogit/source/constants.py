@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from evogit.source.definitions import LINE, syntax
+from evogit.source.definitions import LINE, piece_syntax
 from evogit.source.pieces import REMEMBERED as PIECES
 from evogit.source.pieces import WHOLE, digest, split
 
@@ -74,7 +74,7 @@ def _numbers(text: str) -> Sequence[tuple[str, int, Number]]:
     starts = [0, *accumulate(len(line.encode()) for line in LINE.findall(text))]
     return [
         (name, place, number)
-        for name, value in _assigned(syntax(text).body)
+        for name, value in _assigned(piece_syntax(text).body)
         for place, node in enumerate(_floats(value))
         if (number := _number(content, starts, node))
     ]

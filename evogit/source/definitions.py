@@ -69,6 +69,12 @@ def syntax(content: bytes | str) -> ast.Module:
         return ast.parse(content)
 
 
+@lru_cache(maxsize=8)
+def piece_syntax(piece: str) -> ast.Module:
+    """The same of a piece of a module, which several look into one after the other; nobody may change the tree."""
+    return syntax(piece)
+
+
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Keep what Python thinks of a candidate's invalid escapes and the like to ourselves."""

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Mapping
 from typing import Literal
 
-from evogit.source.definitions import syntax
+from evogit.source.definitions import piece_syntax
 from evogit.source.pieces import REMEMBERED, split
 
 NameKind = Literal["number", "whole", "many"]
@@ -39,7 +39,7 @@ def _guessed(text: str) -> Mapping[tuple[str, str], NameKind]:
     """The same of one piece of a module."""
     guesses = _Guesses()
     with contextlib.suppress(RecursionError):  # what was found so far will do
-        guesses.visit(syntax(text))
+        guesses.visit(piece_syntax(text))
     return guesses.found
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from evogit.source.definitions import LINE, defined, statements, syntax
+from evogit.source.definitions import LINE, defined, piece_syntax, statements
 
 LARGEST = 64 * 1024
 """Bytes of a module that is taken apart: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
@@ -98,7 +98,7 @@ def _goes_on(lines: Sequence[str], stop: int) -> bool:
 def _parsed(text: str) -> tuple[tuple[str, int], ...] | None:
     """Name and last line of each statement, those that share a line together; None where it cannot be parsed."""
     try:
-        groups = statements(syntax(text).body)
+        groups = statements(piece_syntax(text).body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return tuple((defined(group) or type(group[0]).__name__.lower(), group[-1].end_lineno or 0) for group in groups)
