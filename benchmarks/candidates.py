@@ -1,4 +1,4 @@
-"""Candidates for benchmarks of the sandbox, and the task whose evaluator judges them."""
+"""Candidates for benchmarks of the sandbox, and the task whose evaluator evaluates them."""
 
 from __future__ import annotations
 

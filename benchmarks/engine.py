@@ -108,7 +108,7 @@ class Unpacked(Repository):
 
 
 class Null:
-    """One run without thinking and judging, that can be made to grow."""
+    """One run without thinking and evaluating, that can be made to grow."""
 
     def __init__(self, folder: Path, agents: int) -> None:
         self._task = null_task(folder / "task")

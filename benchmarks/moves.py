@@ -4,8 +4,9 @@
 
 Candidates descend from each other as in a run of 16 agents: the parent is the best of four recent ones, a tenth has
 two parents, a fifth failed. Fitness has two decimals, so that there are ties; each candidate has a second metric and
-20 cases that it passes or fails. After each judged candidate one move of each selector is timed, in CPU time, as others
-may be at work on the machine. Recomputing is the same move by a selector that sees the history for the first time.
+20 cases that it passes or fails. After each evaluated candidate one move of each selector is timed, in CPU time, as
+others may be at work on the machine. Recomputing is the same move by a selector that sees the history for the first
+time.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Life:
         return tuple(drawn[-2:] if self._rng.random() < 0.1 else drawn[-1:])
 
     def grow(self) -> None:
-        """One more candidate is born and judged."""
+        """One more candidate is born and evaluated."""
         rng, parents = self._rng, self._parents()
         commit, agent = f"{rng.getrandbits(160):040x}", rng.choice(AGENTS)
         operator = ("seed", "mutation", "merge")[len(parents)]

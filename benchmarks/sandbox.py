@@ -2,7 +2,7 @@
 
 Run: `python benchmarks/sandbox.py [--quick] [--json FILE]`, or `--leaks 10000` to see what so many evaluations leave
 behind. Needs a Docker daemon and bubblewrap; two evaluations run at a time. Warm ways go through all of `Evaluator`:
-judge process, cases, metrics, accounting. All ways take turns, so that a busy machine slows all alike.
+evaluator process, cases, metrics, accounting. All ways take turns, so that a busy machine slows all alike.
 Prints tables and one line of JSON; the ratios are what to quote.
 """
 
@@ -83,7 +83,7 @@ class Command:
 
 
 async def ways(kind: Kind, folder: Path, stack: AsyncExitStack) -> list[Way]:
-    """All ways to judge candidates of a kind."""
+    """All ways to evaluate candidates of a kind."""
     environment = Environment(packages=kind.packages)
     python, _ = choose(privileged=True)
     site = packages_folder(environment, sys.version_info[:2])

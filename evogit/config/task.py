@@ -154,7 +154,7 @@ class Task:
 
     @cached_property
     def evaluator_digest(self) -> str:
-        """Identifies the way of evaluating: equal digests mean comparable scores (sha256, hex)."""
+        """Identifies the way of evaluation: equal digests mean comparable scores (sha256, hex)."""
         metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
         gates = {split: str(gate) for split, gate in self.gates.items()}
         entry: Any = asdict(self.command) if self.command else self.evaluator.name

@@ -1,6 +1,6 @@
-"""Judges by a shell command that runs in the candidate's own sandbox, and reads numbers from what it did.
+"""Evaluates by a shell command that runs in the candidate's own sandbox, and reads numbers from what it did.
 
-Such scores can be forged by the code that they judge: an evaluation says so (`judged: inside`).
+Such scores can be forged by the code that they are about: an evaluation says so (`judged: inside`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LINES_BESIDE = 20
 
 
 class CommandJudge:
-    """The evaluator of a task that a command judges: its `evaluate` and `prepare`, as a Python file has them."""
+    """The evaluator of a task that a command evaluates: its `evaluate` and `prepare`, as a Python file has them."""
 
     def __init__(self, task: Task, command: EvaluationCommand) -> None:
         """Read the evaluator's folder, once for all candidates.

@@ -26,16 +26,16 @@ from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
 
 OnCase = Callable[[str, Mapping[str, float]], None]
-"""Told the name and the metrics of each case of the judged split as soon as it is known; from the first one again when
-the evaluation starts over because the sandbox was lost."""
+"""Told the name and the metrics of each case of the evaluated split as soon as it is known; from the first one again
+when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
 
 
 class Evaluator:
-    """Judges candidates of one task, up to `jobs` at a time; an async context manager.
+    """Evaluates candidates of one task, up to `jobs` at a time; an async context manager.
 
-    `digest` identifies the way of judging; `provider`, `image` and `needs_seed` (whether `evaluate` must be given
+    `digest` identifies the way of evaluation; `provider`, `image` and `needs_seed` (whether `evaluate` must be given
     the seed, as the base of the candidate's files) are known once it is entered. A task with `exclusive` has one job;
     from entering to leaving, this process and all that it starts keep off the core that the candidates have.
     """
@@ -100,7 +100,7 @@ class Evaluator:
     async def evaluate(
         self, tree: str, files: bytes | Files, *, split: str, repeat: int = 0, on_case: OnCase | None = None
     ) -> tuple[Evaluation, Evidence]:
-        """Judge the candidate with this tree id and these files, those that `is_judged` (bytes: a whole tar archive).
+        """Evaluate the candidate with this tree id and these files, those that `is_judged` (bytes: a whole archive).
 
         Waits for a free slot. A process that dies makes an `evaluator-error` and is replaced.
 

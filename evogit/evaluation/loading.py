@@ -1,4 +1,4 @@
-"""What judges a task: its Python file, imported and checked for what it must define, or its command."""
+"""What evaluates for a task: its Python file, imported and checked for what it must define, or its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the author of a task writes against: the candidate as a `Program`, and the verdicts `Case` and `Invalid`.
+"""What the author of a task writes against: the candidate as a `Program`, and its results `Case` and `Invalid`.
 
 All of it runs inside the trusted evaluator process; the candidate itself runs in the sandbox session behind it.
 """
@@ -36,7 +36,7 @@ pstats.Stats(profile).strip_dirs().sort_stats("tottime").print_stats(int(lines))
 
 
 class Case:
-    """One judged case: its name, its metrics by their names in task.toml, and a text for the next brief."""
+    """One evaluated case: its name, its metrics by their names in task.toml, and a text for the next brief."""
 
     def __init__(self, name: str, feedback: str = "", **metrics: float) -> None:
         self.name = name
@@ -128,7 +128,7 @@ class Program:
 
         Raises:
             CandidateFailedError: when it crashes, breaks a limit or returns something else.
-            ValueError: when the arguments are no JSON.
+            ValueError: when the arguments are not JSON.
         """
         arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
         reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
@@ -141,7 +141,7 @@ class Program:
 
         Raises:
             CandidateFailedError: as `call` does, at the item where it happens.
-            ValueError: when an item is no JSON.
+            ValueError: when an item is not JSON.
         """
         fits = _check(returns)
         known = isinstance(items, list | tuple)
@@ -185,11 +185,11 @@ class Program:
         """Where one call of `module:function` spends its time, function by function, as a text for `Case.feedback`.
 
         It is made in a process of its own by cProfile, which makes calls of small functions several times slower; so
-        measure nothing here. It is a hint for agents, which the candidate could forge, and no profile fails it: where
-        there is none the text says why.
+        measure nothing here. It is a hint for agents, which the candidate could forge. A missing profile
+        fails nothing: the text says why.
 
         Raises:
-            ValueError: when the arguments are no JSON.
+            ValueError: when the arguments are not JSON.
         """
         arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
         ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=arguments, timeout=timeout)

@@ -1,6 +1,6 @@
 """What a candidate returned, checked against the type that the evaluator expects: all of it by pydantic.
 
-Judges start without pydantic. Plain types, which most evaluators expect, need its core alone.
+Evaluator processes start without pydantic. Plain types, which most evaluators expect, need its core alone.
 """
 
 from __future__ import annotations

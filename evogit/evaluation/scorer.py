@@ -1,4 +1,4 @@
-"""Judges candidates with a task's trusted evaluator: stages and gates, checked cases, one number per metric."""
+"""Evaluates candidates with a task's trusted evaluator: stages and gates, checked cases, one number per metric."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Scorer:
 
     @property
     def builds_on_seed(self) -> bool:
-        """Whether verdicts depend on the seed in any way."""
+        """Whether evaluations depend on the seed in any way."""
         return self.needs_seed or self._prepare is not None or self._lay is not None
 
     def judge(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
@@ -116,7 +116,7 @@ class Scorer:
         return self._kept(lambda: self._score(split, repeat, files))
 
     def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
-        """Run a command on these files, where candidates run, with what is prepared for them; nobody is judged by it.
+        """Run a command on these files, where candidates run, with what is prepared for them; this evaluates nothing.
 
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
@@ -214,7 +214,7 @@ class Scorer:
     def _cases(
         self, programs: list[Program], split: str, repeat: int, *, shown: bool = False
     ) -> Iterator[Mapping[str, float]]:
-        """The metrics of each case; those of the judged split are `shown` to the engine at once."""
+        """The metrics of each case; those of the evaluated split are `shown` to the engine at once."""
         given: dict[str, Any] = {"seed": programs[-1], "rng": rng_for(self.task.name, split, repeat)}
         names = set[str]()
         for case in _iterate(self._evaluate(programs[0], split, **{name: given[name] for name in self._wanted})):

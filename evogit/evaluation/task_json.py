@@ -1,4 +1,4 @@
-"""A task as data, and back: judges are handed the one of their engine, and start without what reads a task's file."""
+"""A task as data, and back: evaluator processes get that of their engine, and start without a reader of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One judge process as the engine sees it: started with a task, asked in frames, ended with all that it started."""
+"""One evaluator process as the engine sees it: started with a task, asked in frames, ended with all that it started."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LONGEST_LOG = 64 * 1024
 
 PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
-"""Environment variables that judges get."""
+"""Environment variables that evaluator processes get."""
 
 PATIENCE = 10.0
-"""Seconds for a judge to end by itself, and its sandbox's workers with it."""
+"""Seconds for a process to end by itself, and its sandbox's workers with it."""
 
 
 class JudgeDiedError(Exception):
@@ -40,7 +40,7 @@ class JudgeDiedError(Exception):
 
 
 class EvaluatorProcess:
-    """One judge process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
+    """One evaluator process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
 
     def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:
         assert process.stdin  # both are pipes
@@ -131,7 +131,7 @@ class EvaluatorProcess:
         return text
 
     async def stop(self) -> None:
-        """Let an idle judge end by itself."""
+        """Let an idle process end by itself."""
         self._to.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), timeout=PATIENCE)

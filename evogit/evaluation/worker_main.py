@@ -53,7 +53,7 @@ def main() -> None:
 
 
 class _Teller(logging.Handler):
-    """Lets a person hear our warnings, such as of a sandbox that isolates nothing."""
+    """Shows a person our warnings, such as of a sandbox that isolates nothing."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""What a command in the sandbox says is read with care, and what judges it lies there as it was written."""
+"""What a command in the sandbox says is read with care, and what evaluates it lies there as it was written."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
-    """Judges a candidate, given as what differs from the seed; what was said of it comes along."""
+    """Evaluates a candidate, given as what differs from the seed; what was said of it comes along."""
 
     def judge(
         command: str,
