@@ -31,16 +31,16 @@ __all__ = ["Observer", "Run", "Settings"]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What somebody asks for: that `task` evolves in `repository`, as the run `name`, driven by `settings`.
+    """What a caller asks for: that `task` evolves in `repository`, as the run `name`, driven by `settings`.
 
     Attributes:
-        observer: who watches.
+        observer: what watches.
         models: finds the models that the settings' agents ask.
         programs: makes agents of coding programs.
         secrets: texts that are redacted from all that is written.
         agents: the population; none: that of the settings.
-        selector: who chooses parents and survivors; None: that of the settings.
-        backend: who evaluates, ready for use; None: the task's evaluator in sandboxes on this machine.
+        selector: what chooses parents and survivors; None: that of the settings.
+        backend: what evaluates, ready for use; None: the task's evaluator in sandboxes on this machine.
     """
 
     repository: Repository

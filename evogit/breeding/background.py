@@ -1,4 +1,4 @@
-"""Gathers what a brief tells besides the code: how the parent was judged, where it comes from, what was tried."""
+"""Gathers what a brief tells besides the code: how the parent was evaluated, where it comes from, what was tried."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Backgrounds:
         return self._restless
 
     def _verdicts(self, parent: Candidate) -> dict[str, str]:
-        """What judges said who compared it with others."""
+        """What judges said when comparing it with others."""
         strengths = self._history.strengths
         return said_of(strengths, parent.commit, MOST) if strengths else {}
 

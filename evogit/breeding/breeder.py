@@ -97,7 +97,7 @@ class Breeder:
         """Carry out a move.
 
         Args:
-            agent: who proposes a change.
+            agent: what proposes a change.
             move: which parents, and how.
             rng: the generator of this move.
             number: the number of the move.

@@ -24,7 +24,7 @@ from evogit.selection.strategies import FITTER, MODEL
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A merge whose conflicts in texts are left to somebody: they stand in `merged` between markers.
+    """A merge whose conflicts in texts are left to an agent: they stand in `merged` between markers.
 
     `markers` are the paths that have such, and of how many characters each of their markers is.
     """

@@ -1,4 +1,4 @@
-"""Tells candidates that differ only in what cannot matter, so that none is judged that was judged already in effect."""
+"""Tells candidates that differ only in what cannot matter, so that none is evaluated that is known in effect."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _idle(node: ast.AST) -> bool:
 
 
 def renamable(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Names of a function's locals that nobody outside can see or mean, so that they could be any other.
+    """Names of a function's locals that cannot be seen or meant from outside, so that they could be any other.
 
     Only names that are bound by plain assignments, loops and the like in the function itself, and are nothing else
     anywhere in it: no parameter (also of functions inside), import, exception, definition, or attribute of a class.

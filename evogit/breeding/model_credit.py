@@ -35,12 +35,12 @@ class _Sum:
 
 
 def merits(history: History) -> Mapping[str, ModelCredit]:
-    """What each model's moves brought: those that came to nothing, and candidates once they are judged.
+    """What each model's moves brought: those that came to nothing, and candidates once they are evaluated.
 
     The reward of a move is that of ShinkaEvolve (arXiv 2509.19349), exp(max(r - max(parent, seed), 0)) - 1 for a
     fitness of r, with two changes that make it the same for every unit of fitness: the gain is taken as a share x of
-    the largest one of late, and the reward (exp(x) - 1) / (e - 1) then lies between 0 and 1. The same judged candidates
-    give the same merits, so that a run which goes on knows what it knew.
+    the largest one of late, and the reward (exp(x) - 1) / (e - 1) then lies between 0 and 1. The same evaluated
+    candidates give the same merits, so that a resumed run knows what it knew.
     """
     efforts = list(islice(_settled(history), WINDOW))
     gains = [_gain(history, effort) for effort in efforts]

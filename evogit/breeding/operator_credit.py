@@ -11,7 +11,7 @@ from evogit.history import History
 from evogit.history.lessons import Lessons
 
 WINDOW = 200
-"""Judged candidates that are looked at, the latest ones: what paid early in a run need not pay late."""
+"""Evaluated candidates that are looked at, the latest ones: what paid early in a run need not pay late."""
 
 
 class _Try(NamedTuple):
@@ -24,7 +24,7 @@ class _Try(NamedTuple):
 class OperatorCredits:
     """The credit of all ways in one run, kept up to date by looking at each evaluation once.
 
-    The same judged candidates give the same credit, so that a run which goes on knows what it knew.
+    The same evaluated candidates give the same credit, so that a run which goes on knows what it knew.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ DRAWN = 12
 
 
 def packed(proposals: Iterator[Proposal], files: Files, packing: Packing) -> Proposal:
-    """The first of the next proposals that is new, with others that are judged apart from it.
+    """The first of the next proposals that is new, with others that are evaluated apart from it.
 
     `files` are those of the parent.
     """
@@ -44,7 +44,7 @@ def packed(proposals: Iterator[Proposal], files: Files, packing: Packing) -> Pro
 
 @dataclass(slots=True)
 class Pack:
-    """Changes that are tried together. Without `cases` nobody knows what the only one of them has a say in."""
+    """Changes that are tried together. Without `cases` it is unknown what the only one of them affects."""
 
     proposals: list[Proposal]
     files: dict[str, bytes | None]

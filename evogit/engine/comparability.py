@@ -9,7 +9,7 @@ from evogit.core import RefusedError
 from evogit.history import History
 
 TOLD = {"goal"}
-"""Parts of a task that agents are told and nobody is judged by; a run goes on when they change."""
+"""Parts of a task that agents are told and that change no score; a run goes on when they change."""
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -20,17 +20,17 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def changed_judge(history: History, task: Task, evaluator: str = "") -> tuple[str, ...] | None:
-    """The parts of a task that changed since a run's candidates were judged; None when they would be judged as before.
+    """The parts of a task that changed since a run's candidates were evaluated; None if scores stay comparable.
 
-    Scores of two judges must not stand side by side. No part is named where an old journal does not tell its parts.
-    `evaluator` is the digest of who judges, where that is not the task's own.
+    Scores of two evaluators must not stand side by side. No part is named where an old journal does not tell its parts.
+    `evaluator` is the digest of what evaluates, where that is not the task's own.
     """
     began, evaluator = history.started, evaluator or task.evaluator_digest
     if began is None or (began.evaluator, began.task_digest) == (evaluator, task.digest):
         return None
     changed = changes(began.parts, task.parts)
-    judges_nobody = changed and set(changed) <= TOLD and began.evaluator == evaluator
-    return None if judges_nobody else tuple(changed)
+    harmless = changed and set(changed) <= TOLD and began.evaluator == evaluator
+    return None if harmless else tuple(changed)
 
 
 def check_comparable(history: History, task: Task, split: str, evaluator: str = "") -> None:
@@ -51,19 +51,19 @@ def check_comparable(history: History, task: Task, split: str, evaluator: str = 
         )
     if began.split != split:
         raise RefusedError(
-            f"this run judges on the split {began.split!r}, not {split!r}; "
+            f"this run evaluates on the split {began.split!r}, not {split!r}; "
             "go on with a new run (--name NAME), or name that split"
         )
 
 
 def judged_anew(changed: Sequence[str]) -> str:
-    """What a person who judges something by a changed task should know, in a sentence."""
+    """What a person who evaluates by a changed task should know, in a sentence."""
     named = f" ({', '.join(changed)})" if changed else ""
-    return f"the task changed since candidates of this run were judged{named}: this is judged as it is now"
+    return f"the task changed since candidates of this run were evaluated{named}: this is evaluated as it is now"
 
 
 def ways_on(task: Task, changed: Sequence[str]) -> str:
-    """What a person can do about a changed task: candidates of another seed cannot be judged again as of this one."""
+    """What a person can do about a changed task: candidates of another seed cannot be evaluated as of this one."""
     anew = "begin a new run (--name NAME)"
     rescore = "`evogit rescore TASK`" if task.seed else "`evogit rescore`"
     return anew if "seed" in changed else f"evaluate the living candidates again under it ({rescore}), {anew}"

@@ -1,4 +1,4 @@
-"""Has noisy candidates judged again: a would-be best before it is believed, and the leaders when a run ends."""
+"""Has noisy candidates evaluated again: a would-be best before it is believed, and the leaders when a run ends."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
 class Confirmation:
     """Repeats of one run, as far as there is `room` for one more; a function of the history, so that a kill costs none.
 
-    Whom to judge again follows from what is journalled alone. `limit` is on all repeats of the run, None for no limit;
-    once `hurry` is set nothing more is judged, and the next engine does what is left. `show` is told what goes on.
+    Which to evaluate again follows from what is journalled alone. `limit` is on all repeats of the run, None for none;
+    once `hurry` is set nothing more is evaluated, and the next engine does what is left. `show` is told what goes on.
     Made before its engine starts.
     """
 
@@ -54,7 +54,7 @@ class Confirmation:
         self._confirmed = history.counts.evaluated if ended else None
 
     async def settle(self) -> bool:
-        """Judge again until the best is one that can be believed; False when hurry left that to the next engine.
+        """Evaluate again until the best is one that can be believed; False when hurry left that to the next engine.
 
         Half of the limit is kept for the end.
         """
@@ -87,7 +87,7 @@ class Confirmation:
         """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.
 
         What is left undecided when the allowance is used up is a tie, and told as one. Without a limit of its own
-        nothing is done when the time is over, or when an engine that ended well did it before. False when somebody
+        nothing is done when the time is over, or when an engine that ended well did it before. False when a person
         was in a hurry meanwhile.
         """
         if not self._history.repeats or self._hurry.is_set():
@@ -108,6 +108,6 @@ class Confirmation:
             if found is None or found.decided(known, history.scores.noise()):
                 break
             commit = found.next(known)
-            self._show("leaders", f"judging {commit[:7]} again")
+            self._show("leaders", f"evaluating {commit[:7]} again")
             await self._again(commit)
         self._show("leaders", "")

@@ -33,21 +33,21 @@ from evogit.repository.evidence import failure
 from evogit.selection import Move, Selector
 
 LONGEST_PAUSE = 5.0
-"""Seconds that an agent which fails again and again pauses at most between two moves; one that asks nobody does not."""
+"""Seconds that an agent which keeps failing pauses at most between two moves; one that asks no model does not."""
 
 STAGGER = 0.01
 """Seconds between the first moves of two agents: hundreds that ask in step would wait for each other ever after."""
 
 
 class Observer(Protocol):
-    """Who watches a run; called in the engine's event loop, so it must be quick."""
+    """What watches a run; called in the engine's event loop, so it must be quick."""
 
     def entry(self, entry: Entry) -> None:
         """A fact was journalled and is part of the history now."""
         ...
 
     def activity(self, agent: str, doing: str) -> None:
-        """An agent turned to something else: `thinking`, `judging 9f2c1ab`, `pausing ...`, empty when done."""
+        """An agent turned to something else: `thinking`, `evaluating 9f2c1ab`, `pausing ...`, empty when done."""
         ...
 
 
@@ -108,7 +108,7 @@ class Engine:
         self._turns: Turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
 
     async def evolve(self) -> Stopped:
-        """Evolve until a limit is reached or somebody wants it to end.
+        """Evolve until a limit is reached or a stop is asked for.
 
         Raises:
             EvoGitError: when the world fails (the sandbox, the disk, the evaluator three times in a row).
@@ -161,7 +161,7 @@ class Engine:
             alarm.cancel()
 
     async def _evaluate_people(self) -> None:
-        """Evaluate what people added until now, unless somebody or the clock wants the run to end at once."""
+        """Evaluate what people added until now, unless a person or the clock wants the run to end at once."""
         if self._stopping.asked and self._stopping.asked[0] not in HURRIED:
             self._people.look()
             await self._evaluations.take_over()
@@ -262,7 +262,7 @@ class Engine:
     async def _evaluate(self, name: str, child: str | None) -> Result | None:
         if child is None:
             return None
-        self._show(name, f"judging {child[:7]}")
+        self._show(name, f"evaluating {child[:7]}")
         return await self._evaluations.evaluate(child)
 
     def _adopt(self, name: str, child: str) -> None:

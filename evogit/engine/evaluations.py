@@ -1,4 +1,4 @@
-"""Has candidates evaluated and journals the results; equal candidates of other runs need no second judging."""
+"""Has candidates evaluated and journals the results; equal candidates of other runs are not evaluated twice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EvaluationBackend(Protocol):
         ...
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Judge the tree with these `files`, as far as they are judged: changes to the seed, which is their base."""
+        """Evaluate the tree with these `files`, as far as they are judged: changes to the seed, which is their base."""
         ...
 
 
@@ -158,7 +158,7 @@ class Evaluations:
                 )
 
     async def try_out(self, tree: str) -> tuple[Evaluation, Evidence]:
-        """Judge a tree on the run's split; nothing is journalled. What a candidate was told already is told again."""
+        """Evaluate a tree on the run's split; nothing is journalled. What a known candidate was told is told again."""
         commit = self._history.trees.get(tree, "")
         if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
             return known, self._evidence(commit)
@@ -205,7 +205,7 @@ class Evaluations:
         )
 
     async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
-        """Judge and journal a candidate that nobody else is busy with."""
+        """Evaluate and journal a candidate that no other task is busy with."""
         if result := await self.evaluate(commit, split, repeat):
             await self.settle(commit, result)
 
@@ -222,7 +222,7 @@ class Evaluations:
             self._taken.discard(commit)
 
     def _left(self) -> list[str]:
-        """What is ours to judge; of what people began or brought back no more than the limit has room for."""
+        """What is ours to evaluate; of what people began or brought back no more than the limit has room for."""
         history, me = self._history, self._engine
         busy = self._taken | self._evaluating.keys()
         free = {commit: event for commit, event in history.pending.items() if commit not in busy}
@@ -238,7 +238,7 @@ class Evaluations:
         return [commit for commit in free if commit not in beyond and is_ours(commit)]
 
     def _beyond(self, busy: Collection[str] = ()) -> list[str]:
-        """What waits for a place in the limit, as nobody is `busy` with it, and has none.
+        """What waits for a place in the limit, as no task is `busy` with it, and has none.
 
         All that people began or brought back waits, in the order in which it came; anything else got its place when it
         was proposed.
@@ -253,7 +253,7 @@ class Evaluations:
         return waiting[max(room, 0) :]
 
     async def evaluate_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
-        """Judge the seed and the best on the holdout, if the task has one and they were not yet.
+        """Evaluate the seed and the best on the holdout, if the task has one and they were not yet.
 
         Valid ones so many times more, unless `hurry` is set.
         """
@@ -268,9 +268,9 @@ class Evaluations:
                     await self.finish(commit, "holdout", repeat)
 
     async def _files(self, tree: str, *, shown: bool = False) -> Files:
-        """The changes from the seed to a tree; the first one who asks has the seed packed.
+        """The changes from the seed to a tree; the first caller has the seed packed.
 
-        `shown` leaves out what a command that judges is given, but no agent.
+        `shown` leaves out what a command that evaluates is given, but no agent.
         """
         seed = self._history.phylogeny[self._history.seed or ""].tree
         apart = shown and self._task.command is not None

@@ -10,7 +10,7 @@ from evogit.panel import NAME, Panel
 
 
 def open_panel(context: RunContext, models: Models, account: RunAccount) -> Panel | None:
-    """The panel of a task that names models who compare; None where nobody or people do.
+    """The panel of a task that names models which compare; None where people do, or none is needed.
 
     Raises:
         CredentialError: the key of a model cannot be had.

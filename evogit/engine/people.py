@@ -118,7 +118,7 @@ class Adding:
 class People:
     """The engine's side: picks up commits on `evogit/<run>/human/*` branches, and lets the best be a parent.
 
-    `adopt` makes a judged candidate the individual of an agent if selection says so.
+    `adopt` makes a evaluated candidate the individual of an agent if selection says so.
     """
 
     adding: Adding
@@ -165,7 +165,7 @@ class People:
         return any(event.agent == HUMAN and event.reason.startswith(commit) for event in failures)
 
     def consider(self) -> None:
-        """Let what people added and was judged meanwhile be the individual of `human`, if selection says so."""
+        """Let what people added and was evaluated meanwhile be the individual of `human`, if selection says so."""
         history = self.adding.run.history
         for commit in [commit for commit in history.human if commit not in self._considered]:
             if not history.judged(commit):

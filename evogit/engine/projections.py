@@ -32,7 +32,7 @@ class Projections:
     def follow(self) -> None:
         """Move the refs of the agents and of the best to where the history is now; cheap where nothing changed.
 
-        One that is checked out, or that somebody moved to a commit of their own, stays, and is tried again the next
+        One that is checked out, or that a person moved to a commit of their own, stays, and is tried again the next
         time.
         """
         history, basis = self._history, self._what_moves_all()
@@ -62,7 +62,7 @@ class Projections:
         return self._shown.get(ref) == commit
 
     def _is_ours(self, ref: str) -> bool:
-        """Whether nobody's work is lost when the ref moves; told once where it would be."""
+        """Whether no work is lost when the ref moves; warns once where it would be."""
         current = self._repository.target(ref)
         if current is None or current in self._history.phylogeny or self._repository.branches.ours(current):
             return True

@@ -65,7 +65,7 @@ class Start:
             if changes(latest.parts, self.context.task.parts):
                 changed = changes(began.parts, self.context.task.parts)
                 named = ", ".join(changed)
-                logger.warning("the %s changed; the run goes on, as candidates are judged as before", named)
+                logger.warning("the %s changed; the run goes on, as candidates are evaluated as before", named)
 
     def begin(self, backend: EvaluationBackend, agents: int) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.
@@ -106,7 +106,7 @@ class Start:
         )
 
     def _names(self, agents: int) -> list[str]:
-        """`a1` and so on; an engine that joins others takes names that nobody has."""
+        """`a1` and so on; an engine that joins others takes free names."""
         engines = self._history.engines.values() if self.settings.join else ()
         taken = [name for started in engines for name in started.agents]
         first = 1 + max((int(name[1:]) for name in taken if re.fullmatch("a[0-9]+", name)), default=0)
@@ -154,7 +154,7 @@ class Start:
             logger.warning("%s", note)
 
     def settle(self, names: Sequence[str]) -> None:
-        """Give every agent without an individual the seed, once that is judged.
+        """Give every agent without an individual the seed, once that is evaluated.
 
         Raises:
             EvoGitError: when the seed itself fails.

@@ -27,7 +27,7 @@ class Steering:
         self._people = people
 
     async def attend(self) -> None:
-        """Until the run is over: take in what people journalled, show it, and judge what waits for anybody."""
+        """Until the run is over: take in what people journalled, show it, and evaluate what waits for any engine."""
         async with asyncio.TaskGroup() as group:
             while not self._over.is_set():
                 self._journal.refresh()

@@ -1,4 +1,4 @@
-"""The wish that a run ends: who has it, why, and how fast."""
+"""The request that a run ends: why, and how fast."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class RunContext(StoredRun):
-    """A run and its task, as somebody at work on it has them: the engine with that id, or a person (no id)."""
+    """A run and its task, as its user has them: the engine with that id, or a person (no id)."""
 
     task: Task
     engine: str = ""

@@ -134,7 +134,7 @@ class Scores:
         return estimate
 
     def beside(self, commit: str, split: str) -> Scores:
-        """Scores of nobody, which know of the noise what these do, but for what `commit` told."""
+        """Empty scores, which know the noise as these do, but for what `commit` told."""
         known = {key: noise.without(commit) for key, noise in self._noise.items()}
         return Scores(self.metric, split, self.repeats, _noise=known)
 

@@ -79,7 +79,7 @@ def evidence_of(files: Mapping[str, bytes]) -> Evidence:
 
 
 def read_feedback(content: bytes) -> dict[str, str]:
-    """Case -> what its evaluator said, of the file `feedback.json`; nothing where somebody damaged that."""
+    """Case -> what its evaluator said, of the file `feedback.json`; nothing where that is damaged."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):

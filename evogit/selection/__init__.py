@@ -1,4 +1,4 @@
-"""Selection decides which parents breed next and who survives; a selector is a function of the history."""
+"""Selection decides which parents breed next and which children survive; a selector is a function of the history."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Move:
 class Selector(Protocol):
     """Chooses parents and survivors. Every random choice comes from the generator that is passed in.
 
-    Look at judged candidates only, and ask `history.attempts` for what was tried: whether a candidate that still
+    Look at evaluated candidates only, and ask `history.attempts` for what was tried: whether a candidate that still
     awaits its evaluation is in the history already depends on time, even in a deterministic run.
     """
 

@@ -26,7 +26,7 @@ class File(NamedTuple):
 
 
 PLAIN = (FILE, EXECUTABLE)
-"""Modes of files that can be taken apart; links and submodules are no files."""
+"""Modes of files that can be taken apart; links and submodules are not files."""
 
 MOST_HELD = 1_000_000
 """Pieces that are remembered, about 100 bytes each."""
@@ -85,7 +85,7 @@ class Anatomy:
     def version(self, history: History, commit: str, piece: Piece) -> str:
         """A digest of what a candidate has in place of a piece; empty where it has nothing of that name.
 
-        Of the whole of a file that is taken apart it tells what is no piece's: the mode, and which pieces there are.
+        Of a whole file that is taken apart it tells what belongs to no piece: the mode, and which pieces there are.
         """
         file = self.file(history, commit, piece.path)
         if file.mode not in PLAIN:

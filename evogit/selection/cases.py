@@ -1,4 +1,4 @@
-"""Who is best on which case, kept up to date candidate by candidate."""
+"""The best on each case, kept up to date candidate by candidate."""
 
 from __future__ import annotations
 

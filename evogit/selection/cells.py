@@ -64,7 +64,7 @@ Placed = tuple[tuple[int, ...], Ranked]
 class Cells(Index[Placed]):
     """The candidates of each cell, the fittest first: an archive that gives pruned ones up and calls the next back.
 
-    Mouret and Clune (2015, arXiv 1504.04909). The GridArchive of pyribs keeps the same elites, but nobody can be taken
+    Mouret and Clune (2015, arXiv 1504.04909). The GridArchive of pyribs keeps the same elites, but nothing can be taken
     out of it, and it brings numba, scikit-learn and pandas along.
     """
 

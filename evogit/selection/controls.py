@@ -28,7 +28,7 @@ class BestOfN:
 
 
 class Sequential:
-    """Each agent replaces its one individual by a child that is no worse; with one agent the (1+1) EA.
+    """Each agent replaces its one individual by a child that is not worse; with one agent the (1+1) EA.
 
     Droste, Jansen & Wegener, 2002, "On the analysis of the (1+1) evolutionary algorithm".
     """
@@ -59,7 +59,7 @@ class OnePlusLambda:
 
 
 class RandomParent:
-    """The parent is any valid candidate judged so far, all alike: descent without selection."""
+    """The parent is any valid candidate evaluated so far, all alike: descent without selection."""
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of a candidate drawn uniformly."""

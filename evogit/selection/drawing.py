@@ -31,7 +31,7 @@ class Drawing(ABC):
 
     @abstractmethod
     def draw(self, history: History, rng: random.Random) -> str | None:
-        """A valid candidate that nobody pruned; None while there is none."""
+        """A valid candidate that is not pruned; None while there is none."""
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A planned merge or graft onto a drawn one now and then, else a mutation of it with another as donor."""

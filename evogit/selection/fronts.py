@@ -64,7 +64,7 @@ class Front:
 class Fronts(Index[Measured]):
     """The first fronts of all valid candidates by all metrics of the task, at most `depth`.
 
-    Who is added only pushes others down, by one front at most, so that the first ones stay exact though the rest is
+    An addition only pushes others down, by one front at most, so that the first ones stay exact though the rest is
     forgotten (the efficient level update of Li, Deb, Zhang and Kwong, 2017, "Efficient Nondomination Level Update
     Method for Steady-State Evolutionary Multiobjective Optimization").
     """

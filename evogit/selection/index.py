@@ -125,7 +125,7 @@ class Ranking(Index[Ranked]):
 
 
 class Offspring:
-    """How many children of each candidate were judged, under whatever task; those that wait are not counted.
+    """How many children of each candidate were evaluated, under whatever task; those that wait are not counted.
 
     Whether a candidate that waits is known already depends on time, even in a deterministic run.
     """

@@ -16,9 +16,9 @@ from evogit.stats.estimates import Estimate
 
 
 class Islands:
-    """Any selector on each of `count` islands, which sees only what was bred there and who migrated.
+    """Any selector on each of `count` islands, which sees only what was bred there and what migrated.
 
-    Each time `every` candidates of an island were judged, its `migrants` fittest become known on the next one, in a
+    Each time `every` candidates of an island were evaluated, its `migrants` fittest become known on the next one, in a
     ring, and stay known at home: Tanese (1989, "Distributed genetic algorithms"); ring and best migrants as Cantú-Paz
     (2000, "Efficient and Accurate Parallel Genetic Algorithms"). Agents are dealt to islands in the order in which they
     came; what they bred belongs there, and what has no such agent (the seed, what people add) to all.
@@ -112,7 +112,7 @@ def _same(one: object, other: object) -> bool:
 
 
 class _Island:
-    """Who is known on one island."""
+    """What is known on one island."""
 
     def __init__(self, scores: Scores, agents: Sequence[str]) -> None:
         self.agents = agents

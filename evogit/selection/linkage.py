@@ -27,7 +27,7 @@ SOME = 15.0
 """Mutations that what is usual weighs as much as: one in ten is invalid."""
 
 REMEMBERED = 300
-"""Latest judged candidates whose pieces are known."""
+"""Latest evaluated candidates whose pieces are known."""
 
 
 @dataclass(slots=True)
@@ -79,9 +79,9 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Which changes of a candidate can be tried at once, each of them judged by cases of its own.
+    """Which changes of a candidate can be tried at once, each of them evaluated by cases of its own.
 
-    All as it was known when it was made, so that it does not matter what is judged meanwhile. `most` is how many: with
+    All as it was known when it was made, so that evaluations meanwhile do not matter. `most` is how many: with
     more, the pack would more likely be invalid than teach anything.
     """
 
@@ -100,7 +100,7 @@ class Packing:
         return cases if found and all(found) and not whole else None
 
     def is_known(self, changes: Changes, cases: Cases) -> bool:
-        """Whether a candidate was judged already that has the same in all pieces with a say in these cases."""
+        """Whether a candidate was evaluated already that has the same in all pieces with a say in these cases."""
         linked = self.links.linked(cases)
         return any(self.anatomy.is_like(self.history, commit, changes, self.parent, linked) for commit in self.judged)
 

@@ -21,9 +21,9 @@ DEPTH = 5
 class Pareto(Drawing):
     """Draws from those that are unbeaten over metrics or cases; by default over cases where a task has several.
 
-    Over cases it draws who is best on some case, in proportion to the number of cases, of which leaders share those
-    they lead together: GEPA (Agrawal et al., 2025, arXiv 2507.19457). Over metrics it is the binary tournament of
-    NSGA-II (Deb, Pratap, Agarwal, Meyarivan, 2002): the better front wins, in the same front who is less crowded.
+    Over cases it draws a candidate best on some case, in proportion to the number of cases; leaders share those they
+    lead together: GEPA (Agrawal et al., 2025, arXiv 2507.19457). Over metrics it is the binary tournament of
+    NSGA-II (Deb, Pratap, Agarwal, Meyarivan, 2002): the better front wins, within a front the less crowded.
     """
 
     def __init__(self, over: Over = "") -> None:

@@ -19,7 +19,7 @@ from evogit.selection.linkage import Linkage
 from evogit.selection.strategies import PIECES
 
 WINDOW = 100
-"""Latest judged candidates that the best one is crossed with."""
+"""Latest evaluated candidates that the best one is crossed with."""
 
 
 class PiecesPlan(NamedTuple):

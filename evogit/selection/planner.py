@@ -30,10 +30,10 @@ from evogit.selection.strategies import (
 )
 
 WINDOW = 100
-"""Latest judged candidates among which steps are looked for: what helps and is older has been tried."""
+"""Latest evaluated candidates among which steps are looked for: what helps and is older has been tried."""
 
 MEMORY = 300
-"""Latest judged candidates whose merges and grafts decide how often there is another one, and by which strategy."""
+"""Latest evaluated candidates whose merges and grafts decide how often there is another one, and by which strategy."""
 
 RARELY = 0.03
 """Chance of a worthwhile merge or graft where they never help."""
@@ -293,7 +293,7 @@ class Planner:
 
 
 def _is_for(history: History, agent: str, commit: str) -> bool:
-    """Where nobody knows what the others just began, each agent has plans of its own, so that no two are alike."""
+    """Where no agent knows what the others just began, each has plans of its own, so that no two are alike."""
     agents = list(history.heads)
     if history.attempts.horizon is None or agent not in agents:
         return True

@@ -49,7 +49,7 @@ def _plain(kind: Callable[[], Selector]) -> Callable[[Options, Traits | None, An
 
 
 def _numbers(options: Options, **defaults: int) -> dict[str, int]:
-    """Options that are whole numbers above 0, and defaults for those that nobody gave."""
+    """Options that are whole numbers above 0, and defaults for the others."""
     if unknown := [key for key in options if key not in defaults]:
         known = nearest(unknown[0], defaults) if defaults else "it has none"
         raise UsageError(f"no option {unknown[0]!r}; {known}")
@@ -160,8 +160,8 @@ SELECTORS: Mapping[str, Kind] = {
 def open_selector(text: str, traits: Traits | None = None, anatomy: Anatomy | None = None) -> Selector:
     """The selector for `NAME`, `NAME:KEY=VALUE,...` or `FILE.py:Name`, whose class is called without arguments.
 
-    `traits` are what describes candidates of the task at hand; without them nobody checks such names. With an `anatomy`
-    a selector that can use it looks into candidates.
+    `traits` are what describes candidates of the task at hand; without them such names are not checked. With an
+    `anatomy` a selector that can use it looks into candidates.
 
     Raises:
         ConfigError: a person's own file is wrong.

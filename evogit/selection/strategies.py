@@ -16,7 +16,7 @@ from evogit.stats.estimates import LEVEL, Estimate, student
 FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
 
 SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
-"""Those that need nobody: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""
+"""Those that need no model: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""
 
 STRATEGIES = (*SETTLED_HERE, MODEL)
 
@@ -40,7 +40,7 @@ def available(history: History, agent: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOutcome:
-    """What became of a judged merge or graft. `clean`: nothing was in conflict.
+    """What became of a evaluated merge or graft. `clean`: nothing was in conflict.
 
     `gain` is over the better parent, `lift` over the first one, in the primary metric's unit and positive when better;
     None where either is not valid.
@@ -57,7 +57,7 @@ class MergeOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyTally:
-    """How many merges or grafts were judged, and of these without a conflict, valid, better than both parents.
+    """How many merges or grafts were evaluated, and of these without a conflict, valid, better than both parents.
 
     `gain` is the mean over the better one, None while there is none.
     """
@@ -123,7 +123,7 @@ class StepEffect:
 
 
 def outcome(history: History, commit: str) -> MergeOutcome | None:
-    """What became of a candidate; None unless it was merged or grafted by a strategy and is judged."""
+    """What became of a candidate; None unless it was merged or grafted by a strategy and is evaluated."""
     candidate = history.phylogeny[commit]
     strategy = candidate.strategy or FITTER
     if candidate.operator not in ("merge", "graft") or strategy not in (*STRATEGIES, PIECES):

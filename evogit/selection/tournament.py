@@ -12,10 +12,10 @@ from evogit.selection.index import Ranked, Ranking, breeds, ranked
 
 
 class Tournament(Drawing):
-    """The fittest of `size` candidates, each drawn from all valid ones or from the `latest` judged.
+    """The fittest of `size` candidates, each drawn from all valid ones or from the `latest` evaluated.
 
     Goldberg and Deb (1991), "A comparative analysis of selection schemes used in genetic algorithms". With `latest`
-    it is the ageing evolution of Real et al. (2019, arXiv 1802.01548): who is old breeds no more, however fit.
+    it is the ageing evolution of Real et al. (2019, arXiv 1802.01548): old candidates do not breed, however fit.
     """
 
     def __init__(self, size: int = 4, latest: int = 0) -> None:
@@ -34,6 +34,6 @@ class Tournament(Drawing):
 
 
 def _latest(history: History, most: int) -> Sequence[Ranked]:
-    """The candidates judged last that may breed, the fittest first."""
+    """The candidates evaluated last that may breed, the fittest first."""
     may = (each for each in reversed(history.judgements) if breeds(history, each))
     return sorted(ranked(history, each) for each in islice(may, most))

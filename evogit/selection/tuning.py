@@ -20,7 +20,7 @@ from evogit.source.constants import NOTHING, REMEMBERED, Constant, Named, named
 from evogit.source.pieces import is_python
 
 WINDOW = 200
-"""Latest judged candidates that are learned from."""
+"""Latest evaluated candidates that are learned from."""
 
 LONGER = 2.0
 """What a step that helped is multiplied by."""
@@ -41,7 +41,7 @@ Frame = frozenset[tuple[str, int, str]]
 class _Lesson(NamedTuple):
     """What a candidate taught: by how much it changed which number of its parent, and what that was worth.
 
-    Without changes, or without a parent that was judged, it taught nothing. `frame` is the candidate's.
+    Without changes, or without a parent that was evaluated, it taught nothing. `frame` is the candidate's.
     """
 
     frame: Frame
@@ -133,7 +133,7 @@ def _worth(history: History, commit: str) -> float:
 
 
 def _learn(steps: dict[Constant, float], changes: Mapping[Constant, float], worth: float) -> None:
-    """Take in what came of changes. Of several that did not help nobody knows which were to blame."""
+    """Take in what came of changes. Of several that did not help it is unknown which were to blame."""
     for constant, by in changes.items():
         if len(changes) == 1:
             steps[constant] = worth * by

@@ -165,7 +165,7 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 def defined(group: Sequence[ast.stmt]) -> str:
-    """What a statement defines; empty where it is no definition."""
+    """What a statement defines; empty where it is not a definition."""
     match group:
         case [ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() as definition]:
             return definition.name

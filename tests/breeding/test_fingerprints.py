@@ -1,4 +1,4 @@
-"""What counts as nearly the same: only what surely does the same, and it is not judged again."""
+"""What counts as nearly the same: only what surely does the same, and it is not evaluated again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several changes in one candidate: only what is judged apart, and nothing that is known."""
+"""Several changes in one candidate: only what is evaluated apart, and nothing that is known."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_land_shows_what_it_is_worth_and_prints_the_command_that_merges_it(cli: 
     assert dry.json["changed"] == ["src/main.py", "src/net.py"]
     assert own.git("branch", "-a") == branches
     asked = cli("-C", "own", "land", "best", "--squash", "--sandbox", "none")
-    assert (asked.code, "add --yes" in asked.err, "judging" in asked.err) == (4, True, False)
+    assert (asked.code, "add --yes" in asked.err, "evaluating" in asked.err) == (4, True, False)
     done = cli("-C", "own", "land", "best", "--squash", "--sandbox", "none", "-y", "-m", "simple")
     assert done.code == 0, done.err
     assert "src/net.py imports socket" in done.err

@@ -236,7 +236,7 @@ def test_on_a_terminal_a_run_is_drawn_in_place_and_cleared(task: Path, tmp_path:
     screen.until("of 8 evaluations")
     assert screen.end() == 0
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.text)
-    assert "8 of 8" in plain or "judging" in plain
+    assert "8 of 8" in plain or "evaluating" in plain
     assert " evaluated  " not in plain  # no line per event here
     assert max(len(line.rstrip()) for line in re.split(r"[\r\n]+", plain)) <= 80
     assert screen.text.count("\x1b[?25l") == screen.text.count("\x1b[?25h")  # the cursor is back

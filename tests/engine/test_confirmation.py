@@ -1,4 +1,4 @@
-"""Noisy runs of the real engine: would-be bests are judged again, leaders told apart, whatever happens meanwhile."""
+"""Noisy runs of the real engine: would-be bests are evaluated again, leaders told apart, whatever happens meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees that cannot be a seed are refused in a sentence; odd but honest ones are judged as they are."""
+"""Trees that cannot be a seed are refused in a sentence; odd but honest ones are evaluated as they are."""
 
 from __future__ import annotations
 

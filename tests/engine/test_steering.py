@@ -1,4 +1,4 @@
-"""What people do beside a running engine takes effect at once: on what is judged, and on what is bred."""
+"""What people do beside a running engine takes effect at once: on what is evaluated, and on what is bred."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ async def test_a_good_candidate_gets_its_metrics_and_leaves_evidence(answers: Ev
     assert evidence.feedback == {
         "smoke: n=0": "you said 1", "smoke: n=1": "you said 2", "n=10": "you said 11", "n=11": "you said 12"
     }  # fmt: skip
-    assert evidence.log == "evaluating smoke\njudging train\n"
+    assert evidence.log == "judging smoke\njudging train\n"
 
 
 @pytest.mark.parametrize(

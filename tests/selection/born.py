@@ -72,7 +72,7 @@ class Born:
         self.add(Evaluated(candidate=self.ids[number], evaluation=Evaluation(**known)))
 
     def born(self, value: float | None, *parents: int, agent: str = "a1", **known: Any) -> int:
-        """One that was judged."""
+        """One that was evaluated."""
         number = self.candidate(*parents, agent=agent)
         self.judge(number, value, **known)
         return number

@@ -24,7 +24,7 @@ SHORTEST, LONGEST = 1e-4, 10.0
 """Bounds of a step, as shares of its number."""
 
 JITTER = 0.3
-"""Standard deviation of a single step's logarithm, so that agents who know the same do not do the same."""
+"""Standard deviation of a single step's logarithm, so that agents with the same knowledge do not do the same."""
 
 
 def numbers(files: Files) -> Mapping[Constant, Number]:
@@ -58,9 +58,9 @@ def tune(
 
 
 def _step(known: float | None, value: float, rng: random.Random) -> float:
-    """The next step of a number; where nobody knows, of any length from a thirtieth of the number to all of it.
+    """The next step of a number; where it is unknown, of any length from a thirtieth of the number to all of it.
 
-    A step that grew too long taught nothing, so that it is as if nobody knew.
+    A step that grew too long taught nothing, so that it is as if unknown.
     """
     size = max(abs(value), UNIT)
     if known is None or abs(known) > LONGEST * size:
