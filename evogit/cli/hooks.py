@@ -81,7 +81,7 @@ def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append a line per event."
     )
-    @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when nothing got better than the seed.")
+    @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when no candidate is better than the seed.")
     @functools.wraps(command)
     def wrapped(*arguments: Any, on_best: str | None, log: Path | None, exit_code: bool, **rest: Any) -> Any:
         return command(*arguments, hooks=Hooks(on_best=on_best, log=log, exit_code=exit_code), **rest)

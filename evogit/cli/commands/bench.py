@@ -42,14 +42,14 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 
 @click.command()
 @click.argument("task", type=TASK, nargs=-1, required=True)
-@click.option("--methods", "names", default=ALL, show_default=True, metavar="NAME,...", help="What is compared.")
+@click.option("--methods", "names", default=ALL, show_default=True, metavar="NAME,...", help="Methods to compare.")
 @click.option("--selector", "selectors", multiple=True, metavar="SPEC", help="A selector as a further method.")
 @click.option(
     "--method", "own", multiple=True, metavar="NAME=SPEC", help="The same with a name, or with --agent ... in it."
 )
-@click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Of each run.")
-@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs of a method.")
-@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of these.")
+@click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Per run.")
+@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="The first of K.")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
 @click.option("--curve-of", "truth", default="", metavar="SPLIT", help="Score the best of each run on this split.")
 @click.option(
@@ -57,7 +57,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 )
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
-    "-o", "--out", type=FOLDER, default=Path("evogit-bench"), show_default=True, metavar="DIR", help="Results."
+    "-o", "--out", type=FOLDER, default=Path("evogit-bench"), show_default=True, metavar="DIR", help="For results."
 )
 @click.option("--keep", is_flag=True, help="Keep the repositories of new runs, in DIR/runs/TASK/repositories.")
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")

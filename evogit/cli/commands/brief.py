@@ -56,7 +56,7 @@ def brief(
     """Show what an agent would be told to improve REV: rules, goal, code, scores, and what was tried.
 
     REV is `best` (the default), `seed`, an agent's name or the beginning of an id. In a repository with an evogit.toml
-    and no run yet it is the commit at HEAD. The tokens of each section, about four bytes each, are told beside it. No
+    and no run yet it is the commit at HEAD. The tokens of each section, about four bytes each, are shown beside it. No
     model is asked.
     """
     repository = find_repository(repo)

@@ -61,9 +61,9 @@ class Section:
 @with_run
 @with_terminal
 def report(place: Place, terminal: Terminal, form: str) -> None:
-    """Tell on one page what came of a run.
+    """Summarise a run on one page.
 
-    What was asked and spent, the best and how it was reached, who contributed, what failed, what to look at next.
+    What was asked and spent, the best and how it was reached, contributions, failures, what to look at next.
     """
     if place.history.started is None:
         raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")

@@ -46,8 +46,8 @@ def rescore(
 ) -> None:
     """Evaluate again, after the task or its evaluator changed: the seed, the agents' individuals, the record holders.
 
-    Earlier evaluations stay on record, but no longer rank candidates. TASK as for `evogit run`; without TASK what the
-    repository here evolves. Cut off, it goes on when it is called again.
+    Earlier evaluations stay on record, but no longer rank candidates. TASK as for `evogit run`. The same command
+    resumes what was cut off.
     """
     found, place = run_of(task, repo, name)
     jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)

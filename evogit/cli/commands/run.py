@@ -52,7 +52,7 @@ from evogit.review import status_record
 @click.option(
     "--split", default="train", show_default=True, metavar="NAME", help="The split that candidates are ranked on."
 )
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the random generators.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Random seed.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside an engine that is already running.")
 @with_origin
@@ -73,16 +73,16 @@ def run(
     selector: str | None,
     **chosen: object,
 ) -> None:
-    """Evolve TASK (a name or a folder); without TASK what the repository here evolves.
+    """Evolve TASK (a name or a folder; default: the task of the repository that you are in).
 
     The run lives in the repository named with -C, else in the one you are in if it has this run, else in
-    ./evogit-TASK. The same command again goes on with it. Ctrl-C stops cleanly, a second one at once; nothing is
-    lost. Without any limit it goes on until Ctrl-C, on a terminal only.
+    ./evogit-TASK. The same command again resumes it. Ctrl-C stops cleanly, a second one at once; nothing is lost.
+    Without a limit it goes on until Ctrl-C, on a terminal only.
 
-    --at begins a run that another one was at some moment; all that it did until then counts as this one's.
+    --at begins a run as another one was at some moment, with all that it had done until then.
 
-    Agents, the selector, and limits on what models may use, are those of the run's last start until others are given.
-    Models that cost money are asked after you agreed, and for $5 at most where you set no limit.
+    Agents, selector and limits on models are those of the run's last start until others are given. Models that cost
+    money are asked only after you agree, and for $5 at most unless you set a limit.
     """
     if jobs is not None:
         chosen["jobs"] = jobs

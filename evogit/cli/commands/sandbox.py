@@ -46,15 +46,15 @@ class Probe:
 
 @click.group()
 def sandbox() -> None:
-    """Make, try and remove what candidates run in."""
+    """Build, test and remove what candidates run in."""
 
 
-@sandbox.command(short_help="Make what candidates run in.")
+@sandbox.command(short_help="Build what candidates run in.")
 @click.argument("task", type=TASK, required=False)
 @sandbox_option
 @with_terminal
 def build(terminal: Terminal, task: str | None, sandbox: str) -> None:
-    """Make what the [sandbox] of TASK asks for (default: nothing special), so that the first run need not wait.
+    """Build what the [sandbox] of TASK asks for (default: nothing special), so that the first run need not wait.
 
     For Docker that is an image; for bubblewrap, a folder with the Python packages.
     """
@@ -67,12 +67,12 @@ def build(terminal: Terminal, task: str | None, sandbox: str) -> None:
     terminal.show(table(((Text(key, "dim"), Text(value)) for key, value in told.items()), "ll"))
 
 
-@sandbox.command(short_help="Try what sandboxes promise.")
+@sandbox.command(short_help="Test what sandboxes guarantee.")
 @click.argument("task", type=TASK, required=False)
 @sandbox_option
 @with_terminal
 def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
-    """Try what every sandbox here promises, with programs that break the rules; exit code 1 when something fails.
+    """Test what every sandbox here guarantees, with programs that break the rules; exit code 1 when something fails.
 
     With TASK, as its [sandbox] asks for. `auto` tries Docker and bubblewrap, of which one has to be there.
     """
@@ -86,7 +86,7 @@ def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
         sys.exit(1)
 
 
-@sandbox.command(short_help="Remove what is not needed any more.")
+@sandbox.command(short_help="Remove what is no longer needed.")
 @click.option("--all", "everything", is_flag=True, help="Also what the tasks here use.")
 @with_terminal
 def clean(terminal: Terminal, everything: bool) -> None:

@@ -30,10 +30,10 @@ CASES = 12
 @with_run
 @with_terminal
 def show(place: Place, terminal: Terminal, rev: str | None, move: int | None, file: str | None) -> None:
-    """Show one candidate: where it comes from, its metrics and cost, what it changed, what evaluator and agent said.
+    """Show one candidate: parents, metrics, cost, what it changed, what the evaluator and the agent said.
 
     REV is `best`, `seed`, an agent's name or the beginning of an id. With --move: an attempt that made no candidate,
-    as `evogit report` numbers them.
+    by its number in `evogit report`.
     """
     if (rev is None) == (move is None):
         raise UsageError("expected one of REV and --move N, got " + ("neither" if rev is None else "both"))

@@ -22,14 +22,14 @@ LOOK_EVERY = 0.1
 
 
 @click.command()
-@click.option("--wait", is_flag=True, help=f"Until all are gone, however long; default: {PATIENCE:g} seconds.")
+@click.option("--wait", is_flag=True, help=f"Wait until all have ended; default: {PATIENCE:g} seconds at most.")
 @click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept in the journal.")
 @with_run
 @with_terminal
 def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
     """Stop the engines at work on a run: proposals and evaluations under way are finished, nothing new begins.
 
-    Nothing is lost; `evogit run` goes on.
+    Nothing is lost; `evogit run` resumes the run.
     """
     run = place.history.run
     engines = place.repository.engines(run)

@@ -78,7 +78,7 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
 def check(terminal: Terminal, repo: str | None, task: str | None, split: str | None, sandbox: str) -> None:
     """Evaluate the seed of TASK (a name or a folder) on every split, and say what is wrong.
 
-    Without TASK: what the repository here evolves.
+    Default: the task of the repository that you are in.
     """
     from evogit.cli.place import task_here
     from evogit.review.checking import problems

@@ -35,8 +35,8 @@ def verify(
 ) -> None:
     """Evaluate REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
 
-    The claim holds when the same values come out; of a noisy task, such as the noise explains. Nothing is recorded.
-    Ends with 1 when a claim does not hold.
+    A claim holds if the values repeat; for a noisy task, within the noise. Nothing is recorded. Exit code 1: a claim
+    does not hold.
     """
     place = open_place(repo, name)
     found = task_of(place.history.run, repo, task)
