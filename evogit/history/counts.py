@@ -9,6 +9,9 @@ from evogit.core import HUMAN, Duplicate, Evaluation, FailedProposal, Proposed, 
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
 
+CROSSING = frozenset({"fitter", "random", "function", "model"})
+"""Strategies that settle conflicts of whole candidates."""
+
 
 @dataclass(slots=True)
 class Counts:
@@ -92,6 +95,7 @@ class Attempts:
 
     horizon: int | None = None
     _first: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)
+    _crossed: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
     _proposed: dict[str, int] = field(default_factory=dict)
     """Candidate -> the move that made it."""
 
@@ -99,14 +103,21 @@ class Attempts:
         """Remember one more."""
         if isinstance(event, Proposed):
             self._proposed.setdefault(event.candidate, event.move)
+        if len(event.parents) == 2 and event.strategy in CROSSING:
+            self._crossed.setdefault((event.operator, event.parents), event.move)
         self._first.setdefault((event.operator, event.strategy, event.parents), event.move)
 
     def made(self, operator: str, strategy: str, parents: tuple[str, ...]) -> bool:
         """Whether this was tried before with these parents, in this order."""
-        move = self._first.get((operator, strategy, parents))
-        return move is not None and (self.horizon is None or move <= self.horizon)
+        return self._is_told(self._first.get((operator, strategy, parents)))
+
+    def crossed(self, operator: str, parents: tuple[str, ...]) -> bool:
+        """Whether this merge or graft was tried before with these parents, in this order, by any strategy."""
+        return self._is_told(self._crossed.get((operator, parents)))
 
     def is_known(self, commit: str) -> bool:
         """Whether a candidate was proposed by now, judged or not."""
-        move = self._proposed.get(commit)
+        return self._is_told(self._proposed.get(commit))
+
+    def _is_told(self, move: int | None) -> bool:
         return move is not None and (self.horizon is None or move <= self.horizon)

@@ -20,7 +20,6 @@ from evogit.selection.strategies import (
     MODEL,
     PIECES,
     RANDOM,
-    STRATEGIES,
     Key,
     MergeOutcome,
     Outcomes,
@@ -146,6 +145,7 @@ class Plans:
         self._premises = Premises()
         self._known: dict[str, tuple[Plan, ...]] = {}
         self._helped: dict[str, bool] = {}
+        self._promising: dict[Plan, bool] = {}
         self._onto = ""
 
     def of(self, history: History, onto: str) -> Iterator[Plan]:
@@ -175,20 +175,23 @@ class Plans:
         if "graft" in self._operators and base != before:
             yield from self._plan(history, "graft", onto, commit, before)
 
-    def _plan(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> Iterator[Plan]:
-        gain = expected(history, onto, commit, before)
-        if gain > 0 and self._is_worth_a_look(history, operator, onto, commit, before):
-            apart = _changed_apart(*_values(history, onto, commit, before))
-            yield Plan(gain, operator, (onto, commit), apart, before)
-
-    def _is_worth_a_look(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> bool:
-        """Whether each has something that the other has not, by their lines."""
+    def is_promising(self, history: History, plan: Plan) -> bool:
+        """Whether each side of a plan that was just given has something that the other has not, by their lines."""
         if self._previews is None:
             return True
-        wins = fitter(history, (onto, commit)) == "theirs"
-        if not self._previews.brings(history, onto, commit, before, wins=wins):
-            return False
-        return operator == "graft" or self._previews.brings(history, commit, onto, before, wins=not wins)
+        if plan not in self._promising:
+            (onto, commit), before = plan.parents, plan.before
+            wins = fitter(history, plan.parents) == "theirs"
+            self._promising[plan] = self._previews.brings(history, onto, commit, before, wins=wins) and (
+                plan.operator == "graft" or self._previews.brings(history, commit, onto, before, wins=not wins)
+            )
+        return self._promising[plan]
+
+    def _plan(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> Iterator[Plan]:
+        gain = expected(history, onto, commit, before)
+        if gain > 0:
+            apart = _changed_apart(*_values(history, onto, commit, before))
+            yield Plan(gain, operator, (onto, commit), apart, before)
 
     def _forget(self, history: History, onto: str) -> None:
         if not self._premises.hold(history):
@@ -196,6 +199,7 @@ class Plans:
             self._onto = ""
         if onto != self._onto:
             self._known.clear()
+            self._promising.clear()
         self._onto = onto
 
 
@@ -235,11 +239,11 @@ class Planner:
         worthwhile = self._worthwhile(history, latest, rng)
         if not worthwhile:
             return None
-        plans = sorted((plan for plan in self._mine(history, onto, agent) if plan.apart in worthwhile), reverse=True)
         shares = tallies(latest.values())
         strategies = [each for each in available(history, agent) if each in self._strategies]
-        for plan in plans:
-            if self._previews and self._previews.is_told(history, *plan.parents, plan.before):
+        plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
+        for plan in sorted(plans, key=_rank, reverse=True):
+            if not _is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
                 continue
             for strategy in _drawn(plan, strategies, shares, rng):
                 if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
@@ -286,10 +290,17 @@ class Planner:
             return None
         return self._partition.move(history, onto, partial(_is_for, history, agent))
 
-    def _mine(self, history: History, onto: str, agent: str) -> Iterator[Plan]:
-        for plan in self._plans.of(history, onto):
-            if _is_for(history, agent, plan.parents[1]):
-                yield plan
+    def _is_open(self, history: History, plan: Plan) -> bool:
+        """Whether a plan may make something new, by the lines of its candidates and of all others."""
+        if self._previews is None:
+            return True
+        if not self._plans.is_promising(history, plan):
+            return False
+        return not self._previews.is_told(history, *plan.parents, plan.before)
+
+
+def _rank(plan: Plan) -> tuple[float, str, tuple[str, str]]:
+    return plan.gain, plan.operator, plan.parents
 
 
 def _is_for(history: History, agent: str, commit: str) -> bool:
@@ -323,7 +334,7 @@ def _improved(history: History, commit: str) -> bool:
 
 def _tried(history: History, operator: str, onto: str, commit: str) -> bool:
     pairs = [(onto, commit), (commit, onto)] if operator == "merge" else [(onto, commit)]
-    return any(history.attempts.made(operator, strategy, pair) for strategy in STRATEGIES for pair in pairs)
+    return any(history.attempts.crossed(operator, pair) for pair in pairs)
 
 
 def expected(history: History, onto: str, commit: str, before: str) -> float:

@@ -186,11 +186,11 @@ def test_those_whose_sides_changed_other_cases_are_counted_by_themselves() -> No
 def test_the_strategy_that_helped_is_drawn_most() -> None:
     born = seeded()
     for _ in range(20):
-        crossed(born, 8.0, 0, born.born(2.0, 0), strategy="random")
+        crossed(born, 8.0, 0, born.born(2.0, 0), strategy="function")
         crossed(born, 0.0, 0, born.born(2.0, 0), strategy="fitter")
     born.born(9.0, 0)
     drawn = [move.strategy for move in often(born, len(born.ids) - 1)]
-    assert drawn.count("random") > len(drawn) / 2 > drawn.count("fitter")
+    assert drawn.count("function") > len(drawn) / 2 > drawn.count("fitter")
 
 
 def test_a_model_settles_conflicts_only_for_an_agent_that_asks_one() -> None:
