@@ -125,10 +125,14 @@ class Terminal:
 
     def print(self, lines: Iterable[Text], *, cut: bool = True) -> None:
         """Print lines without a pager."""
+        plain = not self.out.is_terminal
         for line in lines:
             if cut and sys.stdout.isatty():
                 self.glyphs.cut(line, self.out.width)
-            self.out.print(line, soft_wrap=True)
+            if plain and "\t" not in line.plain:  # what rich would write, without its layout
+                self.out.file.write(f"{line.plain}\n")
+            else:
+                self.out.print(line, soft_wrap=True)
 
     def data(self, record: Mapping[str, Any]) -> None:
         """Print one JSON object on a line of its own; nothing in it can reach the terminal unescaped."""
