@@ -248,7 +248,7 @@ class Agent(Protocol):
     trials: int = 0
     """How many drafts it wants to have evaluated in a move before it proposes, at most."""
     pauses: bool = True
-    """Whether it pauses after moves that failed, as one that asks somebody must; others just try again."""
+    """Whether it pauses after moves that failed, as one that asks a model must; others just try again."""
     prolific: bool = False
     """Whether one more proposal costs it next to nothing, so that `proposals` is used."""
 

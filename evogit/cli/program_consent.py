@@ -22,8 +22,8 @@ def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, y
     agreed = tuple(f"{kind} with your login and a network" for kind in sorted(mounted))
     for kind, program in mounted.items():
         terminal.note(
-            f'{kind} works with copies of {", ".join(program.preset.login)} and a network (auth = "mount"): nobody '
-            "counts or limits what it costs, and what it runs can use that login and send the code anywhere",
+            f'{kind} works with copies of {", ".join(program.preset.login)} and a network (auth = "mount"): its '
+            "costs are neither counted nor limited, and what it runs can use that login and send the code anywhere",
             "yellow",
         )
     if yes or set(agreed) <= set(last_start(history).get("agreed", ())):

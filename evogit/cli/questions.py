@@ -184,7 +184,9 @@ def _answer(given: Given, option: str, question: str, found: str) -> str:
     if not found:
         raise UsageError(f"expected {option}: the files of HEAD do not tell it")
     if not given.take:
-        raise UsageError(f"expected {option} or --yes, which takes what was found ({found!r}), since nobody is asked")
+        raise UsageError(
+            f"expected {option} or --yes, which takes what was found ({found!r}), since there is no terminal to ask on"
+        )
     return found
 
 

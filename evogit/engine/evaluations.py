@@ -38,7 +38,7 @@ class EvaluationBackend(Protocol):
 
     @property
     def runner(self) -> Runner | None:
-        """Who runs commands where candidates run; None where nobody does."""
+        """What runs commands where candidates run; None where nothing does."""
         return None
 
     @property

@@ -14,7 +14,7 @@ from evogit.sandbox import Base
 async def seed_files(
     repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
 ) -> Base:
-    """The files of the seed that are judged, or `wanted`, as the base of candidates; beside the loop, as it takes long.
+    """The seed's files that are evaluated, or `wanted`, as the base of candidates; beside the loop, as it takes long.
 
     What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
     """

@@ -182,7 +182,7 @@ class ReplayedModel:
 
 
 def question_key(model: str, question: Question) -> str:
-    """Identifies what is asked of whom (sha256, hex).
+    """Identifies a question to a model (sha256, hex).
 
     What was measured has no part in it: times that a test prints differ, while all that was said before is the same.
     """

@@ -27,8 +27,8 @@ def written(what: str, write: Callable[[], T]) -> T:
         except (pygit2.GitError, OSError) as error:
             if attempt == ATTEMPTS:
                 raise RepositoryError(
-                    f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or mend it, then run "
-                    "again: nothing that was recorded is lost"
+                    f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or repair it, then "
+                    "run again: nothing that was recorded is lost"
                 ) from error
     raise AssertionError("the last attempt returns or raises")
 

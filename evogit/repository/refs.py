@@ -62,7 +62,7 @@ def _swap_once(repo: pygit2.Repository, name: str, new: str, expected: str | Non
 
 def _unwritable(name: str, error: Exception) -> RepositoryError:
     return RepositoryError(
-        f"cannot write {name}: {str(error).strip(': ')}; make room, or mend its permissions or what is in its way, "
+        f"cannot write {name}: {str(error).strip(': ')}; make room, or fix its permissions or what is in its way, "
         "then run again"
     )
 

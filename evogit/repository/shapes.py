@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
 
 @cache
 def _defaults(kind: Hashable) -> list[tuple[str, Any]]:
-    """Each field and what it is where nobody says."""
+    """Each field and its default."""
     known = fields(cast(Any, kind))
     made = (each.default if each.default_factory is MISSING else each.default_factory() for each in known)
     return [(each.name, default) for each, default in zip(known, made, strict=True)]

@@ -86,7 +86,7 @@ def advice(judged: Judged) -> str:
     if "exit code" in reason:
         return (
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "
-            'clone too and agents are to mend that, let a metric read "exit" or "junit:FILE".'
+            'clone too and agents are to fix that, let a metric read "exit" or "junit:FILE".'
         )
     if status == "invalid" and judged.evaluation.judged == "inside":
         return "Change how the number is read ([evaluator.read]) or what the command prints."

@@ -65,7 +65,7 @@ def make(repository: Repository, fork: Fork) -> None:
     last = fork.entries[-1]
     forked = Forked(run=fork.origin, entry=last.id, population=repository.population(fork.run))
     if not repository.fork(fork.run, tips, forked, last.seq + 1):
-        raise RefusedError(f"somebody began a run {fork.run!r} just now; choose another --name")
+        raise RefusedError(f"a run {fork.run!r} was begun just now; choose another --name")
 
 
 def _origin(repository: Repository, name: str | None) -> str:

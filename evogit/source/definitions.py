@@ -71,7 +71,7 @@ def syntax(content: bytes | str) -> ast.Module:
 
 @lru_cache(maxsize=8)
 def piece_syntax(piece: str) -> ast.Module:
-    """The same of a piece of a module, which several look into one after the other; nobody may change the tree."""
+    """The same of a piece of a module, which several look into one after the other; the tree must not be changed."""
     return syntax(piece)
 
 
