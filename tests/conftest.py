@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from evogit.config import Task, load_task
 from evogit.core import SandboxError
@@ -63,7 +64,7 @@ splits = ["smoke", "train", "holdout"]
 novelty = "tree"
 gate.smoke = "score > -1e9"
 [sandbox]
-timeout = "5s"
+timeout = "60s"
 """
 
 
@@ -90,8 +91,13 @@ def no_docker() -> str:
 
 
 def pytest_configure() -> None:
-    """Let what tests start hear Ctrl-C: a shell lets its background jobs ignore it, and their children inherit that."""
+    """Let what tests start hear Ctrl-C: a shell lets its background jobs ignore it, and their children inherit that.
+
+    Hypothesis must neither measure time nor try other examples in each run.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("repeatable", deadline=None, derandomize=True)
+    settings.load_profile("repeatable")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -24,7 +24,7 @@ kind = "python"
 file = ".evogit/evaluate.py"
 splits = ["train", "holdout"]
 [sandbox]
-timeout = "5s"
+timeout = "60s"
 """
 
 EVALUATE = """\

@@ -14,6 +14,7 @@ from evogit.agents.editor import Editor
 from evogit.breeding.breeder import Breeder
 from evogit.breeding.claims import Board
 from evogit.llm import Account, Question
+from tests.clock import PATIENCE
 
 from .conftest import Lab, Parrot
 
@@ -59,7 +60,7 @@ async def work_at_once(lab: Lab, breeder: Breeder, agents: int) -> list[str]:
         await model.reaches(number)
         await lab.breed(Coder(model), seed)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*map(begin, range(agents)))
     return model.done
 

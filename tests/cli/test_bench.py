@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import PATIENCE
 from tests.conftest import EVALUATE, write_task
 from tests.openai_server import Behaviour, Request, Server, reply, serve
 
@@ -74,7 +75,7 @@ def test_a_signal_stops_it_and_leaves_nothing_but_what_is_done(task: str, tmp_pa
     while not list((tmp_path / "scratch").glob("evogit-bench-*/*.git")):
         time.sleep(0.05)
     bench.send_signal(signal.SIGTERM)
-    assert bench.communicate(timeout=30)[1].strip() == "interrupted"
+    assert bench.communicate(timeout=PATIENCE)[1].strip() == "interrupted"
     assert bench.returncode == 130
     assert list((tmp_path / "scratch").iterdir()) == []
     assert not list((tmp_path / "out").rglob("*.json"))

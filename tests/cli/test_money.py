@@ -20,6 +20,7 @@ from evogit.config.user_settings import AgentTable, UserSettings
 from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
+from tests.clock import PATIENCE
 from tests.openai_server import Server, reply, serve
 
 from .conftest import EVOGIT, Cli, environment
@@ -255,7 +256,7 @@ def test_limits_hold_after_a_kill(cli: Cli, place: dict[str, str], tmp_path: Pat
     for _ in range(4):
         next(line for line in engine.stderr if "  asked  " in line)
     engine.send_signal(signal.SIGKILL)
-    engine.communicate(timeout=20)
+    engine.communicate(timeout=PATIENCE)
     killed = cli("-C", "evogit-sine", "status", "--json", **place).json["spending"]
     lost = len(endpoint.requests) - killed["calls"]
     assert killed["calls"] >= 4

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import PATIENCE
 from tests.openai_server import Behaviour, Request, Server, reply, serve
 from tests.panel.conftest import growth, shorter
 
@@ -92,7 +93,7 @@ def test_limits_on_money_hold_for_the_panel_after_a_kill(
     for _ in range(3):
         next(line for line in engine.stderr if "  verdict  " in line)
     engine.send_signal(signal.SIGKILL)
-    engine.communicate(timeout=20)
+    engine.communicate(timeout=PATIENCE)
     killed = cli("-C", "evogit-short", "status", "--json", **place).json["spending"]
     lost = len(server.requests) - killed["calls"]
     assert 0 <= lost <= 2, "what is lost was in flight"

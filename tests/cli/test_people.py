@@ -17,6 +17,7 @@ from evogit.core import Decision, Entry, Event, FailedProposal, Proposed, Stoppe
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run
+from tests.clock import PATIENCE
 from tests.conftest import EVALUATE, write_task
 
 from .conftest import EVOGIT, Cli, Small, environment
@@ -141,7 +142,7 @@ def test_an_engine_takes_in_a_prune_and_a_stop_soon(
     assert any(prune() < 5.0 for _ in range(3)), "half a second where the machine has nothing else to do"
     done = cli("-C", "evogit-tiny", "stop", "--wait", "--json")
     assert (done.code, done.json["at_work"], len(done.json["asked"])) == (0, [], 1)
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err
     assert '"stopped_because": "asked"' in out
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import PATIENCE
+
 from .conftest import EVOGIT, Cli, Small, Story, environment
 
 
@@ -115,7 +117,7 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on(cli: Cli, task: Path, tmp_pa
     engine = start("run", "sine", "--evaluations", "40", "--json", cwd=tmp_path)
     wait_for(engine, "evaluated", 8)
     engine.send_signal(number)
-    out, err = engine.communicate(timeout=20)
+    out, err = engine.communicate(timeout=PATIENCE)
     assert engine.returncode == 130, err
     assert '"stopped_because": "interrupted"' in out
     before = cli("-C", "evogit-sine", "log", "--json").lines
@@ -135,7 +137,7 @@ def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(cli: Cli, task: 
     engine.send_signal(signal.SIGINT)
     time.sleep(0.2)
     engine.send_signal(signal.SIGINT)
-    out, err = engine.communicate(timeout=20)
+    out, err = engine.communicate(timeout=PATIENCE)
     assert (engine.returncode, out) == (130, ""), err
     left = cli("-C", "evogit-sine", "status", "--json").json
     assert (left["evaluated"], left["stopped_because"]) == (1, None)  # it waited for nothing
@@ -150,7 +152,7 @@ def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(cli: Cli, task: Pa
     for _ in range(2):  # the kernel tells the foreground group, the shell its jobs
         engine.send_signal(signal.SIGHUP)
         time.sleep(0.02)
-    _, err = engine.communicate(timeout=20)
+    _, err = engine.communicate(timeout=PATIENCE)
     assert engine.returncode == 130, err
     assert cli("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
 
@@ -168,7 +170,7 @@ def test_a_second_engine_is_refused_until_it_joins(cli: Cli, task: Path, tmp_pat
         watched = cli("-C", "evogit-sine", "status")
     finally:
         engine.send_signal(signal.SIGINT)
-        engine.communicate(timeout=20)
+        engine.communicate(timeout=PATIENCE)
     assert refused.code == 4
     assert "--join" in refused.err
     assert joined.code == 0
@@ -227,7 +229,7 @@ class Screen:
         """Read the rest; the exit code."""
         self.text += "".join(self._read())
         os.close(self._ours)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=PATIENCE)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from evogit.llm.registry import open_models
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox.archive import pack
+from tests.clock import PATIENCE
 from tests.openai_server import refusal, serve
 from tests.protocol_replies import chat_stream
 
@@ -151,7 +152,7 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         while run.history.spent.calls < 2:
             await asyncio.sleep(0.02)
         run.stop()
-        assert (await asyncio.wait_for(running, 10)).reason == "interrupted"
+        assert (await asyncio.wait_for(running, PATIENCE)).reason == "interrupted"
         await models.close()
     assert len(server.requests) == 2, "nothing is asked once more"
     assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked again"}

@@ -32,6 +32,7 @@ from evogit.history import History
 from evogit.repository import Repository, packing
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
+from tests.clock import PATIENCE
 
 MakeTask = Callable[..., Task]
 
@@ -131,7 +132,7 @@ async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(tm
 
     scores = Scores(task)
     run = engine(path, task, Notes(die), Notes(), Notes(), executor=scores, evaluations=8)
-    assert (await asyncio.wait_for(run.evolve(), 20)).reason == "evaluations"
+    assert (await asyncio.wait_for(run.evolve(), PATIENCE)).reason == "evaluations"
     assert scores.asked.count("train") == 5, "three agents waited, and one of them took it over"
     assert history_of(path).counts.evaluated == 8
     assert not history_of(path).pending

@@ -14,6 +14,7 @@ from evogit.engine.people import Adding, People
 from evogit.engine.projections import Projections
 from evogit.run import Run, Settings
 from evogit.selection.elitist import Elitist
+from tests.clock import PATIENCE
 from tests.own import Own, main
 
 
@@ -199,7 +200,7 @@ def test_a_running_engine_judges_people_within_its_budget_and_breeds_from_them(o
             added.add(own.save(f"to {value}", main(value)))
         assert (await evolving).reason == "evaluations"
 
-    asyncio.run(asyncio.wait_for(live(), 60))
+    asyncio.run(asyncio.wait_for(live(), PATIENCE))
     history = engine_run.history
     assert history.counts.evaluated == 4
     assert len(history.pending) == 1

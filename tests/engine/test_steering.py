@@ -19,6 +19,7 @@ from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
+from tests.clock import PATIENCE
 
 MakeTask = Callable[..., Task]
 
@@ -109,11 +110,11 @@ async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_
     task, path = tiny(), tmp_path / "r"
     gate = Gate(task, 3)
     running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=5).evolve())
-    await asyncio.wait_for(gate.reached.wait(), 10)
+    await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     (waiting,) = person.history.pending
     person.decide("prune", waiting)
-    assert (await asyncio.wait_for(running, 10)).reason == "evaluations"
+    assert (await asyncio.wait_for(running, PATIENCE)).reason == "evaluations"
     person.journal.refresh()
     history = person.history
     assert gate.cut_off == [history.phylogeny[waiting].tree]
@@ -126,10 +127,10 @@ async def test_cleaning_up_after_what_was_pruned_is_not_broken_off(tmp_path: Pat
     task, path = tiny(), tmp_path / "r"
     gate = Tidy(task, 3)
     running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=4).evolve())
-    await asyncio.wait_for(gate.reached.wait(), 10)
+    await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     person.decide("prune", *person.history.pending)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE)
     assert gate.tidied == len(gate.cut_off) == 1
 
 
@@ -146,7 +147,7 @@ async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_alo
     await asyncio.sleep(0)
     person.decide("prune", one)
     judge.give_up_pruned()
-    given_up, verdict = await asyncio.wait_for(verdicts, 10)
+    given_up, verdict = await asyncio.wait_for(verdicts, PATIENCE)
     assert given_up is None
     assert verdict
     assert await judge.evaluate(seed), "nor anybody who comes later"
@@ -164,18 +165,18 @@ async def test_what_is_no_longer_pruned_is_judged_after_all(tmp_path: Path, tiny
             await gate.go.wait()
 
     running = asyncio.create_task(engine(path, task, Notes(before), executor=gate, evaluations=4).evolve())
-    await asyncio.wait_for(gate.reached.wait(), 10)
+    await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     (waiting,) = person.history.pending
     decision = person.decide("prune", waiting)
-    await asyncio.wait_for(passed.wait(), 10)
+    await asyncio.wait_for(passed.wait(), PATIENCE)
     person.decide("undo", undoes=decision)
     while not person.history.judged(waiting):
         await asyncio.sleep(0.05)
         person.journal.refresh()
     assert not running.done()
     gate.go.set()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE)
     person.journal.refresh()
     assert (person.history.counts.evaluated, person.history.pending) == (4, {})
 
@@ -187,7 +188,7 @@ async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken
     task, path = tiny(), tmp_path / "r"
     gate = Gate(task, 2, 3)
     running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=2).evolve())
-    await asyncio.wait_for(gate.reached.wait(), 10)
+    await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     (first,) = person.history.pending
     decision = person.decide("prune", first)
@@ -196,10 +197,10 @@ async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken
     person.decide("undo", undoes=decision)
     await asyncio.sleep(2 * LOOK_EVERY)
     gate.go.set()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE)
     person.journal.refresh()
     assert (person.history.counts.evaluated, list(person.history.pending)) == (2, [first])
-    await asyncio.wait_for(engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve(), 10)
+    await asyncio.wait_for(engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve(), PATIENCE)
     person.journal.refresh()
     assert (person.history.counts.evaluated, person.history.judged(first)) == (3, True)
 
@@ -290,13 +291,13 @@ async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard
     commit = repository.commit(tree, (), author="human", time=1, title="mine", trailers={})
     event = Proposed(engine="", move=0, candidate=commit, tree=tree, parents=(), agent="human", operator="human")
     person.journal.append(event)
-    await asyncio.wait_for(gate.reached.wait(), 10)
+    await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person.decide("stop")
     await asyncio.sleep(0.4)
     assert not running.done(), "evaluations under way are finished first"
     gate.go.set()
     think.set()
-    stopped = await asyncio.wait_for(running, 10)
+    stopped = await asyncio.wait_for(running, PATIENCE)
     person.journal.refresh()
     assert (stopped.reason, stopped.detail) == ("asked", "by Ada")
     assert person.history.judged(commit)
@@ -314,7 +315,7 @@ async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sent
         await asyncio.sleep(60)
 
     with pytest.raises(RepositoryError, match="lost entries"):
-        await asyncio.wait_for(engine(path, task, Notes(lose_the_journal), executor=Gate(task)).evolve(), 10)
+        await asyncio.wait_for(engine(path, task, Notes(lose_the_journal), executor=Gate(task)).evolve(), PATIENCE)
 
 
 async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_path: Path, tiny: MakeTask) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from evogit.engine.turns import FreeTurns, OrderedTurns, Turns, together
+from tests.clock import PATIENCE
 
 
 class Board:
@@ -42,7 +43,7 @@ class Board:
                 await asyncio.sleep(self._rng.random() / 100)
 
     async def play(self, agents: int) -> Board:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await together(self.live(lane) for lane in range(agents))
         return self
 

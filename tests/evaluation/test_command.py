@@ -46,7 +46,7 @@ splits = ["train", "holdout"]
 [evaluator.read]
 score = {read}
 [sandbox]
-timeout = "5s"
+timeout = "60s"
 {sandbox}
 """
 FILES = {

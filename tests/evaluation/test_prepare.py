@@ -36,10 +36,10 @@ LOOK = "cat build/when; stat -c '%n %Y %A' build/old; test -x build/link && read
 NETWORK = """\
 from evogit import Case
 
-ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:%d', timeout=2).read().decode())"
+ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:%d', timeout=60).read().decode())"
 
 def prepare(program):
-    done = program.run(["python3", "-c", ASK], timeout="20s")
+    done = program.run(["python3", "-c", ASK], timeout="60s")
     program.run(["tee", "answer"], stdin=(done.stdout + done.stderr[-200:]).encode())
 
 def evaluate(program, split):

@@ -162,7 +162,7 @@ def test_what_never_was_judged_still_counts_once(story: Story) -> None:
         ("task.toml", '"extra/**"', '"more/**"', ["editable"]),
         ("task.toml", "best_known = 0", "best_known = 1", ["metrics"]),
         ("task.toml", "score > -1e9", "score > -1e8", ["gates"]),
-        ("task.toml", 'timeout = "5s"', "cpus = 2.0", ["limits", "environment"]),
+        ("task.toml", 'timeout = "60s"', "cpus = 2.0", ["limits", "environment"]),
         ("evaluator/evaluate.py", "yield Case", "yield  Case", ["evaluator/evaluate.py"]),
         ("evaluator/data/more.json", "", "{}", ["evaluator/data"]),
         ("seed/program.py", "A = 1.0", "A = 1.5", ["seed"]),
@@ -262,7 +262,7 @@ def test_a_seed_that_fails_under_the_change_changes_nothing(world: World) -> Non
 
 @pytest.mark.slow
 def test_a_rescoring_that_was_cut_off_is_finished_by_the_next_run(world: World) -> None:
-    world.change("task.toml", 'timeout = "5s"', 'timeout = "4s"')
+    world.change("task.toml", 'timeout = "60s"', 'timeout = "50s"')
     known = world.open()
     journal, history = known.journal, known.history
     journal.append(

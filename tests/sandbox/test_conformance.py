@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from evogit.core import SandboxError
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
+from tests.clock import wait_until
 
 COUNTER = "count = 0\ndef up():\n    global count\n    count += 1\n    return count\n"
 
@@ -107,10 +107,8 @@ def test_too_large_reply_is_a_breach(open_session, ask):
 
 
 def test_wall_clock_limit(open_session, ask):
-    session = open_session("import time\ndef nap(): time.sleep(60)\ndef f(): return 1")
-    began = time.monotonic()
+    session = open_session("import time\ndef nap(): time.sleep(3600)\ndef f(): return 1")
     reply = ask(session, "nap", wall=0.2)
-    assert time.monotonic() - began < 30
     assert (reply.failure, reply.detail) == ("timeout", "killed after 0.2 s of wall clock in call 1")
     assert ask(session, "f") == 1
 
@@ -120,25 +118,42 @@ def test_cpu_limit_names_the_call(open_session, ask):
     ask(session, "f")
     reply = ask(session, "spin", cpu=0.2)
     assert (reply.failure, reply.detail) == ("timeout", "killed after 0.2 s of CPU in call 2")
-    assert 0.2 <= reply.usage.cpu < 1.5
+    assert reply.usage.cpu >= 0.2
 
 
 def test_cpu_counts_imports_children_and_idle_work(open_session, ask):
-    burn = "import time\ndef burn(s):\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
-    child = "import os\ndef child():\n    if os.fork() == 0:\n        burn(0.4)\n        os._exit(0)\n    os.wait()\n"
-    idle = "import threading\ndef idle(): threading.Thread(target=burn, args=(0.1,)).start()\ndef f(): pass\n"
-    session = open_session(burn + "burn(0.1)\n" + child + idle)
+    """The program counts along: what is charged is what it used, twice that at most."""
+    source = """
+import os, threading, time
+def burn(s):
+    end = time.process_time() + s
+    while time.process_time() < end: pass
+burn(0.1)
+def f(): return sum(os.times()[:4])
+def child():
+    if os.fork() == 0:
+        burn(0.4)
+        os._exit(0)
+    os.wait()
+    return f()
+def idle():
+    threading.Thread(target=burn, args=(0.1,)).start()
+    return f()
+"""
+    session = open_session(source)
+    charged = [0.0]
 
-    def cpu(function: str) -> float:
-        return session.call(f"m:{function}", b"{}").usage.cpu
+    def ask_of(function: str) -> float:
+        reply = session.call(f"m:{function}", b"{}")
+        charged[0] += reply.usage.cpu
+        return json.loads(reply.value)
 
-    assert 0.1 <= cpu("f") < 0.5
-    assert 0.39 <= cpu("child") < 0.75
-    used, deadline = cpu("idle"), time.monotonic() + 20
-    while used < 0.09 and time.monotonic() < deadline:
-        time.sleep(0.1)
-        used += cpu("f")
-    assert 0.09 <= used < 0.5
+    assert 0.1 <= ask_of("f") <= charged[0] + 0.02
+    assert 0.5 <= (before := ask_of("child")) <= charged[0] + 0.02
+    ask_of("idle")
+    wait_until(lambda: ask_of("f") >= before + 0.09)
+    own = ask_of("f")
+    assert own - 0.05 <= charged[0] < 2 * own
 
 
 def test_memory_error_is_out_of_memory(open_session, ask):
@@ -182,7 +197,8 @@ def f():
 def test_all_requests_together_are_limited(open_session):
     session = open_session("import time\ndef f(x): time.sleep(0.5)", total=0.9)
     *done, last = session.stream("m:f", iter([b"1"] * 9))
-    assert [reply.failure for reply in done] in ([""], ["", ""])
+    assert {reply.failure for reply in done} <= {""}
+    assert len(done) < 3
     assert (last.failure, last.detail) == ("timeout", "took 0.9 s in all")
     assert session.run(["true"]).breach == "timeout"
 
@@ -202,7 +218,7 @@ def test_process_limit(open_session, ask):
 import subprocess, time
 def f():
     for _ in range(30): subprocess.Popen(["sleep", "9"])
-    time.sleep(1)
+    time.sleep(9)
 """
     reply = ask(open_session(source, processes=10), "f")
     assert reply.failure == "process-limit"
@@ -233,7 +249,7 @@ def test_how_a_run_ends(open_session, argv, code, signal):
 
 def test_run_limits(open_session):
     session = open_session(output=1000)
-    late = session.run(["sleep", "60"], wall=0.2)
+    late = session.run(["sleep", "3600"], wall=0.2)
     assert (late.code, late.breach) == (None, "timeout")
     loud = session.run(["sh", "-c", "while :; do echo xxxxxxxxx; done"])
     assert (loud.code, loud.breach) == (None, "output-limit")

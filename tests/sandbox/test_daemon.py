@@ -27,6 +27,7 @@ from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.socket import UnreachableError, knock
+from tests.clock import PATIENCE, wait_until
 
 HELLO = pack({"m.py": b"import time\ndef hello(pause=0): time.sleep(pause); return 'hello'"})
 
@@ -129,7 +130,7 @@ class OwnDaemon:
             (self.folder / file).unlink(missing_ok=True)
         command = ["unshare", "--mount", "--net", "dockerd", *options.split()]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, start_new_session=True)
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while not self._answers():
             assert time.monotonic() < until, (self.folder / "log").read_text()[-2000:]
             assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
@@ -154,9 +155,7 @@ class OwnDaemon:
     def end(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
         self._process.wait()
-        until = time.monotonic() + 10
-        while self._find("containerd --config") and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: not self._find("containerd --config"))
 
     def close(self) -> None:
         """End it, with whatever is left of its containers."""
@@ -223,16 +222,14 @@ class TestOwnDaemon:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
     @pytest.mark.parametrize("busy", [True, False], ids=["in a call", "between calls"])
     def test_a_daemon_that_goes_away_takes_no_blame_to_the_program(self, own, sandbox, number, busy):
-        with sandbox.open(HELLO, Limits(wall=30)) as session:
+        with sandbox.open(HELLO, Limits(wall=280)) as session:
             session.call("m:hello", b"{}")
             ending = threading.Timer(0.3, own.end, [number])
             ending.start()
             if not busy:
                 ending.join()
-            began = time.monotonic()
             with pytest.raises(SandboxLostError):
-                session.call("m:hello", b'{"args": [25]}')
-            assert time.monotonic() - began < 20
+                session.call("m:hello", b'{"args": [250]}')
             ending.join()
         starting = threading.Timer(1.0, own.start)
         starting.start()
@@ -241,21 +238,19 @@ class TestOwnDaemon:
         starting.join()
 
     def test_a_daemon_that_hangs_takes_no_blame_to_the_program(self, own, sandbox):
-        with sandbox.open(HELLO, Limits(wall=1)) as session:
+        with sandbox.open(HELLO, Limits()) as session:
             session.call("m:hello", b"{}")
             with own.frozen(), pytest.raises(SandboxLostError, match="did not answer in 10 s"):
-                session.call("m:hello", b"{}")
-        with sandbox.open(HELLO, Limits(wall=1)) as session:
+                session.call("m:hello", b"{}", wall=1)
+        with sandbox.open(HELLO, Limits()) as session:
             assert session.call("m:hello", b"{}").value == b'"hello"'
 
     def test_a_daemon_that_stays_away_is_told_after_a_while(self, own, monkeypatch):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{own.socket}")
         sandbox = Docker(patience=1.0)
         own.end(signal.SIGTERM)
-        began = time.monotonic()
         with pytest.raises(SandboxError, match="the Docker daemon has been away for 1 s .*start it again, then go on"):
             sandbox.open(HELLO, Limits())
-        assert time.monotonic() - began < 20
         own.start()
 
     def test_a_worker_that_waited_over_a_restart_is_replaced(self, own, sandbox):
@@ -297,7 +292,7 @@ class TestOwnDaemon:
             own.end(number)
             time.sleep(1.0)
             own.start()
-        said = engine.communicate(timeout=120)[1]
+        said = engine.communicate(timeout=PATIENCE)[1]
         assert engine.returncode == 0, said
         status = json.loads(subprocess.check_output([*evogit, *here, "status", "--json"]))
         assert status["evaluated"] == 200

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import docker
@@ -22,6 +22,7 @@ from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, labels
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.worker import remove
 from evogit.sandbox.providers import provider, self_check
+from tests.clock import wait_until
 
 pytestmark = pytest.mark.docker
 
@@ -56,13 +57,6 @@ def containers(client: docker.DockerClient, pid: int) -> list[str]:
 
 def mine(client: docker.DockerClient) -> set[str]:
     return set(containers(client, os.getpid()))
-
-
-def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    until = time.monotonic() + seconds
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.02)
-    return condition()
 
 
 # --- what a program finds -----------------------------------------------------------------------------------------
@@ -190,16 +184,16 @@ def attempt(action, *args):
 def f():
     {ATTACKS[attack]}
 """
-    limits = Limits(wall=3, memory=128 << 20, disk=32 << 20)
+    limits = Limits(memory=128 << 20, disk=32 << 20)
     with sandbox.open(pack({"m.py": source.encode()}), limits) as session:
-        session.call("m:f", b"{}")
+        session.call("m:f", b"{}", wall=3)
         session.run(["true"])
     with sandbox.open(HELLO, limits) as session:
         assert ask(session, "hello") == "hello"
 
 
 def test_a_container_that_the_kernel_kills_is_out_of_memory(sandbox, client):
-    with sandbox.open(HELLO, Limits(wall=5)) as session:
+    with sandbox.open(HELLO, Limits()) as session:
         ask(session, "hello")
         for container in mine(client):
             client.api.kill(container, "KILL")
@@ -225,7 +219,7 @@ ENGINE = """
 import sys
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.docker import Docker
+from evogit.sandbox.docker.provider import Docker
 session = Docker().open(pack({"m.py": b"def f():\\n    while True: pass"}), Limits(wall=600, cpu=600))
 print("open", flush=True)
 session.call("m:f", b"{}")
@@ -240,7 +234,7 @@ def test_a_killed_engine_leaves_no_container(client):
         time.sleep(0.3)
         assert len(containers(client, engine.pid)) == 1
         engine.send_signal(signal.SIGKILL)
-    assert soon(lambda: not containers(client, engine.pid))
+    wait_until(lambda: not containers(client, engine.pid))
 
 
 def test_only_containers_of_dead_processes_are_removed(sandbox, client):
@@ -259,7 +253,7 @@ def test_only_containers_of_dead_processes_are_removed(sandbox, client):
 
     try:
         provider("docker").close()
-        assert soon(lambda: left() == {made[0], made[3]})
+        wait_until(lambda: left() == {made[0], made[3]})
     finally:
         for container in made:
             remove(client, container)

@@ -19,6 +19,7 @@ from evogit.sandbox.docker import debian
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.images import Image, build_image, find_image
 from evogit.sandbox.docker.owners import BORN, clean, labels
+from tests.clock import PATIENCE
 
 from .wheels import only_from, write_wheel
 
@@ -167,7 +168,7 @@ def test_one_process_builds_and_the_other_waits(client: DockerClient, plain: Ima
     word = words()
     command = [sys.executable, "-c", BUILD % word]
     builders = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [builder.communicate(timeout=60) for builder in builders]
+    told = [builder.communicate(timeout=PATIENCE) for builder in builders]
     found = find_image(client, Environment(setup=(f"echo {word}; sleep 1",)))
     assert found
     made.append(found.name)

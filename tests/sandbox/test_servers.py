@@ -18,6 +18,7 @@ from evogit.evaluation.program import CandidateFailedError, Program
 from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
+from tests.clock import PATIENCE, wait_until
 from tests.conftest import TOML
 
 SERVER = b"""\
@@ -62,7 +63,7 @@ while True: server.accept()[0].close()
 @pytest.fixture
 def program(sandbox: Sandbox) -> Iterator[Program]:
     files = pack({"server.py": SERVER, "talker.py": TALKER, "m.py": b"def add(a, b): return a + b\n"})
-    with sandbox.open(files, Limits(wall=5, cpu=5, total=60, memory=200 << 20)) as session:
+    with sandbox.open(files, Limits(wall=60, cpu=60, total=280, memory=200 << 20)) as session:
         yield Program(session)
 
 
@@ -72,11 +73,8 @@ def post(client: http.client.HTTPConnection, body: bytes) -> tuple[bytes, str | 
     return answer.read(), answer.headers["Count"]
 
 
-def add_for(seconds: float, program: Program) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        program.call("m:add", [1, 1])
-        time.sleep(0.05)
+def add_until_it_fails(program: Program) -> None:
+    wait_until(lambda: program.call("m:add", [1, 1]).value != 2)
 
 
 def test_a_server_keeps_its_state_between_requests_and_calls(program: Program) -> None:
@@ -107,7 +105,7 @@ def test_the_server_may_speak_first_and_end_the_stream(program: Program) -> None
     with program.connect(8000) as stream:
         assert stream.recv(100) == b"welcome"
         stream.sendall(b"hello")
-        stream.settimeout(5)
+        stream.settimeout(PATIENCE)
         assert stream.recv(100) == b""
 
 
@@ -127,21 +125,21 @@ def test_a_limit_that_the_server_breaks_ends_the_session(program: Program) -> No
         stream.recv(7)
         stream.sendall(b"grow")
         with pytest.raises(CandidateFailedError, match="memory") as failed:
-            add_for(10, program)
+            add_until_it_fails(program)
         assert failed.value.status == "out-of-memory"
 
 
 @pytest.mark.slow
 def test_whoever_waits_for_a_silent_server_waits_no_longer_than_a_session_may_take(sandbox: Sandbox) -> None:
-    with sandbox.open(pack({"talker.py": TALKER}), Limits(wall=5, total=1)) as session:
+    with sandbox.open(pack({"talker.py": TALKER}), Limits(wall=5, total=5)) as session:
         program = Program(session)
         program.start(["python3", "talker.py", "hang"])
         with program.connect(8000) as stream:
-            stream.settimeout(10)
+            stream.settimeout(PATIENCE)
             assert stream.recv(7) == b"welcome"
             stream.sendall(b"and now?")
             assert stream.recv(1) == b""
-        with pytest.raises(CandidateFailedError, match="took 1 s in all"):
+        with pytest.raises(CandidateFailedError, match="took 5 s in all"):
             program.connect(8000)
 
 
@@ -182,21 +180,21 @@ import socket
 connection, _ = socket.create_server(("127.0.0.1", 8000)).accept()
 connection.recv(1000)
 """
-SILENT = LISTENS + "import time; time.sleep(60)\n"
+SILENT = LISTENS + "import time; time.sleep(3600)\n"
 GROWS = LISTENS + "kept = []\nwhile True: kept.append(b'x' * 1000000)\n"
 
 
 @pytest.mark.parametrize(
-    ("server", "status", "reason"),
+    ("server", "timeout", "status", "reason"),
     [
-        (LISTENS, "crashed", "server did not do its part: RemoteDisconnected"),
-        pytest.param(SILENT, "timeout", "server did not do its part: TimeoutError", marks=pytest.mark.slow),
-        (GROWS, "out-of-memory", "of memory"),
+        (LISTENS, "60s", "crashed", "server did not do its part: RemoteDisconnected"),
+        pytest.param(SILENT, "4s", "timeout", "server did not do its part: TimeoutError", marks=pytest.mark.slow),
+        (GROWS, "60s", "out-of-memory", "of memory"),
     ],
 )
-async def test_a_server_that_fails_its_client_fails(tiny, server: str, status: str, reason: str) -> None:
+async def test_a_server_that_fails_its_client_fails(tiny, server: str, timeout: str, status: str, reason: str) -> None:
     toml = TOML.replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > -1e9"\n', "")
-    task = tiny(evaluate=SPEAKS, toml=toml.replace("5s", "1s") + 'memory = "100m"\n')
+    task = tiny(evaluate=SPEAKS, toml=toml.replace('timeout = "60s"', f'timeout = "{timeout}"') + 'memory = "100m"\n')
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         evaluation, _ = await evaluator.evaluate("tree", pack({"program.py": server.encode()}), split="train")
     assert evaluation.status == status

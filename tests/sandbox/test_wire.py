@@ -19,6 +19,7 @@ from evogit.sandbox.archive import archive_of
 from evogit.sandbox.docker.worker import COMPLAINT, HEAD, AttachedWire
 from evogit.sandbox.session import SupervisedSession
 from evogit.sandbox.wire import FRAME, LostError, Wire
+from tests.clock import PATIENCE
 
 USED = {"wall": 1, "cpu": 1.5, "memory": 7}
 
@@ -36,11 +37,15 @@ def soon() -> float:
     return time.monotonic() + 0.05
 
 
+def late() -> float:
+    return time.monotonic() + PATIENCE
+
+
 def test_frames_come_through(ends):
     wire, requests, replies = ends
     os.write(replies, FRAME.pack(9, 3) + b'{"a": 10}' + b"xyz")
-    assert wire.receive(3, deadline=soon()) == ({"a": 10}, b"xyz")
-    wire.send({"do": "call"}, b"body", deadline=soon())
+    assert wire.receive(3, deadline=late()) == ({"a": 10}, b"xyz")
+    wire.send({"do": "call"}, b"body", deadline=late())
     assert os.read(requests, 100) == FRAME.pack(14, 4) + b'{"do": "call"}body'
 
 
@@ -58,7 +63,7 @@ def test_no_frame_is_refused(ends, data):
     wire, _, replies = ends
     os.write(replies, data)
     with pytest.raises(ValueError, match=r"expected|it "):
-        wire.receive(100, deadline=soon())
+        wire.receive(100, deadline=late())
 
 
 def test_silence_ends_at_the_deadline(ends):
@@ -74,7 +79,7 @@ def test_end_of_the_pipe_is_told():
     out, replies = os.pipe()
     os.close(replies)
     with pytest.raises(LostError):
-        Wire(os.dup(out), out).receive(3, deadline=soon())
+        Wire(os.dup(out), out).receive(3, deadline=late())
     os.close(out)
 
 
@@ -206,7 +211,7 @@ def test_frames_come_through_however_the_daemon_cuts_them(attached, size):
     stream = mixed((1, frame[:3]), (2, b"oh "), (1, b""), (1, frame[3:12]), (2, b"dear"), (1, frame[12:] + frame))
     threading.Thread(target=lambda: [theirs.send(stream[at : at + size]) for at in range(0, len(stream), size)]).start()
     for _ in range(2):
-        assert wire.receive(5, deadline=time.monotonic() + 5) == ({"a": 10}, b"hello")
+        assert wire.receive(5, deadline=late()) == ({"a": 10}, b"hello")
     assert wire.complaint == b"oh dear"
 
 
@@ -222,10 +227,8 @@ def test_a_container_that_only_complains_is_heard_no_longer_than_until_the_deadl
 
     thread = threading.Thread(target=flood)
     thread.start()
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
-        wire.receive(5, deadline=began + 0.2)
-    assert time.monotonic() - began < 20
+        wire.receive(5, deadline=soon())
     assert len(wire.complaint) <= 2 * COMPLAINT
     thread.join()
 
@@ -234,6 +237,6 @@ def test_a_container_that_is_gone_is_told_when_it_is_read_from_and_written_to(at
     wire, theirs = attached
     theirs.close()
     with pytest.raises(LostError):
-        wire.receive(5, deadline=soon())
+        wire.receive(5, deadline=late())
     with pytest.raises(LostError):
-        wire.send({}, bytes(1 << 20), deadline=soon())
+        wire.send({}, bytes(1 << 20), deadline=late())

@@ -138,8 +138,8 @@ def test_other_limits_and_preloads_get_other_workers(sandbox):
     files = pack({"m.py": b"import sys, time\nhad = 'decimal' in sys.modules\ndef nap(s): time.sleep(s); return had"})
     for limits, preload, failure in (
         (Limits(wall=0.1), (), "timeout"),
-        (Limits(wall=5), (), ""),
-        (Limits(wall=5), ("decimal",), ""),
+        (Limits(wall=60), (), ""),
+        (Limits(wall=60), ("decimal",), ""),
         (Limits(wall=0.1), (), "timeout"),
     ):
         with sandbox.open(files, limits, preload) as session:
@@ -181,14 +181,14 @@ def f(x):
     ("body", "failure", "detail"),
     [
         ("os._exit(3)", "crashed", "exited with code 3 before replying in item 3 of 12"),
-        ("time.sleep(9)", "timeout", "killed after 0.3 s of wall clock in item 3 of 12"),
+        ("time.sleep(3600)", "timeout", "killed after 3 s of wall clock in item 3 of 12"),
         ("return {1}", "invalid", "returned what JSON cannot say in item 3 of 12"),
         ("print('x' * 2000)", "output-limit", "wrote more than 1000 bytes of output in item 3 of 12"),
     ],
 )
 def test_the_reason_names_the_item(open_session, body, failure, detail):
     session = open_session(f"import os, time\ndef f(x):\n    if x == 2: {body}\n    return x", output=1000)
-    replies = list(session.stream("m:f", [b"%d" % number for number in range(12)], wall=0.3))
+    replies = list(session.stream("m:f", [b"%d" % number for number in range(12)], wall=3))
     assert [reply.value for reply in replies[:2]] == [b"0", b"1"]
     assert (len(replies), replies[-1].failure) == (3, failure)
     assert detail in replies[-1].detail
@@ -231,7 +231,7 @@ def f():
     began = time.monotonic()
     reply = session.call("m:f", b"{}")
     spent, own = time.monotonic() - began, json.loads(reply.value)
-    assert own <= reply.usage.cpu < own + 0.5
+    assert own <= reply.usage.cpu < 3 * own
     assert 1 + own <= reply.usage.wall <= spent
     assert 40_000_000 <= reply.usage.memory < 100_000_000
 
