@@ -6,7 +6,7 @@ parts of a run, used as `Run` uses any other: only where an answer comes from is
     task = load_task(Path("my-task"))
     backend = InMemoryBackend(task, lambda asked: float(len(asked.changed["program.py"])))
     agent = ScriptedAgent(lambda brief, rng: {"program.py": b"x" * rng.randrange(100)})
-    run = Run(Repository.create(path), task, "r", Settings(evaluations=20), agents=[agent], executor=backend)
+    run = Run(Repository.create(path), task, "r", Settings(evaluations=20), agents=[agent], backend=backend)
 
 A history that an engine would have written, in memory (`RecordedHistory`) or in a repository (`RecordedRun`), is told
 candidate by candidate.
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evogit.agents import Brief, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.core import (
     Adopted,
@@ -43,7 +43,9 @@ from evogit.core import (
     Status,
     Stopped,
 )
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.repository import Journal, Repository
 from evogit.sandbox import Files
 
@@ -84,7 +86,7 @@ def score_of_tree(asked: Asked) -> float:
     return int(asked.tree[:6], 16) / 0x1000000
 
 
-class InMemoryBackend:
+class InMemoryBackend(EvaluationBackend):
     """An `EvaluationBackend` without processes: a function says what an evaluation gives.
 
     It is given an `Asked` and may be a coroutine function, so that it can wait for something. `asked` holds everything
@@ -104,11 +106,16 @@ class InMemoryBackend:
     ) -> None:
         """`pause` is how many seconds an evaluation takes at least, in which other agents get their turn."""
         self.digest = task.evaluator_digest
-        self.judged = judged
+        self._judged: Judged = judged
         self.asked: list[Asked] = []
         self._metric = task.primary.name
         self._answer = answer
         self._pause = pause
+
+    @property
+    def judged(self) -> Judged:
+        """Where scores come from."""
+        return self._judged
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Everything that a result depends on."""
@@ -130,7 +137,7 @@ class InMemoryBackend:
         ok = isinstance(answer, int | float)
         about: dict[str, Any] = {"status": "ok" if ok else answer, "metrics": {self._metric: answer} if ok else {}}
         about |= {"split": asked.split, "repeat": asked.repeat, "key": self.key(asked.tree, asked.split, asked.repeat)}
-        return Evaluation(judged=self.judged, **about), Evidence()
+        return Evaluation(judged=self._judged, **about), Evidence()
 
 
 # --- scripted agents --------------------------------------------------------------------------------------------
@@ -145,7 +152,7 @@ def add_note(brief: Brief, rng: random.Random) -> Thought:
     return Proposal(changes={path: text + b"# %d\n" % rng.getrandbits(60)}, title="a note")
 
 
-class ScriptedAgent:
+class ScriptedAgent(Agent):
     """An `Agent` that proposes what a function of the brief and the move's generator says; it may be a coroutine's.
 
     An exception that the function raises is the agent's own; `NoUsableChangeError` is a move without a proposal.
@@ -263,6 +270,11 @@ class RecordedRun(RecordedHistory):
         self.journal: Journal
         super().__init__(run, **{"population": f"refs/heads/evogit/{run}/", **started})
 
+    @property
+    def stored(self) -> StoredRun:
+        """The run as what reads it is given it."""
+        return StoredRun(self.repository, self.history, self.journal)
+
     def _open(self) -> None:
         self.journal = self.repository.journal(self.history.run, self._take)
 
@@ -299,7 +311,7 @@ class RecordedRun(RecordedHistory):
         *parents: str,
         value: float | Status | None = None,
         title: str = "step",
-        agent: str = "a1",
+        agent: str = "",
         modes: Mapping[str, int] | None = None,
         evidence: Sequence[Mapping[str, bytes]] = ({}, {}),
         **known: Any,
@@ -308,10 +320,11 @@ class RecordedRun(RecordedHistory):
 
         `evidence` is that of how it was made and of its evaluation; keywords are fields of `Proposed`.
         """
+        agent = agent or ("a1" if parents else "seed")
         commit = self.commit(files, *parents, title=title, agent=agent, modes=modes)
         made = self.journal.keep(evidence[0], commit)
         usual: dict[str, Any] = {"tree": self.repository.tree_of(commit), "evidence": made if evidence[0] else ""}
-        usual |= {"agent": agent if parents else "seed", "title": title, "candidate": commit}
+        usual |= {"agent": agent, "title": title, "candidate": commit}
         self.propose(*parents, **{**usual, **known})
         if value is not None:
             self.evaluate(commit, value, self.journal.keep(evidence[1], commit) if evidence[1] else "")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -110,6 +111,28 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if os.geteuid() == 0:
             pytest.fail(f"{no_docker()}; scripts/with-docker starts one for a command", pytrace=False)
         pytest.skip(no_docker())
+
+
+Once = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Has a folder filled once, by a function that is given it, whichever workers of this run ask for it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
+    shared = tmp_path_factory.getbasetemp().parent
+
+    def make(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, filled = shared / f"{name}-{run}", shared / f"{name}-{run}.done"
+        with (shared / f"{name}-{run}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not filled.exists():
+                folder.mkdir()
+                fill(folder)
+                filled.touch()
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="session")

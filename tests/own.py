@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evogit.config import Task, load_repository_task
-from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RunStarted
-from evogit.history import History
-from evogit.history.context import StoredRun
-from evogit.repository import Repository
+from evogit.testing import RecordedRun
 
 TOML = """\
 name = "own"
@@ -44,19 +41,23 @@ FILES = {
 }
 
 
-class Own:
+class Own(RecordedRun):
     """`main` is checked out at the seed; `add` makes candidates by hand."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.repository = Repository.open(folder)
         self.task: Task = load_repository_task(folder)
-        self.history = History("own")
-        self.journal = self.repository.journal("own", self.history.apply)
-
-    @property
-    def stored(self) -> StoredRun:
-        return StoredRun(self.repository, self.history, self.journal)
+        super().__init__(
+            folder,
+            "own",
+            task="own",
+            task_digest=self.task.digest,
+            metrics=self.task.metrics,
+            evaluator=self.task.evaluator_digest,
+            population="refs/evogit/own/agents/",
+            editable=self.task.editable,
+            withheld=self.task.withheld,
+        )
 
     @property
     def seed(self) -> str:
@@ -71,27 +72,8 @@ class Own:
         git(folder, "config", "user.email", "ada@example.org")
         seed = save(folder, "start", FILES)
         own = cls(folder)
-        own._begin()
-        own._propose(seed, (), 1.0)
+        own._take_in(seed, (), 1.0)
         return own
-
-    def _begin(self) -> None:
-        self.journal.append(
-            RunStarted(
-                engine="e",
-                task="own",
-                task_digest=self.task.digest,
-                metrics=self.task.metrics,
-                split="train",
-                evaluator=self.task.evaluator_digest,
-                provider="none",
-                image="i",
-                agents=("a1",),
-                population="refs/evogit/own/agents/",
-                editable=self.task.editable,
-                withheld=self.task.withheld,
-            )
-        )
 
     def git(self, *arguments: str) -> str:
         return git(self.folder, *arguments)
@@ -102,29 +84,15 @@ class Own:
 
     def add(self, value: float, *parents: str, files: Mapping[str, str], title: str = "better") -> str:
         """A candidate of agent a1, and its individual."""
-        changes = {path: text.encode() for path, text in files.items()}
-        tree = self.repository.trees.write(self.repository.tree_of(parents[0]), changes)
-        commit = self.repository.commit(tree, parents, author="a1", time=1, title=title, trailers={"Agent": "a1"})
-        self._propose(commit, parents, value, title)
-        self.journal.append(Adopted(agent="a1", candidate=commit))
+        commit = self.commit({path: text.encode() for path, text in files.items()}, *parents, title=title)
+        self._take_in(commit, parents, value, title)
+        self.adopt(commit)
         return commit
 
-    def _propose(self, commit: str, parents: tuple[str, ...], value: float, title: str = "") -> None:
+    def _take_in(self, commit: str, parents: tuple[str, ...], value: float, title: str = "") -> None:
         self.journal.keep({}, commit)
-        self.journal.append(
-            Proposed(
-                engine="e",
-                move=len(self.history.phylogeny),
-                candidate=commit,
-                tree=self.repository.tree_of(commit),
-                parents=parents,
-                agent="a1" if parents else "seed",
-                operator="mutation" if parents else "seed",
-                title=title,
-            )
-        )
-        evaluation = Evaluation(status="ok", metrics={"score": value}, evaluator=self.task.evaluator_digest)
-        self.journal.append(Evaluated(candidate=commit, evaluation=evaluation))
+        self.propose(*parents, candidate=commit, tree=self.repository.tree_of(commit), title=title)
+        self.evaluate(commit, value, evaluator=self.task.evaluator_digest)
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
+import faulthandler
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.clock import PATIENCE
+from tests.conftest import Once
 
 ROOT = Path(__file__).parent.parent
 CONTENT = ("sandbox", "tasks", "graphs")
@@ -47,7 +52,7 @@ class Installed:
             if digest and path.startswith("evogit/_content/")
         }
 
-    def evogit(self, *arguments: str, cwd: Path, timeout: float = 30) -> str:
+    def evogit(self, *arguments: str, cwd: Path, timeout: float = PATIENCE) -> str:
         """Run the console script with next to nothing in its environment; its output."""
         done = subprocess.run(
             [self.folder / "bin" / "evogit", *arguments],
@@ -77,16 +82,24 @@ def plant(source: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("environment")
+def installed(once: Once) -> Installed:
+    folder = once("installed", install)
+    return Installed(folder / "source", folder / "environment")
+
+
+def install(place: Path) -> None:
+    """Install a copy of the checkout into a new environment."""
+    source, folder = place / "source", place / "environment"
     for path in tracked():
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, source / path)
     plant(source)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", "--constraint", ROOT / "constraints.txt", "."], cwd=source, check=True)
-    return Installed(source, folder)
+    faulthandler.cancel_dump_traceback_later()  # pip may take minutes
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "."], cwd=source, check=True)
+    ours = sysconfig.get_path("purelib")  # has what EvoGit depends on
+    (Installed(source, folder).site_packages / "dependencies.pth").write_text(ours)
 
 
 def test_only_evogit_lands_in_site_packages(installed: Installed) -> None:
@@ -101,7 +114,7 @@ def test_content_is_what_git_knows(installed: Installed) -> None:
 
 
 def test_templates_of_briefs_come_along(installed: Installed) -> None:
-    templates = tracked("evogit/agents/templates")
+    templates = tracked("evogit/agents/briefs/templates")
     assert len(templates) == 5
     assert templates <= {path for path, _, _ in installed.record()}
 
@@ -119,7 +132,7 @@ def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) 
 
 
 def test_demo_evolves_anywhere(installed: Installed, tmp_path: Path) -> None:
-    shown = installed.evogit("--color", "never", "demo", "--minutes", "0.05", cwd=tmp_path, timeout=60)
+    shown = installed.evogit("--color", "never", "demo", "--minutes", "0.05", cwd=tmp_path)
     assert "seed of circle_packing" in shown
     assert [path.name for path in tmp_path.iterdir()] == ["evogit-demo"]
 

@@ -22,7 +22,7 @@ def evolve(path: Path, task: Task, agent: ScriptedAgent, backend: InMemoryBacken
         "r",
         Settings(**settings),  # type: ignore[arg-type]
         agents=[agent],
-        executor=backend,
+        backend=backend,
     )
     asyncio.run(run.evolve())
     return run.history

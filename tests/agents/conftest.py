@@ -13,11 +13,11 @@ import pytest
 from evogit.agents import Agent, Brief
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task
-from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric, Operator, Proposed, RunStarted
-from evogit.history import History
+from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric
 from evogit.llm import Account, Price, Question, TokenUsage
-from evogit.repository import EXECUTABLE, Repository
+from evogit.repository import EXECUTABLE
 from evogit.selection import Move
+from evogit.testing import RecordedRun
 
 SEED = {
     "main.py": b"VALUE = 1\n",
@@ -65,32 +65,16 @@ class Wallet:
         self.paid += 1
 
 
-class Lab:
+class Lab(RecordedRun):
     """One run; `add` makes candidates, `breed` has an agent make one."""
 
     def __init__(self, folder: Path, task: Task) -> None:
-        self.repository = Repository.create(folder)
+        known = {"task": task.name, "metrics": task.metrics, "editable": task.editable}
+        super().__init__(folder, agents=("a1", "a2"), **known)
         self.task = task
-        self.history = History("r")
-        self.journal = self.repository.journal("r", self.history.apply)
         self.breeder = Breeder(self.repository, task, self.history)
         self.wallet = Wallet()
         self.moves = 0
-        self.journal.append(
-            RunStarted(
-                engine="e",
-                task=task.name,
-                task_digest="t",
-                metrics=task.metrics,
-                split="train",
-                evaluator="v",
-                provider="none",
-                image="i",
-                agents=("a1", "a2"),
-                population="refs/heads/evogit/r/",
-                editable=task.editable,
-            )
-        )
 
     def add(
         self,
@@ -102,31 +86,18 @@ class Lab:
         modes: Mapping[str, int] | None = None,
     ) -> str:
         """A candidate; a number stands for an evaluation with this score."""
-        tree = self.repository.trees.write(self.repository.tree_of(parents[0]) if parents else None, files, modes)
-        commit = self.repository.commit(tree, parents, author="a1", time=self.moves, title=title, trailers={})
-        self.propose(commit, tree, *parents, title=title)
+        commit = self.commit(files, *parents, title=title, modes=modes)
+        self.await_evaluation(commit, self.repository.tree_of(commit), *parents, title=title)
         if isinstance(evaluation, float):
             evaluation = Evaluation(status="ok", metrics={"score": evaluation})
         if evaluation:
             kept = self.journal.keep(evidence or {}, commit)
-            self.journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=kept))
+            self.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=kept))
         return commit
 
-    def propose(self, commit: str, tree: str, *parents: str, title: str = "step") -> None:
+    def await_evaluation(self, commit: str, tree: str, *parents: str, title: str = "step") -> None:
         """Journal a commit as a candidate that awaits its evaluation."""
-        operators: list[Operator] = ["seed", "mutation", "merge"]
-        self.journal.append(
-            Proposed(
-                engine="e",
-                move=self.moves,
-                candidate=commit,
-                tree=tree,
-                parents=parents,
-                agent="a1",
-                operator=operators[len(parents)],
-                title=title,
-            )
-        )
+        self.propose(*parents, candidate=commit, tree=tree, title=title, agent="a1", move=self.moves)
         self.moves += 1
 
     def seed(self, evaluation: Evaluation | float | None = 1.0, evidence: dict[str, bytes] | None = None) -> str:

@@ -133,7 +133,7 @@ def test_links_stay_and_submodules_go(lab: Lab, cloned: Cloned) -> None:
     seed = lab.history.phylogeny[lab.history.seed or ""]
     tree = trees.with_entries(seed.tree, {"alias": (LINK, link), "vendor": (GITLINK, "1" * 40)})
     commit = lab.repository.commit(tree, (), author="a1", time=1, title="linked", trailers={})
-    lab.propose(commit, tree)
+    lab.await_evaluation(commit, tree)
     git = cloned(background(lab, commit))
     assert git("ls-files", "-s", "alias", "vendor").split() == ["120000", link, "0", "alias"]
 

@@ -23,13 +23,13 @@ def asked(born: Born, model: str, value: float | None, parent: int = 0, dollars:
     """A move that asked a model; without a value no candidate came of it."""
     move = born.history.moves
     known: dict[str, Any] = {"engine": "e", "move": move, "agent": "a1"}
-    born.add(Spent(model=model, prompt=80, completion=20, dollars=dollars, **known))
+    born.append(Spent(model=model, prompt=80, completion=20, dollars=dollars, **known))
     if value is None:
-        born.add(FailedProposal(parents=(born.ids[parent],), reason="babble", **known))
+        born.append(FailedProposal(parents=(born.ids[parent],), reason="babble", **known))
         return
     commit = f"{move:040x}"
     born.ids.append(commit)
-    born.add(
+    born.append(
         Proposed(candidate=commit, tree=commit, parents=(born.ids[parent],), operator="mutation", **known),
     )
     born.judge(len(born.ids) - 1, value)
@@ -81,7 +81,7 @@ def test_what_is_not_judged_or_not_known_yet_is_left_out() -> None:
     born.born(1.0)
     asked(born, "big", 3.0)
     asked(born, "small", 2.0)
-    born.add(Spent(engine="e", move=9, agent="a1", model="new", prompt=1))
+    born.append(Spent(engine="e", move=9, agent="a1", model="new", prompt=1))
     assert set(merits(born.history)) == {"big", "small"}
     born.history.attempts.horizon = 1
     assert set(merits(born.history)) == {"big"}

@@ -178,7 +178,7 @@ def test_links_and_submodules_of_the_parent_stay(lab: Lab) -> None:
     names = {"src/alias": (LINK, link), "src/vendor": (GITLINK, "1" * 40), "src/\udcff": (FILE, link)}
     tree = lab.repository.trees.with_entries(tree, names)
     commit = lab.repository.commit(tree, (), author="a1", time=1, title="links", trailers={})
-    lab.propose(commit, tree)
+    lab.await_evaluation(commit, tree)
     same: dict[str, Entry] = {**SHOWN, "src/alias": ("link", "../main.py")}
     assert read_of(lab, commit, packed({}, same)) == Returned(changes={}, modes={}, left_out=[])
     for changes in ({"src/alias": b""}, {"src/alias": None}, {"src/alias": ("link", "x")}, {"src/vendor": b""}):
@@ -256,7 +256,7 @@ def test_an_edit_comes_back_as_it_was_made(
     tree = lab.repository.trees.write(None, {**SEED, **before}, {"run.sh": EXECUTABLE})
     commit = lab.repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
     if commit not in lab.history.phylogeny:
-        lab.propose(commit, tree)
+        lab.await_evaluation(commit, tree)
     modes = {path: 0o755 if path in programs else 0o644 for path in ("run.sh", *edit)}
     found = read_of(lab, commit, packed(edit, files, modes))
     edited = {path: content for path, content in {**files, **edit}.items() if content is not None}

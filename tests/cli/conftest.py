@@ -4,59 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import pytest
 
 from evogit.cli import main
-from evogit.core import (
-    Adopted,
-    Evaluated,
-    Evaluation,
-    Metric,
-    Operator,
-    Proposed,
-    RunStarted,
-    Status,
-    Stopped,
-)
-from evogit.history import History
-from evogit.repository import Repository
+from evogit.core import Metric, Status
+from evogit.testing import RecordedRun
 
 EVOGIT = Path(sys.executable).with_name("evogit")
 
 
-class Story:
-    """Writes a run into a repository as an engine would."""
+class Story(RecordedRun):
+    """A run whose candidates are one file each."""
 
     def __init__(self, folder: Path, run: str = "toy", direction: str = "maximize") -> None:
-        self.repository = Repository.create(folder) if not (folder / ".git").exists() else Repository.open(folder)
+        metric = Metric(name="score", direction=direction, primary=True, best_known=3.0)  # type: ignore[arg-type]
+        super().__init__(folder, run, metrics=(metric,), agents=("a1", "a2"))
         self.folder = folder
-        self.history = History(run)
-        self.journal = self.repository.journal(run, self.history.apply)
         self.moves = 0
-        self.journal.append(
-            RunStarted(
-                engine="e",
-                task="toy",
-                task_digest="t",
-                metrics=(Metric(name="score", direction=direction, primary=True, best_known=3.0),),  # type: ignore[arg-type]
-                split="train",
-                evaluator="v",
-                provider="none",
-                image="i",
-                agents=("a1", "a2"),
-                population=f"refs/heads/evogit/{run}/",
-                editable=("*.py",),
-            )
-        )
 
     def add(
         self,
@@ -76,48 +50,24 @@ class Story:
         `made` is the evidence of how it was made.
         """
         changes = files or {"main.py": f"VALUE = {self.moves}\n".encode()}
-        tree = self.repository.trees.write(self.repository.tree_of(parents[0]) if parents else None, changes)
-        operators: list[Operator] = ["seed", "mutation", "merge"]
-        operator = operators[len(parents)]
-        commit = self.repository.commit(
-            tree, parents, author=agent, time=1_700_000_000 + self.moves, title=title, trailers={"Agent": agent}
-        )
-        evidence = self.journal.keep(made or {}, commit)
-        self.journal.append(
-            Proposed(
-                engine="e",
-                move=self.moves,
-                candidate=commit,
-                tree=tree,
-                parents=parents,
-                agent=agent,
-                operator=operator,
-                title=title,
-                evidence=evidence if made else "",
-            )
-        )
+        evidence = (made or {}, {})
+        commit = self.add_files(changes, *parents, title=title, agent=agent, evidence=evidence, move=self.moves)
         self.moves += 1
         self.judge(commit, value, status=status, reason=reason)
         if holdout is not None:
             self.judge(commit, holdout, split="holdout")
         if adopt:
-            self.journal.append(Adopted(agent=agent, candidate=commit))
+            self.adopt(commit, agent)
         return commit
 
     def judge(
         self, commit: str, value: float | None, split: str = "train", status: Status = "timeout", reason: str = ""
     ) -> None:
         """Evaluate a candidate once more."""
-        if value is not None:
-            evaluation = Evaluation(status="ok", metrics={"score": value}, split=split)
-        else:
-            evaluation = Evaluation(status=status, reason=reason, split=split)
-        evidence = self.journal.keep({"stdout": b"hello\n"}, commit)
-        self.journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence))
-
-    def stop(self) -> None:
-        """End in good order."""
-        self.journal.append(Stopped(engine="e", reason="evaluations"))
+        known = {"split": split, "reason": reason if value is None else ""}
+        self.evaluate(
+            commit, status if value is None else value, self.journal.keep({"stdout": b"hello\n"}, commit), **known
+        )
 
 
 @dataclass(frozen=True)
@@ -224,14 +174,21 @@ class Small:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Small:
+def small(small_made: Small, tmp_path: Path) -> Small:
+    """A copy of the small history, since writing one takes longer."""
+    shutil.copytree(small_made.folder, tmp_path / "repo", ignore=shutil.ignore_patterns("*.sample"))
+    return replace(small_made, folder=tmp_path / "repo")
+
+
+@pytest.fixture(scope="session")
+def small_made(tmp_path_factory: pytest.TempPathFactory) -> Small:
     r"""Two agents, seven candidates.
 
     seed 1.0 --- step 1.5 --- left 1.7 --- merge 2.0 (best)
       \             \ \----- right 1.6 ---/
        fail          dead 1.2
     """
-    story = Story(tmp_path / "repo")
+    story = Story(tmp_path_factory.mktemp("small") / "repo")
     seed = story.add(1.0, title="Seed", holdout=1.1)
     step = story.add(1.5, seed, title="replace greedy start", adopt=True)
     fail = story.add(None, seed, agent="a2", title="too slow")

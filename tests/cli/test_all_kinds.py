@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -90,18 +89,6 @@ def kinds(cli: Cli, place: Path) -> set[str]:
 
 
 ALL = {"mutator", "editor", "coder", "aider", "mini"}
-
-
-def values() -> Iterator[float]:
-    return (round(0.001 * number, 3) for number in range(60, 500))
-
-
-def test_all_kinds_pack_circles(cli: Cli, tmp_path: Path, cache: str) -> None:
-    with serve([answers(Line("packing.py", "INNER_BULGE = ", values()))]) as server:
-        done = evolve(cli, tmp_path, server, cache, "circle_packing", "-C", "runs")
-    assert done.code == 0, done.err
-    assert kinds(cli, tmp_path / "runs") == ALL
-    check_nothing_is_told(tmp_path / "runs", done, server, KEY)
 
 
 def test_all_kinds_work_on_a_repository(cli: Cli, tmp_path: Path, cache: str) -> None:

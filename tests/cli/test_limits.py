@@ -28,8 +28,8 @@ direction = "maximize"
 kind = "python"
 file = "evaluator/evaluate.py"
 [sandbox]
-timeout = "2s"
-cpu = "300ms"
+timeout = "60s"
+cpu = "1s"
 memory = "64m"
 disk = "8m"
 pids = 8
@@ -46,16 +46,16 @@ def evaluate(program, split):
 """
 
 BREACHES = {
-    "timeout": ("while True: pass", r"killed after 0\.3 s of CPU in item 2 of 3"),
+    "timeout": ("while True: pass", r"killed after 1 s of CPU in item 2 of 3"),
     "out-of-memory": ("kept = [bytes([1]) * 2**20 for _ in range(500)]", r"\d+ MiB of memory in item 2 of 3"),
     "output-limit": ("print('y' * 9000)", "wrote more than 4096 bytes of output in item 2 of 3"),
     "process-limit": (
         "import threading, time\n  for _ in range(20): threading.Thread(target=time.sleep, args=(9,)).start()\n"
-        "  time.sleep(1)",
+        "  time.sleep(30)",
         r"had \d+ processes and threads in item 2 of 3|can't start new thread",
     ),
     "disk-limit": (
-        "import time\n  with open('big', 'wb') as f: f.write(bytes(2**20) * 12)\n  time.sleep(1)",
+        "import time\n  with open('big', 'wb') as f: f.write(bytes(2**20) * 12)\n  time.sleep(30)",
         r"wrote .* in item 2 of 3",
     ),
     "crashed": ("import os; os._exit(3)", "exited with code 3 before replying in item 2 of 3"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from evogit.core import Decision, Entry, Event, FailedProposal, Proposed, Stoppe
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run
-from tests.clock import PATIENCE
+from tests.clock import PATIENCE, wait_until
 from tests.conftest import EVALUATE, write_task
 
 from .conftest import EVOGIT, Cli, Small, environment
@@ -94,10 +93,7 @@ class Eyes:
     """Reads the journal of the run beside its engine."""
 
     def __init__(self, folder: Path) -> None:
-        until = time.monotonic() + 30
-        while not (folder / ".git/evogit").exists() or not Repository.open(folder).runs():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(lambda: (folder / ".git/evogit").exists() and Repository.open(folder).runs())
         self.entries: list[Entry] = []
         self.history = History("tiny")
         self.repository = Repository.open(folder)
@@ -107,13 +103,12 @@ class Eyes:
         self.entries.append(entry)
         self.history.apply(entry)
 
-    def wait(self, seen: Callable[[History], bool], seconds: float = 30) -> float:
-        began = time.monotonic()
-        while not seen(self.history):
-            assert time.monotonic() < began + seconds
-            time.sleep(0.02)
+    def wait(self, seen: Callable[[History], bool]) -> None:
+        def happened() -> bool:
             self._journal.refresh()
-        return time.monotonic() - began
+            return seen(self.history)
+
+        wait_until(happened)
 
 
 @pytest.mark.slow
@@ -124,22 +119,21 @@ def test_an_engine_takes_in_a_prune_and_a_stop_soon(
     eyes = Eyes(tmp_path / "evogit-tiny")
     branch = "refs/heads/evogit/tiny/best"
 
-    def prune() -> float:
-        """Prune the best; the seconds until its branch has gone on, once nothing was bred from it for a while."""
+    def prune() -> None:
+        """Prune the best; its branch goes on, and nothing is bred from it for a while."""
         eyes.wait(lambda history: history.best not in (None, history.seed) and history.counts.evaluated > 5)
         pruned = cli("-C", "evogit-tiny", "prune", "best", "-m", "cheats", "-y", "--json").json
         (gone,) = pruned["candidates"]
         eyes.wait(lambda history: gone in history.pruned)
-        took = eyes.wait(lambda history: eyes.repository.target(branch) == history.best)
+        eyes.wait(lambda history: eyes.repository.target(branch) == history.best)
         proposed = eyes.history.counts.proposed
         eyes.wait(lambda history: history.counts.proposed > proposed + 10)
         decided = next(entry.seq for entry in eyes.entries if entry.id == pruned["decision"])
         later = [entry.event for entry in eyes.entries if entry.seq > decided and isinstance(entry.event, Proposed)]
         assert len(later) >= 10
         assert not [event for event in later if gone in event.parents]
-        return took
 
-    assert any(prune() < 5.0 for _ in range(3)), "half a second where the machine has nothing else to do"
+    prune()
     done = cli("-C", "evogit-tiny", "stop", "--wait", "--json")
     assert (done.code, done.json["at_work"], len(done.json["asked"])) == (0, [], 1)
     out, err = running.communicate(timeout=PATIENCE)

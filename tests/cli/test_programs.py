@@ -187,10 +187,10 @@ def test_harm_is_kept_inside_and_useful_work_is_kept(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_a_session_that_takes_too_long_is_ended_and_its_work_kept(bench: Bench) -> None:
-    done = bench.run(CHANGE + "import time; time.sleep(600)", "--proposals", "1", minutes=0.05)
+    done = bench.run(CHANGE + "import time; time.sleep(600)", "--proposals", "1", minutes=0.1)
     assert done.code == 0, done.err
     assert "C = 12.0" in bench.program(bench.candidates()[0])
-    assert "tool was ended: the session took more than 3 s" in bench.everything()
+    assert "tool was ended: the session took more than 6 s" in bench.everything()
 
 
 @pytest.mark.slow

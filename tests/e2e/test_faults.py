@@ -78,8 +78,8 @@ SETTINGS = """\
 base_url = "{url}"
 key_env = "CAMPAIGN_KEY"
 price = {{ input = 1, output = 1 }}
-first_byte = "300ms"
-total = "2s"
+first_byte = "3s"
+total = "9s"
 retries = 1
 pause = "10ms"
 """
@@ -123,7 +123,7 @@ SPENT = (
     "answered 429: slow down too, [redacted]",
     "answered 500: out of order",
     "the connection broke",
-    "nothing came for 0.3 s",
+    "nothing came for 3 s",
     "not JSON",
     "no choices",
     "more than 1000000 bytes",

@@ -229,7 +229,7 @@ def test_ties_are_in_alphabetical_order():
 """A test that agents do not see."""
 
 
-@pytest.mark.parametrize("walk", [PYTHON, C, JAVASCRIPT], ids=lambda walk: walk.project)
+@pytest.mark.parametrize("walk", [C, JAVASCRIPT], ids=lambda walk: walk.project)
 def test_from_init_to_a_landed_improvement(tmp_path: Path, walk: Walk) -> None:
     person = Person(tmp_path, walk)
     person.evogit("init", *walk.init, "--name", "night", "--sandbox", "bubblewrap", "--yes")

@@ -16,17 +16,16 @@ from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
 from evogit.config.user_settings import ModelTable, PriceTable, UserSettings
-from evogit.core import Evaluation, Evidence, Stopped
+from evogit.core import Stopped
 from evogit.engine.account import RunAccount
-from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage
+from evogit.llm import Account, Model, ModelError, Price, Question, RunEndsError, TokenUsage
 from evogit.llm.gateway.gateway import Gateway
 from evogit.llm.registry import open_models
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox.archive import pack
+from evogit.testing import Asked, InMemoryBackend
 from tests.clock import PATIENCE
 from tests.openai_server import refusal, serve
 from tests.protocol_replies import chat_stream
@@ -69,22 +68,11 @@ class Asker(Agent):
         return Proposal(changes={"program.py": text}, title="a note")
 
 
-class Halves(EvaluationBackend):
-    """Judges at once."""
-
-    digest, provider, image = "0" * 64, "none", "0" * 64
-    judged: Any = "outside"
-
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return tree
-
-    async def evaluate(self, tree: str, files: Any, *, split: str, repeat: int = 0) -> Any:
-        return Evaluation(status="ok", metrics={"score": 1.0}, split=split, key=tree), Evidence()
-
-
 def evolve(path: Path, task: Task, *agents: Asker, **settings: Any) -> tuple[Stopped, History]:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
-    run = Run(repository, task, "r", Settings(**settings), agents=agents, backend=Halves())
+    run = Run(
+        repository, task, "r", Settings(**settings), agents=agents, backend=InMemoryBackend(task, lambda asked: 1.0)
+    )
     return asyncio.run(run.evolve()), run.history
 
 
@@ -147,7 +135,8 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         models = open_models(user)
         settings = Settings(population=(AgentSpec("editor", "m", 2),), deterministic=deterministic)
         repository = Repository.create(tmp_path / "r")
-        run = Run(repository, tiny(), "r", settings, models=models.get, backend=Halves())
+        task = tiny()
+        run = Run(repository, task, "r", settings, models=models.get, backend=InMemoryBackend(task))
         running = asyncio.create_task(run.evolve())
         while run.history.spent.calls < 2:
             await asyncio.sleep(0.02)
@@ -158,24 +147,35 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
     assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked again"}
 
 
-class Rising(Halves):
+class Rising(InMemoryBackend):
     """Finds everybody better than the seed; `found` is set once somebody is."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, self._better)
         self.found = asyncio.Event()
 
-    async def evaluate(self, tree: str, files: Any, *, split: str, repeat: int = 0) -> Any:
-        better = files.changed != pack({})
-        if better:
+    def _better(self, asked: Asked) -> float:
+        if asked.changed:
             self.found.set()
-        return Evaluation(status="ok", metrics={"score": float(better)}, split=split, key=tree), Evidence()
+        return float(bool(asked.changed))
+
+
+def is_over(brief: Brief) -> bool:
+    """Whether no model is asked any more."""
+    assert brief.account
+    try:
+        brief.account.check()
+    except RunEndsError:
+        return True
+    return False
 
 
 class Repairing(Asker):
-    """Asks twice in every move; in the first move at once, later a while after somebody was found better."""
+    """Asks twice in every move; in the first move at once, later when somebody was found better and the run ends."""
 
-    def __init__(self, begun: list[int], found: asyncio.Event) -> None:
+    def __init__(self, begun: list[int], found: asyncio.Event, breaks_off: bool) -> None:
         super().__init__(Priced())
+        self._breaks_off = breaks_off
         self._begun = begun
         self._found = found
 
@@ -187,7 +187,9 @@ class Repairing(Asker):
                 await asyncio.sleep(0.01)
         else:
             await self._found.wait()
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.3)
+            while self._breaks_off and not is_over(brief):
+                await asyncio.sleep(0.01)
         return await super().propose(brief, rng)
 
 
@@ -196,12 +198,10 @@ class Repairing(Asker):
 def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
     tmp_path: Path, tiny: Callable[..., Task], deterministic: bool, failed: int
 ) -> None:
-    judge, begun = Rising(), list[int]()
-    crew, settings = (
-        [Repairing(begun, judge.found) for _ in range(3)],
-        Settings(target=1.0, deterministic=deterministic),
-    )
-    run = Run(Repository.create(tmp_path / "r"), tiny(), "r", settings, agents=crew, backend=judge)
+    task, begun = tiny(), list[int]()
+    rising, settings = Rising(task), Settings(target=1.0, deterministic=deterministic)
+    crew = [Repairing(begun, rising.found, breaks_off=not deterministic) for _ in range(3)]
+    run = Run(Repository.create(tmp_path / "r"), task, "r", settings, agents=crew, backend=rising)
     assert asyncio.run(run.evolve()).reason == "target"
     assert run.history.counts.failed_proposals == failed
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import pytest
 
@@ -18,12 +18,11 @@ from benchmarks import noise
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
-from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
+from evogit.testing import Answer, Asked, InMemoryBackend
 
 pytestmark = pytest.mark.slow
 
@@ -45,11 +44,8 @@ class Next(Agent):
         return Proposal(changes={"program.py": b"# %d\n" % number}, title=f"number {number}")
 
 
-class Draws(EvaluationBackend):
-    """An executor in memory: candidate i is worth `truth[i]`, give or take; `fails` may say how a repeat ends."""
-
-    provider, image = "none", ""
-    judged: Literal["outside"] = "outside"
+class Draws(InMemoryBackend):
+    """Candidate i is worth `truth[i]`, give or take; `fails` may say how a repeat ends."""
 
     def __init__(
         self,
@@ -60,27 +56,24 @@ class Draws(EvaluationBackend):
         fails: Callable[[int, int], Status] = lambda number, repeat: "ok",
         before: Callable[[int], Any] = lambda evaluations: None,
     ) -> None:
-        self.digest = task.evaluator_digest
-        self.asked: list[tuple[int, int]] = []
+        super().__init__(task, self._draw)
+        self.drawn: list[tuple[int, int]] = []
         self._truth = truth
         self._sd = sd
         self._seed = seed
         self._fails = fails
         self._before = before
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return f"{tree} {split} {repeat}"
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        found = re.search(rb"# (\d+)\n", files.changed)
+    def _draw(self, asked: Asked) -> Answer:
+        found = re.search(rb"# (\d+)\n", asked.files.changed)
         number = int(found[1]) if found else 0
-        self.asked.append((number, repeat))
-        self._before(len(self.asked))
-        await asyncio.sleep(0)
-        status = self._fails(number, repeat)
-        draw = random.Random(f"{self._seed} {number} {repeat} {split}").gauss(0, self._sd)
+        self.drawn.append((number, asked.repeat))
+        self._before(asked.number)
+        status = self._fails(number, asked.repeat)
+        draw = random.Random(f"{self._seed} {number} {asked.repeat} {asked.split}").gauss(0, self._sd)
         metrics = {"score": self._truth[number % len(self._truth)] + draw} if status == "ok" else {}
-        about: dict[str, Any] = {"split": split, "repeat": repeat, "key": self.key(tree, split, repeat)}
+        about: dict[str, Any] = {"split": asked.split, "repeat": asked.repeat}
+        about["key"] = self.key(asked.tree, asked.split, asked.repeat)
         return Evaluation(status=status, metrics=metrics, cost=Cost(wall=0.5), **about), Evidence()
 
 
@@ -109,9 +102,9 @@ async def test_a_would_be_best_is_judged_again_and_the_leaders_at_the_end(tmp_pa
     run = engine(tmp_path / "r", noisy, draws, evaluations=8)
     await run.evolve()
     history = run.history
-    assert draws.asked[:5] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)], "the seed tells how noisy scores are"
+    assert draws.drawn[:5] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)], "the seed tells how noisy scores are"
     assert (number(history, history.best), history.counts.evaluated) == (5, 8)
-    assert history.counts.repeated == len([each for each in draws.asked if each[1]]) - 2 * noisy.repeats  # the holdout
+    assert history.counts.repeated == len([each for each in draws.drawn if each[1]]) - 2 * noisy.repeats  # the holdout
     assert history.counts.repeated_seconds == history.counts.repeated * 0.5
     assert history.counts.repeated <= 40 + 48
     assert not [commit for commit in tied(history) if TRUTH[number(history, commit)] < 2.5]
@@ -128,7 +121,7 @@ async def test_limits_on_repeats_hold(tmp_path: Path, noisy: Task) -> None:
     await run.evolve()
     assert run.history.counts.repeated == 10
     assert tied(run.history)
-    asked = draws.asked[: draws.asked.index((11, 0))]
+    asked = draws.drawn[: draws.drawn.index((11, 0))]
     assert sum(repeat > 0 for _, repeat in asked) == 5, "half of the limit is kept for the end"
     counted = engine(tmp_path / "c", noisy, Draws(noisy, ties, 1.0), agents=3, evaluations=12, count_repeats=True)
     stopped = await counted.evolve()

@@ -6,8 +6,9 @@ import asyncio
 import random
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -26,12 +27,12 @@ from evogit.core import (
     SandboxError,
     Status,
 )
-from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history import History
 from evogit.repository import Repository, packing
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
+from evogit.testing import Answer, Asked, InMemoryBackend
 from tests.clock import PATIENCE
 
 MakeTask = Callable[..., Task]
@@ -54,27 +55,19 @@ class Notes(Agent):
         return Proposal(changes={"program.py": b"# %d\n" % self.drawn[-1]}, title="a note")
 
 
-class Scores(EvaluationBackend):
-    """An executor in memory: the score is drawn from the tree's id; `verdict` may say how an evaluation ends."""
-
-    provider, image = "none", ""
-    judged: Literal["outside"] = "outside"
+class Scores(InMemoryBackend):
+    """The score is drawn from the tree's id; `verdict` may say how an evaluation ends."""
 
     def __init__(self, task: Task, verdict: Callable[[int, str], Status] = lambda number, split: "ok") -> None:
-        self.digest = task.evaluator_digest
-        self.asked: list[str] = []
+        super().__init__(task, self._score, pause=0.002)
         self._verdict = verdict
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return tree + split
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        self.asked.append(split)
-        await asyncio.sleep(0.002)
-        status = self._verdict(len(self.asked), split)
-        metrics = {"score": float(int(tree[:6], 16))} if status == "ok" else {}
-        key = self.key(tree, split)
-        return Evaluation(status=status, metrics=metrics, split=split, key=key), Evidence(stdout=tree.encode())
+    def _score(self, asked: Asked) -> Answer:
+        status = self._verdict(asked.number, asked.split)
+        metrics = {"score": float(int(asked.tree[:6], 16))} if status == "ok" else {}
+        key = self.key(asked.tree, asked.split, asked.repeat)
+        found = Evaluation(status=status, metrics=metrics, split=asked.split, repeat=asked.repeat, key=key)
+        return found, Evidence(stdout=asked.tree.encode())
 
 
 def engine(
@@ -133,7 +126,9 @@ async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(tm
     scores = Scores(task)
     run = engine(path, task, Notes(die), Notes(), Notes(), executor=scores, evaluations=8)
     assert (await asyncio.wait_for(run.evolve(), PATIENCE)).reason == "evaluations"
-    assert scores.asked.count("train") == 5, "three agents waited, and one of them took it over"
+    assert [asked.split for asked in scores.asked].count("train") == 5, (
+        "three agents waited, and one of them took it over"
+    )
     assert history_of(path).counts.evaluated == 8
     assert not history_of(path).pending
 
@@ -218,13 +213,13 @@ async def test_a_verdict_that_repeats_did_not_agree_on_is_no_verdict_for_another
     flaky = Scores(task, lambda number, split: "flaky" if number == 2 else "ok")
     await engine(path, task, Notes(), name="old", evaluations=2, executor=flaky, deterministic=True).evolve()
     await engine(path, task, Notes(), evaluations=2, executor=scores, deterministic=True).evolve()
-    assert (history_of(path).counts.cached, scores.asked.count("train")) == (1, 1)
+    assert (history_of(path).counts.cached, [asked.split for asked in scores.asked].count("train")) == (1, 1)
 
 
 @pytest.mark.slow
 async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
-    run = engine(path, task, *(Notes() for _ in range(4)), evaluations=400)
+    run = engine(path, task, *(Notes() for _ in range(4)), evaluations=100)
 
     async def tidy() -> None:
         while True:
@@ -237,7 +232,7 @@ async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Pat
     tidying = asyncio.create_task(tidy())
     assert (await run.evolve()).reason == "evaluations"
     tidying.cancel()
-    assert history_of(path).counts.evaluated == 400
+    assert history_of(path).counts.evaluated == 100
     assert git(path, "fsck", "--strict", "--no-dangling") == ""
 
 
@@ -297,12 +292,16 @@ async def test_every_candidate_survives_garbage_collection_without_evidence_and_
 
 
 async def test_an_agent_that_fails_again_and_again_pauses_ever_longer(tmp_path: Path, tiny: MakeTask) -> None:
+    asked: list[float] = []
+
     async def fail(number: int) -> None:
+        asked.append(asyncio.get_running_loop().time())
         raise NoUsableChangeError("no idea")
 
-    run = engine(tmp_path / "r", tiny(), Notes(fail), minutes=0.01)
+    run = engine(tmp_path / "r", tiny(), Notes(fail), proposals=7)
     await run.evolve()
-    assert 2 <= run.history.counts.failed_proposals <= 8, "10 ms and doubling, in 0.6 s"
+    pauses = [later - sooner for sooner, later in pairwise(asked)]
+    assert all(pause > 0.004 * 2**number for number, pause in enumerate(pauses, start=1)), "10 ms, and doubling"
 
 
 @pytest.mark.slow
@@ -330,7 +329,7 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
     moody = Scores(task, lambda number, split: "evaluator-error" if number % 2 else "ok")
     await engine(path, task, Notes(), evaluations=6, executor=moody).evolve()
     assert history_of(path).counts.evaluated == 6
-    assert moody.asked.count("train") == 12
+    assert [asked.split for asked in moody.asked].count("train") == 12
 
 
 async def test_a_sandbox_that_fails_stops_the_run_and_what_is_pending_is_judged_by_the_next_one(
@@ -368,7 +367,7 @@ async def test_candidates_travel_as_changes_to_the_seed(tmp_path: Path, tiny: Ma
     class Looking(Scores):
         def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
             bases.add(base)
-            return super().key(tree, split)
+            return super().key(tree, split, repeat)
 
         async def evaluate(
             self, tree: str, files: Files, *, split: str, repeat: int = 0

@@ -16,21 +16,14 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Entry, Evaluated, Event, Proposed, RunStarted, Stopped
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.run import Run
-
-
-class Noter(Agent):
-    kind = "noter"
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        text = brief.files["program.py"] + b"# %x\n" % rng.getrandbits(60)
-        return Proposal(changes={"program.py": text}, title="another note")
+from evogit.testing import InMemoryBackend, ScriptedAgent
+from tests.clock import wait_until
 
 
 def die_around(point: str, number: int, after: bool) -> None:
@@ -56,7 +49,9 @@ def die_around(point: str, number: int, after: bool) -> None:
 def run_engine(path: Path, task: Task, budget: int, join: bool) -> None:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     settings = Settings(evaluations=budget, jobs=2, join=join)
-    asyncio.run(Run(repository, task, "r", settings, agents=[Noter(), Noter(), Noter()]).evolve())
+    agents = [ScriptedAgent() for _ in range(3)]
+    backend = InMemoryBackend(task, pause=0.002)
+    asyncio.run(Run(repository, task, "r", settings, agents=agents, backend=backend).evolve())
 
 
 POINTS = [
@@ -175,28 +170,22 @@ def test_killed_at_a_named_write(engine: Engine, point: str, number: int, when: 
     check_whole(engine, engine.events(), 8)
 
 
-def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not done() and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
-def test_killed_twenty_times_at_random(engine: Engine) -> None:
+def test_killed_again_and_again_at_random(engine: Engine) -> None:
     rng = random.Random(20)
     before: list[Event] = []
-    for number in range(20):
-        victim = engine.start(10_000)
-        time.sleep(rng.uniform(0.05, 1.2))
-        if number % 4 == 0:  # on a busy machine an engine may need longer than that to begin
+    for number in range(10):
+        victim = engine.start(100_000)
+        if number % 2 == 0:
             wait_until(lambda: engine.judged() > number)  # noqa: B023  used at once
+        time.sleep(rng.uniform(0.01, 0.2))
         victim.kill()
         victim.wait()
         events = engine.events()
         assert events[: len(before)] == before
         before = events
     judged = engine.judged()
-    assert judged > 10, "the engine got to work between the kills"
+    assert judged > 8, "the engine got to work between the kills"
     check_whole(engine, before, judged + 10)
 
 
@@ -212,14 +201,14 @@ def test_a_planted_stale_lock_does_not_stop_a_run(engine: Engine) -> None:
 @pytest.mark.slow
 def test_a_second_engine_is_refused_and_with_join_both_work(engine: Engine) -> None:
     first = engine.start(1_000_000)
-    wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))
+    wait_until(lambda: any(isinstance(event, Adopted) for event in engine.events()))
     second = engine.start(1_000_000)
     errors = second.wait()
     assert second.returncode != 0
     assert "another engine" in errors
     assert "--join" in errors
     third = engine.start(1_000_000, join="join")
-    wait_for(lambda: {"a1", "a4"} <= {event.agent for event in engine.events() if isinstance(event, Proposed)})
+    wait_until(lambda: {"a1", "a4"} <= {event.agent for event in engine.events() if isinstance(event, Proposed)})
     for process in (first, third):
         process.kill()
         process.wait()
@@ -230,17 +219,10 @@ def test_a_second_engine_is_refused_and_with_join_both_work(engine: Engine) -> N
 @pytest.mark.slow
 def test_two_engines_share_one_budget(engine: Engine) -> None:
     first = engine.start(240)
-    wait_for(lambda: any(isinstance(event, Adopted) for event in engine.events()))
+    wait_until(lambda: any(isinstance(event, Adopted) for event in engine.events()))
     second = engine.start(240, join="join")
     assert [process.wait() for process in (first, second)] == ["", ""]
     history = engine.history()
     assert history.counts.evaluated == 240
     assert sum(isinstance(event, Stopped) for event in engine.events()) == 2
     assert len({candidate.agent for candidate in history.phylogeny}) == 7, "seed and both engines' agents had a part"
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 90 s"
-        time.sleep(0.1)

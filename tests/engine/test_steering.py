@@ -6,19 +6,20 @@ import asyncio
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import Decision, Entry, Evaluation, Evidence, Proposed, RepositoryError
-from evogit.engine.evaluations import EvaluationBackend, Evaluations
+from evogit.engine.evaluations import Evaluations
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
+from evogit.testing import Answer, Asked, InMemoryBackend
 from tests.clock import PATIENCE
 
 MakeTask = Callable[..., Task]
@@ -39,33 +40,29 @@ class Notes(Agent):
         return Proposal(changes={"program.py": note}, title="a note")
 
 
-class Gate(EvaluationBackend):
-    """An executor that is held up by the evaluations with these numbers until it is let go."""
-
-    provider, image = "none", ""
-    judged: Literal["outside"] = "outside"
+class Gate(InMemoryBackend):
+    """Is held up by the evaluations with these numbers until it is let go."""
 
     def __init__(self, task: Task, *held: int) -> None:
-        self.digest = task.evaluator_digest
+        super().__init__(task, self._number)
         self.held = held
-        self.begun = list[str]()
         self.cut_off = list[str]()
         self.reached = asyncio.Event()
         self.go = asyncio.Event()
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return tree + split
+    @property
+    def begun(self) -> list[str]:
+        return [asked.tree for asked in self.asked]
 
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        self.begun.append(tree)
-        if len(self.begun) in self.held:
+    async def _number(self, asked: Asked) -> Answer:
+        if asked.number in self.held:
             self.reached.set()
             try:
                 await self.go.wait()
             except asyncio.CancelledError:
-                self.cut_off.append(tree)
+                self.cut_off.append(asked.tree)
                 raise
-        return Evaluation(status="ok", metrics={"score": float(len(self.begun))}, split=split), Evidence()
+        return float(asked.number)
 
 
 class Tidy(Gate):

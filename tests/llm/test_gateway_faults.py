@@ -342,7 +342,7 @@ async def test_a_program_that_hangs_up_ends_its_call_and_is_charged(program: Sta
             while server.connections:
                 await asyncio.sleep(0.01)
             with pytest.raises(httpx2.ReadTimeout):
-                await cli.http.post(f"/v1/{CHAT}", json=ASKED[CHAT], timeout=0.2)
+                await cli.http.post(f"/v1/{CHAT}", json=ASKED[CHAT], timeout=httpx2.Timeout(60, read=2))
             while server.connections:
                 await asyncio.sleep(0.01)
     assert [failure for _, failure in ledger.charges] == ["broken off", "broken off"]

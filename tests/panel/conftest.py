@@ -14,12 +14,11 @@ import pytest
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
 from evogit.core import Evaluation, Evidence
-from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.llm import Account, ModelError, Price, Question, TokenUsage
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
+from evogit.testing import Answer, Asked, InMemoryBackend
 
 TOML = """\
 name = "short"
@@ -49,20 +48,15 @@ def make(tmp_path: Path) -> Callable[..., Task]:
     return call
 
 
-class Everyone(EvaluationBackend):
-    """An executor for whom every candidate is valid."""
-
-    digest, provider, image, judged = "v", "none", "i", "pairs"
+class Everyone(InMemoryBackend):
+    """For it every candidate is valid."""
 
     def __init__(self, task: Task) -> None:
-        self.digest = task.evaluator_digest
+        super().__init__(task, self._valid, judged="pairs")
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return f"{tree} {split} {repeat}"
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        known: dict[str, Any] = {"key": self.key(tree, split), "judged": "pairs", "evaluator": self.digest}
-        return Evaluation(status="ok", metrics={"strength": 0.0}, split=split, **known), Evidence()
+    def _valid(self, asked: Asked) -> Answer:
+        known: dict[str, Any] = {"key": self.key(asked.tree, asked.split), "judged": "pairs", "evaluator": self.digest}
+        return Evaluation(status="ok", metrics={"strength": 0.0}, split=asked.split, **known), Evidence()
 
 
 class Typist(Agent):

@@ -172,14 +172,14 @@ def test_what_no_engine_writes_is_one_sentence(repository: Repository, git, dama
 @pytest.mark.slow
 def test_two_processes_lose_no_entry(repository: Repository) -> None:
     arguments = [sys.executable, "-c", WRITER, str(repository.path)]
-    writers = [subprocess.Popen([*arguments, agent, "1500"]) for agent in ("a1", "a2")]
+    writers = [subprocess.Popen([*arguments, agent, "400"]) for agent in ("a1", "a2")]
     assert [writer.wait(120) for writer in writers] == [0, 0]
     read: list[Entry] = []
     repository.journal("r", read.append)
     for agent in ("a1", "a2"):
         mine = [e.event.candidate for e in read if isinstance(e.event, Adopted) and e.event.agent == agent]
-        assert mine == [f"{number:040x}" for number in range(1500)]
-    assert [entry.seq for entry in read] == list(range(1, 3001))
+        assert mine == [f"{number:040x}" for number in range(400)]
+    assert [entry.seq for entry in read] == list(range(1, 801))
 
 
 def test_a_stale_lock_is_waited_for_and_broken(repository: Repository) -> None:

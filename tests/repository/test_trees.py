@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pytest
 
 from evogit.core import RepositoryError
-from evogit.repository import EXECUTABLE, Repository, check_path
+from evogit.repository import EXECUTABLE, Repository, check_path, trees
 from tests.clock import cpu_seconds
 
 SEED: dict[str, bytes | None] = {"a.py": b"a\n", "lib/b.py": b"b\n", "lib/deep/c.py": b"c\n"}
@@ -203,13 +203,14 @@ def test_changes_take_no_time_for_what_is_equal(repository: Repository) -> None:
 
 
 @pytest.mark.slow
-def test_listings_of_many_large_trees_do_not_pile_up(repository: Repository) -> None:
+def test_listings_of_many_large_trees_do_not_pile_up(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "MOST_LISTED", 40_000)
     tree = repository.trees.write(None, {f"src/{number}.py": b"" for number in range(2000)})
     tracemalloc.start()
     try:
-        for number in range(200):
+        for number in range(80):
             tree = repository.trees.write(tree, {"src/0.py": b"%d" % number})
             assert len(repository.trees.entries(tree)) == 2000
-        assert tracemalloc.get_traced_memory()[1] < 75e6, "200 listings together would be 100 MB"
+        assert tracemalloc.get_traced_memory()[1] < 20e6, "80 listings together would be 40 MB"
     finally:
         tracemalloc.stop()

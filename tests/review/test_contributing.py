@@ -14,12 +14,12 @@ from tests.selection.born import Born
 class Told(Born):
     """A history that remembers its events."""
 
-    def add(self, event: Event) -> str:
+    def append(self, event: Event) -> str:
         self.__dict__.setdefault("events", []).append(event)
-        return super().add(event)
+        return super().append(event)
 
     def ask(self, agent: str, move: int, model: str, dollars: float | None = 0.5) -> None:
-        self.add(Spent(engine="e", move=move, agent=agent, model=model, prompt=8, completion=2, dollars=dollars))
+        self.append(Spent(engine="e", move=move, agent=agent, model=model, prompt=8, completion=2, dollars=dollars))
 
 
 def by_chance(rng: random.Random) -> Told:
@@ -31,14 +31,14 @@ def by_chance(rng: random.Random) -> Told:
             born.ask(agent, move, model)
         known: dict[str, Any] = {"engine": "e", "move": move, "agent": agent, "parents": (born.ids[parent],)}
         if fate < 0.2:
-            born.add(FailedProposal(reason="r", strategy=rng.choice(["", "edit"]), **known))
+            born.append(FailedProposal(reason="r", strategy=rng.choice(["", "edit"]), **known))
         elif fate < 0.3:
-            born.add(Duplicate(first=born.ids[0], strategy="edit+new", **known))
+            born.append(Duplicate(first=born.ids[0], strategy="edit+new", **known))
         elif fate < 0.95:
             commit = f"{rng.getrandbits(160):040x}"
             born.ids.append(commit)
             strategy = rng.choice(["edit", "edit+new", "swap@0.1"])
-            born.add(Proposed(candidate=commit, tree=commit, operator="mutation", strategy=strategy, **known))
+            born.append(Proposed(candidate=commit, tree=commit, operator="mutation", strategy=strategy, **known))
             born.judge(len(born.ids) - 1, rng.choice([None, float(rng.randrange(5))]))
     return born
 

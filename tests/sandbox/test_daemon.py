@@ -147,10 +147,15 @@ class OwnDaemon:
     def frozen(self) -> Iterator[None]:
         """Let it hang."""
         self._process.send_signal(signal.SIGSTOP)
+        wait_until(self._stands_still)
         try:
             yield
         finally:
             self._process.send_signal(signal.SIGCONT)
+
+    def _stands_still(self) -> bool:
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/stat")
+        return all(thread.read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
 
     def end(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -285,7 +290,7 @@ class TestOwnDaemon:
     def test_a_run_goes_on_and_ends_with_all_evaluations(self, own, sandbox, tmp_path):
         evogit = [str(Path(sys.executable).with_name("evogit"))]
         here = ["-C", str(tmp_path / "run")]
-        options = "bin_packing --split lite --evaluations 200 --agents 4 -j 2 --sandbox docker --seed 1"
+        options = "bin_packing --split lite --evaluations 90 --agents 4 -j 2 --sandbox docker --seed 1"
         engine = subprocess.Popen([*evogit, "run", *options.split(), *here], stderr=subprocess.PIPE, text=True)
         for number in (signal.SIGKILL, signal.SIGTERM):
             wait_for_progress([*evogit, *here, "status", "--json"], engine)
@@ -295,19 +300,19 @@ class TestOwnDaemon:
         said = engine.communicate(timeout=PATIENCE)[1]
         assert engine.returncode == 0, said
         status = json.loads(subprocess.check_output([*evogit, *here, "status", "--json"]))
-        assert status["evaluated"] == 200
+        assert status["evaluated"] == 90
         log = subprocess.check_output([*evogit, *here, "log", "--json", "-n", "300"]).splitlines()
         assert {json.loads(line)["status"] for line in log} <= {"ok", "invalid", "crashed"}
 
 
 def wait_for_progress(status: list[str], engine: subprocess.Popen[str]) -> None:
-    """Until 30 more candidates were evaluated."""
+    """Until 15 more candidates were judged."""
 
     def judged() -> int:
         assert engine.poll() is None, engine.communicate()[1]
         told = subprocess.run(status, capture_output=True, check=False)
         return json.loads(told.stdout)["evaluated"] if told.returncode == 0 else 0
 
-    aim = judged() + 30
+    aim = judged() + 15
     while judged() < aim:
         time.sleep(0.2)

@@ -9,19 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from evogit.sandbox.pool import MOST_SESSIONS
+from tests.conftest import Once
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "sandbox.py"
-EVALUATIONS = 2 * MOST_SESSIONS + 50
-"""Two at a time: enough for every worker to be replaced."""
+EVALUATIONS = 200
+"""Enough that what each leaves would show; `benchmarks/sandbox.py --leaks 1050` lets every worker be replaced, too."""
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, float]]]:
+def counted(once: Once) -> dict[str, dict[str, dict[str, float]]]:
     """Provider -> point in time -> what was counted -> how much of it."""
-    file = tmp_path_factory.mktemp("leaks") / "leaks.json"
-    subprocess.run([sys.executable, BENCHMARK, "--leaks", str(EVALUATIONS), "--json", file], check=True)
-    found: dict[str, dict[str, dict[str, float]]] = json.loads(file.read_text())
+
+    def count(folder: Path) -> None:
+        command = [sys.executable, BENCHMARK, "--leaks", str(EVALUATIONS), "--json", folder / "leaks.json"]
+        subprocess.run(command, check=True)
+
+    found: dict[str, dict[str, dict[str, float]]] = json.loads((once("leaks", count) / "leaks.json").read_text())
     return found
 
 

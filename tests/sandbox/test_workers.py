@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks import neighbours
 from evogit.sandbox import Base, Environment, Files, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
@@ -264,17 +263,6 @@ def test_fresh_workers_serve_one_session(name):
         sandbox.close()
     assert found["warm"][0] == found["warm"][1]
     assert name == "bubblewrap" or found["fresh"][0] != found["fresh"][1]  # numbers of user namespaces come again
-
-
-# --- neighbours ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.docker
-@pytest.mark.slow
-def test_neighbours_change_no_result_and_charge_nobody_else():
-    """How little they change what is measured is what `benchmarks/neighbours.py` shows, on a quiet machine."""
-    alone, beside = zip(*neighbours.turns(3), strict=True)  # each hog takes as much as several of these
-    assert min(beside) < 2 * min(alone)
 
 
 def test_a_base_of_many_small_files_fits(sandbox: Sandbox) -> None:

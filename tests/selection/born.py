@@ -6,54 +6,39 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from evogit.agents import Agent, Brief, Files, Proposal
+from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
 from evogit.core import (
-    Adopted,
-    Decision,
-    Entry,
     Evaluated,
     Evaluation,
-    Event,
     Evidence,
     Metric,
-    Proposed,
-    RunStarted,
     TaskChanged,
 )
-from evogit.engine.evaluations import EvaluationBackend
-from evogit.history import History
 from evogit.selection import Move, Selector
+from evogit.testing import OPERATORS, Answer, Asked, InMemoryBackend, RecordedHistory
 
 METRICS = (Metric(name="m", direction="maximize", primary=True), Metric(name="n", direction="minimize"))
 
 
-class Born:
+class Born(RecordedHistory):
     """A history; candidates are named by their numbers, the seed is 0."""
 
     def __init__(self, agents: Sequence[str] = ("a1",), metrics: Sequence[Metric] = METRICS) -> None:
-        self.history = History("r")
+        super().__init__(metrics=tuple(metrics), evaluator="v1", agents=tuple(agents), population="", editable=())
         self.ids = list[str]()
         self.metrics = tuple(metrics)
         self.evaluator = "v1"
-        known: dict[str, Any] = {"task": "", "task_digest": "", "provider": "", "image": ""}
-        names = {"agents": tuple(agents), "population": "", "editable": ()}
-        self.add(RunStarted(engine="e", metrics=self.metrics, split="train", evaluator="v1", **known, **names))
-
-    def add(self, event: Event) -> str:
-        entry = Entry(id=f"{self.history.seq:x}", host="h", seq=self.history.seq + 1, time=0, event=event)
-        self.history.apply(entry)
-        return entry.id
 
     def candidate(self, *parents: int, agent: str = "a1", operator: Any = None) -> int:
         """One that waits for its evaluation."""
+        operator = operator or OPERATORS[len(parents)]
         number = len(self.ids)
-        self.ids.append(f"{random.Random(number).getrandbits(160):040x}")
-        operator = operator or ("seed", "mutation", "merge")[len(parents)]
-        named = {"parents": tuple(self.ids[each] for each in parents), "agent": agent, "operator": operator}
-        self.add(Proposed(engine="e", move=number, candidate=self.ids[-1], tree=self.ids[-1], **named))
+        self.ids.append(
+            self.propose(*(self.ids[each] for each in parents), agent=agent, operator=operator, move=number)
+        )
         return number
 
     def judge(
@@ -69,7 +54,7 @@ class Born:
         ok = {"status": "ok", "metrics": {"m": value, "n": other}, "cases": told}
         failed = {"status": "crashed"}
         known = {"evaluator": self.evaluator, **(ok if value is not None else failed), **more}
-        self.add(Evaluated(candidate=self.ids[number], evaluation=Evaluation(**known)))
+        self.append(Evaluated(candidate=self.ids[number], evaluation=Evaluation(**known)))
 
     def born(self, value: float | None, *parents: int, agent: str = "a1", **known: Any) -> int:
         """One that was evaluated."""
@@ -78,16 +63,16 @@ class Born:
         return number
 
     def decide(self, kind: Any, *numbers: int, **known: Any) -> str:
-        return self.add(Decision(kind=kind, by="Ada", candidates=tuple(self.ids[each] for each in numbers), **known))
+        return super().decide(kind, *(self.ids[each] for each in numbers), **known)
 
     def adopt(self, agent: str, number: int) -> None:
-        self.add(Adopted(agent=agent, candidate=self.ids[number]))
+        super().adopt(self.ids[number], agent)
 
     def change_task(self) -> None:
         """Evaluations until now rank nobody any more."""
         self.evaluator += "'"
         known: dict[str, Any] = {"task_digest": "", "split": "train", "editable": ()}
-        self.add(TaskChanged(by="Ada", metrics=self.metrics, evaluator=self.evaluator, **known))
+        self.append(TaskChanged(by="Ada", metrics=self.metrics, evaluator=self.evaluator, **known))
 
     def moves(self, selector: Selector, agent: str = "a1", times: int = 1000) -> list[Move]:
         rng = random.Random(1)
@@ -112,22 +97,16 @@ class Scribe(Agent):
         return Proposal(changes={path: text}, title="a line")
 
 
-class Lottery(EvaluationBackend):
-    """Judges at once, by chance, but equal trees alike."""
-
-    provider, image = "none", ""
-    judged: Literal["outside"] = "outside"
+class Lottery(InMemoryBackend):
+    """Evaluates by chance, but equal trees alike."""
 
     def __init__(self, task: Task) -> None:
-        self.digest = task.evaluator_digest
+        super().__init__(task, self._draw)
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return tree + split
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        cases = {name: {"score": -float(random.Random(tree + name).randrange(20))} for name in ("x", "y", "z")}
+    def _draw(self, asked: Asked) -> Answer:
+        cases = {name: {"score": -float(random.Random(asked.tree + name).randrange(20))} for name in ("x", "y", "z")}
         total = sum(values["score"] for values in cases.values())
-        return Evaluation(status="ok", metrics={"score": total}, cases=cases, split=split), Evidence()
+        return Evaluation(status="ok", metrics={"score": total}, cases=cases, split=asked.split), Evidence()
 
 
 CREW = (Scribe(), Scribe(), Scribe())

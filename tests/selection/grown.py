@@ -52,7 +52,7 @@ class Grown(Born):
         operator = operator or ("seed", "mutation", "merge")[len(parents)]
         named: Any = {"operator": operator, "agent": agent, "strategy": strategy}
         of = tuple(self.ids[each] for each in parents)
-        self.add(Proposed(engine="e", move=number, candidate=self.ids[-1], tree=tree, parents=of, **named))
+        self.append(Proposed(engine="e", move=number, candidate=self.ids[-1], tree=tree, parents=of, **named))
         return number
 
     def commit(self, number: int) -> str:

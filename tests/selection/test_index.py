@@ -71,7 +71,7 @@ def happen(born: Born, event: tuple[Any, ...]) -> None:
         born.decide(kind, who(known[0]), subtree=known[1] if kind == "prune" else False)
     elif kind == "undo" and born.history.decisions:
         entry = born.history.decisions[known[0] % len(born.history.decisions)]
-        born.add(Decision(kind="undo", by="Ada", undoes=entry.id))
+        born.append(Decision(kind="undo", by="Ada", undoes=entry.id))
     elif kind == "adopt":
         born.adopt(known[1], who(known[0]))
     elif kind == "change-task":

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -20,11 +20,9 @@ from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task, load_task
 from evogit.config.run_settings import Settings
 from evogit.core import ConfigError, Evaluation, Evidence
-from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.sandbox import Files
 from evogit.selection import Move
 from evogit.selection.anatomy import Piece
 from evogit.selection.elitist import Elitist
@@ -32,6 +30,7 @@ from evogit.selection.partition import Partition
 from evogit.selection.registry import open_selector
 from evogit.selection.strategies import PIECES, outcome
 from evogit.source.pieces import WHOLE
+from evogit.testing import Answer, Asked, InMemoryBackend
 
 from .grown import FLAT, SEED, Grown, constant
 
@@ -209,29 +208,22 @@ def test_the_default_selector_merges_by_pieces_mostly_and_never_without_an_anato
 # --- whole runs -----------------------------------------------------------------------------------------------------
 
 
-class Machines(EvaluationBackend):
-    """Judges as the landscape `two_modules` does, without running anything: the files are constants."""
-
-    provider, image = "none", ""
-    judged: Literal["outside"] = "outside"
+class Machines(InMemoryBackend):
+    """Evaluates as the landscape `two_modules` does, without running anything: the files are constants."""
 
     def __init__(self, task: Task, repository: Repository) -> None:
-        self.digest = task.evaluator_digest
+        super().__init__(task, self._outputs)
         self._repository = repository
         self._machines = runpy.run_path(str(task.evaluator))["MACHINES"]
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return tree + split
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        await asyncio.sleep(0)
-        contents = self._repository.trees.files(tree, lambda path: True)
+    def _outputs(self, asked: Asked) -> Answer:
+        contents = self._repository.trees.files(asked.tree, lambda path: True)
         try:
             cases = {name: {"output": self._output(name, contents[f"{name}.py"])} for name in self._machines}
         except (ValueError, TypeError) as error:
-            return Evaluation(status="invalid", reason=str(error), split=split), Evidence()
+            return Evaluation(status="invalid", reason=str(error), split=asked.split)
         total = sum(values["output"] for values in cases.values())
-        return Evaluation(status="ok", metrics={"output": total}, cases=cases, split=split), Evidence()
+        return Evaluation(status="ok", metrics={"output": total}, cases=cases, split=asked.split), Evidence()
 
     def _output(self, name: str, content: bytes) -> float:
         body = [each for each in ast.parse(content).body if isinstance(each, ast.Assign)]

@@ -39,15 +39,15 @@ def crossed(born: Born, value: float, *parents: int, operator: Any = "merge", st
     born.ids.append(commit)
     names = tuple(born.ids[each] for each in parents)
     known: dict[str, Any] = {"candidate": commit, "tree": commit, "parents": names, "agent": "a1"}
-    born.add(Proposed(engine="e", move=len(born.ids), operator=operator, strategy=strategy, **known))
+    born.append(Proposed(engine="e", move=len(born.ids), operator=operator, strategy=strategy, **known))
     told = Evaluation(status="ok", metrics={"m": value, "n": 0.0}, evaluator="v1")
-    born.add(Evaluated(candidate=commit, evaluation=told))
+    born.append(Evaluated(candidate=commit, evaluation=told))
 
 
 def tried(born: Born, move: int, operator: Any, strategy: str, *parents: int) -> None:
     names = tuple(born.ids[each] for each in parents)
     named: dict[str, Any] = {"parents": names, "operator": operator, "strategy": strategy}
-    born.add(Duplicate(engine="e", move=move, agent="a1", first=born.ids[0], **named))
+    born.append(Duplicate(engine="e", move=move, agent="a1", first=born.ids[0], **named))
 
 
 def often(born: Born, onto: int, agent: str = "a1") -> list[Move]:
@@ -198,7 +198,7 @@ def test_a_model_settles_conflicts_only_for_an_agent_that_asks_one() -> None:
     started = born.history.started
     assert started
     crew = {"population": [{"kind": "editor", "count": 1}, {"kind": "mutator", "count": 1}]}
-    born.add(replace(started, engine="f", agents=("a1", "a2"), settings=crew))
+    born.append(replace(started, engine="f", agents=("a1", "a2"), settings=crew))
     born.born(2.0, 0)
     born.born(3.0, 0)
     drawn = {agent: {move.strategy for move in often(born, 2, agent=agent)} for agent in ("a1", "a2")}
