@@ -47,7 +47,7 @@ def wait_for(engine: subprocess.Popen[str], event: str, number: int) -> None:
     assert engine.stderr
     seen = 0
     for line in engine.stderr:
-        seen += bool(re.search(f"  {event} ", line + " "))
+        seen += bool(re.search(rf"  {event}\b", line))
         if seen == number:
             return
     raise AssertionError("it ended before")
