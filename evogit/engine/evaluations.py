@@ -17,8 +17,8 @@ from evogit.core import (
     RefusedError,
     RepositoryError,
 )
+from evogit.engine.seed_files import seed_files
 from evogit.engine.turns import together
-from evogit.evaluation.seed_files import seed_files
 from evogit.history.context import RunContext
 from evogit.history.decisions import restored
 from evogit.panel import Panel

@@ -13,8 +13,8 @@ from pathlib import Path
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
 from evogit.engine.seed_check import check_tree
+from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.seed_files import seed_files
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack

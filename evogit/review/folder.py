@@ -10,8 +10,8 @@ from pathlib import Path
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, RefusedError
+from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.seed_files import seed_files
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 from evogit.sandbox import Files
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from evogit.config import Task
 from evogit.config.values import matches
 from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
+from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.seed_files import seed_files
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.scores import Scores, together

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evogit.config import Task
 from evogit.core import Candidate, Evaluation, RefusedError
+from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.seed_files import seed_files
 from evogit.history import History
 from evogit.history.scores import Scores
 from evogit.repository import Repository

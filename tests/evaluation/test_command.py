@@ -16,12 +16,12 @@ import pytest
 from evogit.config import Task, load_repository_task
 from evogit.config.values import EvaluationCommand, MetricReader
 from evogit.core import UsageError
+from evogit.engine.seed_files import seed_files
 from evogit.evaluation.command import case_of, in_time
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.junit import MOST_XML
 from evogit.evaluation.program import Invalid, Ran
 from evogit.evaluation.scorer import Scored, Scorer
-from evogit.evaluation.seed_files import seed_files
 from evogit.repository import Repository
 from evogit.review.folder import candidate_files
 from evogit.sandbox import Base, Files, Sandbox
