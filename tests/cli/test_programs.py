@@ -354,7 +354,7 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
     (bench.folder / ".own" / "login").write_text("it is me")
     unasked = bench.cli(*command, **env)
     assert "neither counted nor limited" in " ".join(unasked.err.split())
-    assert "add --yes to agree" in unasked.err
+    assert "add --yes to allow it" in unasked.err
     done = bench.cli(*command, "--yes", **env)
     assert done.code == 0, done.err
     assert "C = 12.0" in bench.program(bench.candidates()[0])
