@@ -218,6 +218,7 @@ class Candidate:
     """One commit of the population. Ids are 40 hex digits; `parents` are candidates, the fitter or first one first.
 
     `time` is in seconds since the epoch, `number` the order in which the journals learned of it (0 is the seed).
+    `engine` made it in the attempt `move`; empty where any engine may evaluate it, as what people add.
     """
 
     commit: str
@@ -233,6 +234,8 @@ class Candidate:
     """Whether it was only tried by `evogit minimize`: it counts as no agent's attempt, and is no parent."""
     time: int = 0
     number: int = 0
+    engine: str = ""
+    move: int = 0
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -298,6 +301,24 @@ class Proposed:
     def trial(self) -> bool:
         """Whether it was only tried by `evogit minimize`: it counts as no agent's attempt, and is no parent."""
         return self.agent == MINIMIZE
+
+    def as_candidate(self, *, time: int, number: int) -> Candidate:
+        """The candidate that this entry of `time` tells of, `number` in the order of the journals."""
+        return Candidate(
+            commit=self.candidate,
+            tree=self.tree,
+            parents=self.parents,
+            agent=self.agent,
+            operator=self.operator,
+            strategy=self.strategy,
+            title=self.title,
+            conflicts=self.conflicts,
+            trial=self.trial,
+            time=time,
+            number=number,
+            engine=self.engine,
+            move=self.move,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

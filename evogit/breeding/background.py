@@ -174,8 +174,8 @@ class Backgrounds:
 
     def _others(self, parent: Candidate) -> tuple[str, ...]:
         """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
-        waiting = [event for commit, event in self._history.pending.items() if commit != parent.commit]
-        return tuple(f"{event.agent}: {event.title}" for event in waiting[-MOST:])
+        waiting = [each for commit, each in self._history.pending.items() if commit != parent.commit]
+        return tuple(f"{each.agent}: {each.title}" for each in waiting[-MOST:])
 
     def _evidence(self, parent: Candidate) -> dict[str, bytes]:
         """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""

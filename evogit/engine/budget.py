@@ -80,7 +80,7 @@ class Budget:
     def _has_room(self, ahead: int) -> bool:
         """Whether there is room for another move after those that are in flight and `ahead` more."""
         counts = self._history.counts
-        foreign = sum(event.engine != self._engine for event in self._history.pending.values())
+        foreign = sum(each.engine != self._engine for each in self._history.pending.values())
         if (
             self._limits.evaluations is not None
             and self._used + self._in_flight + foreign + ahead >= self._limits.evaluations

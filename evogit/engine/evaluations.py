@@ -225,15 +225,19 @@ class Evaluations:
         """What is ours to evaluate; of what people began or brought back no more than the limit has room for."""
         history, me = self._history, self._engine
         busy = self._taken | self._evaluating.keys()
-        free = {commit: event for commit, event in history.pending.items() if commit not in busy}
+        free = {commit: candidate for commit, candidate in history.pending.items() if commit not in busy}
         if not free:
             return []
         beyond, back = self._beyond(busy), restored(history.decisions, history.phylogeny)
-        others = self._repository.engines(history.run).alive() if any(e.engine != me for e in free.values()) else []
+        others = (
+            self._repository.engines(history.run).alive() if any(each.engine != me for each in free.values()) else []
+        )
 
         def is_ours(commit: str) -> bool:
-            event = free[commit]
-            return (event.operator == "seed" or commit in back) if event.engine == me else event.engine not in others
+            candidate = free[commit]
+            if candidate.engine == me:
+                return candidate.operator == "seed" or commit in back
+            return candidate.engine not in others
 
         return [commit for commit in free if commit not in beyond and is_ours(commit)]
 

@@ -9,7 +9,6 @@ from typing import Any
 from evogit.core import (
     HUMAN,
     Adopted,
-    Candidate,
     Compared,
     Decision,
     Duplicate,
@@ -66,25 +65,12 @@ class History(RunState):
     def _proposed(self, event: Proposed, entry: Entry) -> None:
         if event.candidate in self.phylogeny:
             return
-        self.phylogeny.add(
-            Candidate(
-                commit=event.candidate,
-                tree=event.tree,
-                parents=event.parents,
-                agent=event.agent,
-                operator=event.operator,
-                strategy=event.strategy,
-                title=event.title,
-                conflicts=event.conflicts,
-                trial=event.trial,
-                time=entry.time,
-                number=len(self.phylogeny),
-            )
-        )
+        candidate = event.as_candidate(time=entry.time, number=len(self.phylogeny))
+        self.phylogeny.add(candidate)
         self.trees.setdefault(event.tree, event.candidate)
         if event.fingerprint:
             self.fingerprints.setdefault(event.fingerprint, event.candidate)
-        self._unjudged[event.candidate] = event
+        self._waiting[event.candidate] = candidate
         if event.evidence:
             self.sessions[event.candidate] = event.evidence
         if event.operator == "seed":
@@ -129,8 +115,8 @@ class History(RunState):
         self.evidence = {}
         self.best = None
         self.records = []
-        waiting = {each.commit: _proposed_again(each) for each in self.phylogeny if each.commit in anew}
-        self._unjudged = waiting | self._unjudged
+        again = {each.commit: replace(each, engine="", move=0) for each in self.phylogeny if each.commit in anew}
+        self._waiting = again | self._waiting
 
     def _adopted(self, event: Adopted, entry: Entry) -> None:
         self.heads[event.agent] = event.candidate
@@ -153,7 +139,7 @@ class History(RunState):
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
             return
-        self._unjudged.pop(commit, None)
+        self._waiting.pop(commit, None)
         if commit in self._former:  # evaluated again, in any order
             self.counts.failed += first * (self._former[commit].ok - evaluation.ok)
             self.records = []
@@ -260,18 +246,3 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     Decision: History._decision,
 }
 """What each event changes; a table, as looking a method up by type took longer than most of them."""
-
-
-def _proposed_again(candidate: Candidate) -> Proposed:
-    """What lets any engine evaluate a candidate again that one of long ago had proposed."""
-    return Proposed(
-        engine="",
-        move=0,
-        candidate=candidate.commit,
-        tree=candidate.tree,
-        parents=candidate.parents,
-        agent=candidate.agent,
-        operator=candidate.operator,
-        strategy=candidate.strategy,
-        title=candidate.title,
-    )

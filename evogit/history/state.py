@@ -8,13 +8,13 @@ from collections import deque
 from typing import Self
 
 from evogit.core import (
+    Candidate,
     Entry,
     Evaluation,
     FailedProposal,
     Forked,
     Metric,
     NotFoundError,
-    Proposed,
     RunStarted,
     Stopped,
 )
@@ -65,7 +65,7 @@ class RunState:
         self.stopped: Stopped | None = None
         self.engines: dict[str, RunStarted] = {}
         self.heads: dict[str, str] = {}
-        self._unjudged: dict[str, Proposed] = {}
+        self._waiting: dict[str, Candidate] = {}
         self.pruned: set[str] = set()
         self.promoted: set[str] = set()
         self._records: list[str] = []
@@ -174,9 +174,9 @@ class RunState:
         return self.started
 
     @property
-    def pending(self) -> dict[str, Proposed]:
-        """Id -> its `proposed` event, for candidates that await an evaluation; pruned ones do not."""
-        return {commit: event for commit, event in self._unjudged.items() if commit not in self.pruned}
+    def pending(self) -> dict[str, Candidate]:
+        """The candidates that await an evaluation, by id; pruned ones do not. With no engine where any may do it."""
+        return {commit: candidate for commit, candidate in self._waiting.items() if commit not in self.pruned}
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
         """A candidate's evaluation on `split` (default: the run's), repeats as one; None while there is nothing."""

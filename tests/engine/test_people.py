@@ -36,9 +36,9 @@ def test_a_commit_becomes_a_candidate_unchanged_below_its_nearest_candidate(own:
     candidate = own.history.phylogeny[commit]
     assert (candidate.agent, candidate.operator, candidate.parents) == ("human", "human", (better,))
     assert candidate.title == "another"
-    proposed = own.history.pending[commit]
-    assert (proposed.engine, proposed.move) == ("", 2)
-    assert own.repository.trees.files(proposed.evidence, lambda path: True) == {"why": b"from Ada"}
+    waiting = own.history.pending[commit]
+    assert (waiting.engine, waiting.move) == ("", 2)
+    assert own.repository.trees.files(own.history.sessions[commit], lambda path: True) == {"why": b"from Ada"}
     assert adding(own).add(commit) is None
     assert adding(own).known(commit) == commit
 
