@@ -38,7 +38,7 @@ LINES_BESIDE = 20
 """Last lines of each stream that are told beside failures, which they mostly repeat."""
 
 
-class CommandJudge:
+class CommandEvaluator:
     """The evaluator of a task that a command evaluates: its `evaluate` and `prepare`, as a Python file has them."""
 
     def __init__(self, task: Task, command: EvaluationCommand) -> None:

@@ -9,19 +9,19 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from evogit.config import Task
 from evogit.core import (
-    Cost,
     Evaluation,
     Evidence,
     Judged,
     UsageError,
 )
-from evogit.evaluation.worker import EvaluatorProcess, JudgeDiedError
-from evogit.sandbox import Completed, Files, ResourceUsage
+from evogit.evaluation.frames import completed_of, evaluation_of
+from evogit.evaluation.worker import EvaluatorDiedError, EvaluatorProcess
+from evogit.sandbox import Completed, Files
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
 
@@ -112,11 +112,21 @@ class Evaluator:
         files = files if isinstance(files, Files) else Files(files)
         if (self.needs_seed or self.task.command) and not files.base:
             raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
-        record = _Record(on_case)
+        hearing = _Hearing(on_case)
         async with self._slot() as process:
-            await record.fill(process, files, split, repeat)
-        base = files.base.id if files.base else ""
-        return self._evaluation(record, self.key(tree, split, repeat, base=base), split, repeat), record.evidence()
+            evaluation, evidence = await hearing.of(process, files, split, repeat)
+        if self.judged == "pairs":  # all that is known is whether it is valid
+            evaluation = replace(evaluation, metrics={}, cases={})
+        evaluation = replace(
+            evaluation,
+            split=split,
+            repeat=repeat,
+            evaluator=self.digest,
+            image=self.image,
+            key=self.key(tree, split, repeat, base=files.base.id if files.base else ""),
+            judged=self.judged,
+        )
+        return evaluation, evidence
 
     @property
     def runner(self) -> Evaluator:
@@ -132,13 +142,12 @@ class Evaluator:
         request = {"run": list(command), "wall": wall, "removed": files.removed, "based": files.base is not None}
         try:
             async with self._slot() as process:
-                *_, (header, output) = [each async for each in process.ask(request, files.changed, files.base)]
-        except JudgeDiedError as death:
+                *_, (header, body) = [each async for each in process.ask(request, files.changed, files.base)]
+        except EvaluatorDiedError as death:
             return Completed(
                 code=None, signal=None, stdout=b"", stderr=b"", breach=None, usage=NOTHING, detail=str(death)
             )
-        told, cut = header["ran"], header["stdout"]
-        return Completed(**{**told, "usage": ResourceUsage(**told["usage"])}, stdout=output[:cut], stderr=output[cut:])
+        return completed_of(header, body)
 
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[EvaluatorProcess]:
@@ -162,57 +171,32 @@ class Evaluator:
             self._told.add(warning)
             logger.warning("%s", warning)
 
-    def _evaluation(self, record: _Record, key: str, split: str, repeat: int) -> Evaluation:
-        verdict, measured = record.verdict, self.judged != "pairs"  # else all that is known is that it is valid
-        return Evaluation(
-            status=verdict["status"],
-            metrics=verdict["metrics"] if measured else {},
-            cases=record.cases if measured else {},
-            stages=verdict["stages"],
-            reason=verdict["reason"],
-            split=split,
-            repeat=repeat,
-            cost=Cost(**verdict["cost"]),
-            evaluator=self.digest,
-            image=self.image,
-            key=key,
-            judged=self.judged,
-        )
-
 
 @dataclass
-class _Record:
-    """What comes in during one evaluation."""
+class _Hearing:
+    """What an evaluator process tells during one evaluation."""
 
     on_case: OnCase | None
     cases: dict[str, Mapping[str, float]] = field(default_factory=dict)
     feedback: dict[str, str] = field(default_factory=dict)
-    verdict: Mapping[str, Any] = field(default_factory=dict)
-    stdout: bytes = b""
-    stderr: bytes = b""
-    log: str = ""
     losses: list[str] = field(default_factory=list)
 
-    async def fill(self, process: EvaluatorProcess, files: Files, split: str, repeat: int) -> None:
+    async def of(self, process: EvaluatorProcess, files: Files, split: str, repeat: int) -> tuple[Evaluation, Evidence]:
+        """Have a process evaluate these files; a process that dies is the evaluator's error."""
         request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
         try:
-            async for header, output in process.ask(request, files.changed, files.base):
+            async for header, body in process.ask(request, files.changed, files.base):
                 if "case" in header:
                     self._case(header)
                 elif "again" in header:
                     self._forget(process, header["again"])
                 else:
-                    self.verdict = header["verdict"]
-                    self.stdout = output[: header["stdout"]]
-                    self.stderr = output[header["stdout"] :]
-            self.log = "\n".join(filter(None, [*self.losses, self.verdict["log"], process.printed()]))
-        except JudgeDiedError as death:
-            reason = str(death)
-            self.verdict = {"status": "evaluator-error", "reason": reason, "metrics": {}, "stages": {}, "cost": {}}
-            self.log = death.log
-
-    def evidence(self) -> Evidence:
-        return Evidence(stdout=self.stdout, stderr=self.stderr, feedback=self.feedback, log=self.log)
+                    evaluation, evidence = evaluation_of(header, body)
+            log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
+        except EvaluatorDiedError as death:
+            evaluation, evidence = Evaluation(status="evaluator-error", reason=str(death)), Evidence()
+            log = death.log
+        return replace(evaluation, cases=self.cases), replace(evidence, feedback=self.feedback, log=log)
 
     def _forget(self, process: EvaluatorProcess, loss: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""

@@ -14,13 +14,13 @@ from types import ModuleType
 from evogit.config import Task
 from evogit.config.values import STRENGTH, EvaluationCommand
 from evogit.core import ConfigError
-from evogit.evaluation.command import CommandJudge
+from evogit.evaluation.command import CommandEvaluator
 from evogit.evaluation.program import Case, Program
 from evogit.sandbox import Files
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class LoadedEvaluator:
     """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
 
     `lay` gives a candidate's files as the sandbox gets them, None where they stay as they are.
@@ -31,25 +31,25 @@ class Judging:
     lay: Callable[[Files], Files] | None = None
 
 
-def judging(task: Task) -> Judging:
+def load_evaluator(task: Task) -> LoadedEvaluator:
     """The task's evaluator.
 
     Raises:
         ConfigError: when its file does not define what this version expects.
     """
     if task.command:
-        judge = CommandJudge(task, task.command)
-        evaluate = _valid(judge, task.command) if task.pairwise else judge.evaluate
-        return Judging(evaluate, judge.prepare if task.command.prepare else None, judge.lay)
+        evaluator = CommandEvaluator(task, task.command)
+        evaluate = _valid(evaluator, task.command) if task.pairwise else evaluator.evaluate
+        return LoadedEvaluator(evaluate, evaluator.prepare if task.command.prepare else None, evaluator.lay)
     module = load(task)
-    return Judging(module.evaluate, getattr(module, "prepare", None))
+    return LoadedEvaluator(module.evaluate, getattr(module, "prepare", None))
 
 
-def _valid(judge: CommandJudge, command: EvaluationCommand) -> Callable[..., object]:
+def _valid(evaluator: CommandEvaluator, command: EvaluationCommand) -> Callable[..., object]:
     """Every candidate that the command does not fail on is worth the same, until it is compared with others."""
 
     def evaluate(program: Program, split: str) -> Iterator[Case]:
-        for case in judge.evaluate(program, split) if command.text else [Case("valid")]:
+        for case in evaluator.evaluate(program, split) if command.text else [Case("valid")]:
             yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
 
     return evaluate

@@ -9,14 +9,24 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from http.client import HTTPException
 from numbers import Real
 from typing import Any, TypeVar
 
 from evogit.config import Task
-from evogit.core import ConfigError, Cost, EvaluatorError, Metric, SandboxError, SandboxLostError
-from evogit.evaluation.loading import judging, wanted
+from evogit.core import (
+    ConfigError,
+    Cost,
+    Evaluation,
+    EvaluatorError,
+    Evidence,
+    Metric,
+    SandboxError,
+    SandboxLostError,
+    Status,
+)
+from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Base, Completed, Files, Sandbox
@@ -60,24 +70,6 @@ def aggregate(metric: Metric, values: list[float]) -> float:
         raise EvaluatorError(f"{metric.name}: the {metric.aggregate} of the cases is too large for a number") from None
 
 
-@dataclass(kw_only=True)
-class Scored:
-    """What the engine is told at the end; the cases are on their way already."""
-
-    status: str = "ok"
-    reason: str = ""
-    log: str = ""
-    metrics: dict[str, float] = field(default_factory=dict)
-    stages: dict[str, dict[str, float]] = field(default_factory=dict)
-    cost: Cost = field(default_factory=Cost)
-
-    def fail(self, status: str, reason: str, log: str = "") -> None:
-        """Turn into a failure for one reason."""
-        self.status = status
-        self.reason = " ".join(reason.split())[:LONGEST_REASON]
-        self.log = log
-
-
 class Scorer:
     """Drives one task's evaluator over one candidate after the other."""
 
@@ -90,10 +82,10 @@ class Scorer:
         self.task = task
         self._sandbox = sandbox
         self._tell = tell
-        judge = judging(task)
-        self._evaluate = judge.evaluate
-        self._prepare = judge.prepare
-        self._lay = judge.lay
+        evaluator = load_evaluator(task)
+        self._evaluate = evaluator.evaluate
+        self._prepare = evaluator.prepare
+        self._lay = evaluator.lay
         self._layers: dict[str, Base] = {}
         self._wanted = wanted(self._evaluate)
 
@@ -107,8 +99,8 @@ class Scorer:
         """Whether evaluations depend on the seed in any way."""
         return self.needs_seed or self._prepare is not None or self._lay is not None
 
-    def judge(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
-        """Evaluate one candidate; also gives its stdout and stderr. When the sandbox is lost it starts over.
+    def evaluate(self, split: str, repeat: int, files: Files) -> tuple[Evaluation, Evidence]:
+        """Evaluate one candidate; its cases were told by then. When the sandbox is lost it starts over.
 
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
@@ -142,17 +134,16 @@ class Scorer:
                 self._tell({"again": str(error)})
         raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
 
-    def _score(self, split: str, repeat: int, files: Files) -> tuple[Scored, bytes, bytes]:
-        verdict, begun = Scored(), time.perf_counter()
+    def _score(self, split: str, repeat: int, files: Files) -> tuple[Evaluation, Evidence]:
+        begun = time.perf_counter()
         try:
             files = self.laid(files)
         except (ConfigError, EvaluatorError) as error:
-            verdict.fail("evaluator-error", str(error), str(error))
-            return verdict, b"", b""
+            return _failed("evaluator-error", str(error)), Evidence(log=str(error))
         except CandidateFailedError as failure:
-            verdict.fail(failure.status, failure.reason, failure.log)
-            return verdict, b"", b""
-        seed = rng_for(self.task.name, split, repeat).getrandbits(32)
+            return _failed(failure.status, failure.reason), Evidence(log=failure.log)
+        seed, log = rng_for(self.task.name, split, repeat).getrandbits(32), ""
+        stages: dict[str, dict[str, float]] = {}
         with ExitStack() as stack:
             sessions = [
                 stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload, seed=seed))
@@ -160,22 +151,22 @@ class Scorer:
             ]
             programs = [Program(session) for session in sessions]
             try:
-                self._cascade(verdict, programs, split, repeat)
+                evaluation = Evaluation(status="ok", metrics=self._cascade(stages, programs, split, repeat))
             except CandidateFailedError as failure:
-                verdict.fail(failure.status, failure.reason, failure.log)
+                evaluation, log = _failed(failure.status, failure.reason), failure.log
             except EvaluatorError as error:
-                verdict.fail("evaluator-error", str(error))
+                evaluation = _failed("evaluator-error", str(error))
             except (OSError, HTTPException) as error:
                 blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
                 if not blamed:
                     raise
-                verdict.fail(blamed.status, blamed.reason)
+                evaluation = _failed(blamed.status, blamed.reason)
             finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
                 (stdout, stderr), *_ = [session.output() for session in sessions]
         cpu = sum(program.cost.cpu for program in programs)
         memory = max(program.cost.memory for program in programs)
-        verdict.cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
-        return verdict, stdout, stderr
+        cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
+        return replace(evaluation, stages=stages, cost=cost), Evidence(stdout=stdout, stderr=stderr, log=log)
 
     def laid(self, files: Files) -> Files:
         """A candidate's files as the sandbox gets them: with hidden ones laid over them, on what was prepared.
@@ -198,14 +189,17 @@ class Scorer:
                 self._layers[files.base.id] = layer(self.task, self._prepare, files.base, sandbox)
         return replace(files, base=self._layers[files.base.id])
 
-    def _cascade(self, verdict: Scored, programs: list[Program], split: str, repeat: int) -> None:
+    def _cascade(
+        self, stages: dict[str, dict[str, float]], programs: list[Program], split: str, repeat: int
+    ) -> dict[str, float]:
+        """The metrics on `split`, if the gates before it let the candidate pass; theirs are added to `stages`."""
         for stage in self.task.stages(split):
             metrics = self._metrics(self._cases(programs, stage, repeat))
-            verdict.stages[stage] = metrics
+            stages[stage] = metrics
             gate = self.task.gates.get(stage)
             if gate and not gate.passes(metrics):
                 raise CandidateFailedError("gated", f"gate {stage}: {gate}, got {metrics[gate.metric]:g}")
-        verdict.metrics = self._metrics(self._cases(programs, split, repeat, shown=True))
+        return self._metrics(self._cases(programs, split, repeat, shown=True))
 
     def _metrics(self, cases: Iterator[Mapping[str, float]]) -> dict[str, float]:
         rows = list(cases)
@@ -238,6 +232,10 @@ class Scorer:
             got = ", ".join(sorted(case.metrics)) or "none"
             raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
         return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
+
+
+def _failed(status: Status, reason: str) -> Evaluation:
+    return Evaluation(status=status, reason=" ".join(reason.split())[:LONGEST_REASON])
 
 
 def _iterate(cases: object) -> Iterator[Case]:

@@ -29,7 +29,7 @@ PATIENCE = 10.0
 """Seconds for a process to end by itself, and its sandbox's workers with it."""
 
 
-class JudgeDiedError(Exception):
+class EvaluatorDiedError(Exception):
     """The process ended in the middle of its work; `log` is what it wrote last."""
 
     def __init__(self, code: int, log: str) -> None:
@@ -69,14 +69,14 @@ class EvaluatorProcess:
         request = {"task": described(task), "digest": task.evaluator_digest, "provider": provider, "cores": cores}
         hello: list[Mapping[str, Any]] = []
         try:
-            judge = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
-            hello = [header async for header, _ in judge.ask(request)]
-        except JudgeDiedError as death:
+            worker = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
+            hello = [header async for header, _ in worker.ask(request)]
+        except EvaluatorDiedError as death:
             raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
         finally:
             if not hello:
                 await (await spawning).kill()
-        return judge, hello[0]
+        return worker, hello[0]
 
     @classmethod
     async def _spawn(cls, tell: Callable[[str], None]) -> Self:
@@ -116,7 +116,7 @@ class EvaluatorProcess:
                     yield reply, output
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._process.wait()
-            raise JudgeDiedError(code, self.printed()) from None
+            raise EvaluatorDiedError(code, self.printed()) from None
 
     async def _receive(self) -> tuple[dict[str, Any], bytes]:
         header, body = PREFIX.unpack(await self._from.readexactly(PREFIX.size))

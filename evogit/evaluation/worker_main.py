@@ -17,14 +17,14 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from evogit.core import EvaluatorError, EvoGitError, SandboxError
-from evogit.evaluation.frames import KINDS, PREFIX, frame
+from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame
 from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
-from evogit.sandbox import Base, Completed, Files
+from evogit.sandbox import Base, Files
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.providers import provider
 
@@ -45,11 +45,11 @@ def main() -> None:
     logging.getLogger("evogit").addHandler(_Teller(send))
     with ExitStack() as stack:
         try:
-            judge = _greet(requests, send, stack)
+            scorer = _greet(requests, send, stack)
         except EvoGitError as error:
             send(_failure(error))
         else:
-            _serve(judge, requests, send)
+            _serve(scorer, requests, send)
 
 
 class _Teller(logging.Handler):
@@ -75,13 +75,13 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     stack.callback(sandbox.close)
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))
-    judge = Scorer(task, sandbox, lambda header: send(frame(header)))
-    seed = {"needs_seed": judge.needs_seed, "builds_on_seed": judge.builds_on_seed}
+    scorer = Scorer(task, sandbox, lambda header: send(frame(header)))
+    seed = {"needs_seed": scorer.needs_seed, "builds_on_seed": scorer.builds_on_seed}
     send(frame({"provider": sandbox.name, "image": sandbox.image(), **seed}))
-    return judge
+    return scorer
 
 
-def _serve(judge: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
+def _serve(scorer: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
     base: Base | None = None
     while message := _receive(requests):
         request, body = message
@@ -89,23 +89,17 @@ def _serve(judge: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) -> 
             base = Base(request["base"], body)
         else:
             files = Files(body, tuple(request["removed"]), base if request["based"] else None)
-            send(_answer(judge, request, files))
+            send(_answer(scorer, request, files))
 
 
-def _answer(judge: Scorer, request: Mapping[str, Any], files: Files) -> bytes:
+def _answer(scorer: Scorer, request: Mapping[str, Any], files: Files) -> bytes:
     try:
-        with turn() if judge.task.environment.exclusive else nullcontext():
+        with turn() if scorer.task.environment.exclusive else nullcontext():
             if "run" in request:
-                return _ran(judge.run(files, request["run"], request["wall"]))
-            verdict, stdout, stderr = judge.judge(request["split"], request["repeat"], files)
+                return completed_frame(scorer.run(files, request["run"], request["wall"]))
+            return evaluation_frame(*scorer.evaluate(request["split"], request["repeat"], files))
     except SandboxError as error:
         return _failure(error)
-    return frame({"verdict": asdict(verdict), "stdout": len(stdout)}, stdout + stderr)
-
-
-def _ran(done: Completed) -> bytes:
-    told = {"code": done.code, "signal": done.signal, "breach": done.breach, "detail": done.detail}
-    return frame({"ran": {**told, "usage": asdict(done.usage)}, "stdout": len(done.stdout)}, done.stdout + done.stderr)
 
 
 def _failure(error: EvoGitError) -> bytes:

@@ -15,13 +15,13 @@ import pytest
 
 from evogit.config import Task, load_repository_task
 from evogit.config.values import EvaluationCommand, MetricReader
-from evogit.core import UsageError
+from evogit.core import Evaluation, UsageError
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.command import case_of, in_time
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.junit import MOST_XML
 from evogit.evaluation.program import Invalid, Ran
-from evogit.evaluation.scorer import Scored, Scorer
+from evogit.evaluation.scorer import Scorer
 from evogit.repository import Repository
 from evogit.review.folder import candidate_files
 from evogit.sandbox import Base, Files, Sandbox
@@ -59,7 +59,7 @@ FILES = {
     "evogit.toml": ("of the commit", 0o100644),
 }
 
-Judged = Callable[..., tuple[Scored, str]]
+Judged = Callable[..., tuple[Evaluation, str]]
 
 
 def own_repository(
@@ -95,12 +95,12 @@ def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
         removed: tuple[str, ...] = (),
         split: str = "train",
         **more: str,
-    ) -> tuple[Scored, str]:
+    ) -> tuple[Evaluation, str]:
         task, repository, tree = own_repository(tmp_path / "own", command, read, **more)
         files = Files(archive(changed or {}), removed, asyncio.run(seed_files(repository, tree, task)))
         told: list[Mapping[str, Any]] = []
-        verdict, _, _ = Scorer(task, sandbox, told.append).judge(split, 0, files)
-        return verdict, "\n".join([*(each["feedback"] for each in told), verdict.log])
+        evaluation, evidence = Scorer(task, sandbox, told.append).evaluate(split, 0, files)
+        return evaluation, "\n".join([*(each["feedback"] for each in told), evidence.log])
 
     return judge
 
@@ -113,8 +113,8 @@ def test_a_misspelt_split_is_refused_as_no_command_would_notice_it(tmp_path: Pat
 
 
 def test_a_number_is_read_from_the_last_json_line(judged: Judged) -> None:
-    verdict, feedback = judged("sh src/main.sh; echo done; echo {not json")
-    assert (verdict.status, verdict.metrics) == ("ok", {"score": 7.0})
+    evaluation, feedback = judged("sh src/main.sh; echo done; echo {not json")
+    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 7.0})
     assert 'last lines of stdout:\n{"score": 7}\ndone' in feedback
 
 
@@ -126,8 +126,8 @@ for name in secret_one.txt tests/hidden/test.sh .evogit/conf .evogit/new tests/h
 done
 mv tests moved; mv .evogit moved; rm -rf tests .evogit; test -x tests/hidden/test.sh && echo '{"score": 1}'
 """
-    verdict, feedback = judged(f"{look}; {look}", changed={"src/main.sh": attack, "tests/visible.txt": "mine"})
-    assert (verdict.status, verdict.metrics) == ("ok", {"score": 1.0})
+    evaluation, feedback = judged(f"{look}; {look}", changed={"src/main.sh": attack, "tests/visible.txt": "mine"})
+    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 1.0})
     whole = ["./.evogit/conf", "./secret_one.txt", "./src/main.sh", "./tests/hidden/test.sh"]
     assert "\n".join([*whole, "./tests/visible.txt", "of the working treeecho hidden"]) in feedback
     assert "\n".join([*whole, "of the working treeecho hidden"]) in feedback
@@ -140,9 +140,9 @@ mv tests moved; mv .evogit moved; rm -rf tests .evogit; test -x tests/hidden/tes
 def test_a_candidate_with_something_else_in_the_place_of_hidden_files_is_invalid(
     judged: Judged, changed: dict[str, str]
 ) -> None:
-    verdict, _ = judged("sh src/main.sh", changed=changed)
-    assert verdict.status == "invalid"
-    assert f"{next(iter(changed))} is in the way of what the evaluator needs there" in verdict.reason
+    evaluation, _ = judged("sh src/main.sh", changed=changed)
+    assert evaluation.status == "invalid"
+    assert f"{next(iter(changed))} is in the way of what the evaluator needs there" in evaluation.reason
 
 
 async def test_what_a_person_committed_over_hidden_files_is_not_looked_at(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_a_pattern_that_takes_for_ever_on_some_output_is_broken_off() -> None:
 def test_where_and_how_a_command_runs(judged: Judged) -> None:
     burn = "end=$(($(date +%s%N) + 30000000)); while [ $(date +%s%N) -lt $end ]; do :; done"
     tell = f"pwd; cat ../tests/visible.txt; echo $EVOGIT_SPLIT; {burn}"
-    verdict, feedback = judged(tell, "cpu", split="holdout", more='directory = "src"')
-    assert 0 < verdict.metrics["score"] < 5
+    evaluation, feedback = judged(tell, "cpu", split="holdout", more='directory = "src"')
+    assert 0 < evaluation.metrics["score"] < 5
     assert "/work/src\nvisibleholdout" in feedback
 
 
@@ -257,29 +257,32 @@ def test_a_profile_is_told_that_a_command_prints_before_its_numbers(judged: Judg
     bench = "import sys\ndef work():\n    return sum(range(10**5))\nwork()\n"
     bench += "print('{\"score\": %d}' % (1 + ('cProfile' in sys.modules)))\n"
     command = "python3 -m cProfile -s tottime src/bench.py | head -n 30; python3 src/bench.py"
-    verdict, feedback = judged(command, changed={"src/bench.py": bench})
-    assert (verdict.status, verdict.metrics) == ("ok", {"score": 1.0})
+    evaluation, feedback = judged(command, changed={"src/bench.py": bench})
+    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 1.0})
     assert re.search(r"ncalls +tottime(?s:.*)bench.py:2\(work\)", feedback)
 
 
 @pytest.mark.slow
 def test_a_report_of_an_earlier_run_does_not_count(judged: Judged) -> None:
-    verdict, _ = judged("exit 4", "junit:src/old.xml", changed={"src/old.xml": "<a><testcase name='x'/></a>"})
-    assert verdict.reason.startswith("the command wrote no JUnit report")
+    evaluation, _ = judged("exit 4", "junit:src/old.xml", changed={"src/old.xml": "<a><testcase name='x'/></a>"})
+    assert evaluation.reason.startswith("the command wrote no JUnit report")
 
 
 @pytest.mark.slow
 def test_a_limit_is_told_as_what_it_is(judged: Judged) -> None:
-    verdict, _ = judged("yes", "exit")
-    assert (verdict.status, verdict.reason) == ("output-limit", "wrote more than 1048576 bytes of output in run 1")
+    evaluation, _ = judged("yes", "exit")
+    assert (evaluation.status, evaluation.reason) == (
+        "output-limit",
+        "wrote more than 1048576 bytes of output in run 1",
+    )
 
 
 def test_a_link_cannot_be_withheld_alone(judged: Judged, tmp_path: Path) -> None:
     task, repository, _ = own_repository(tmp_path / "own", "true", "exit")
     base = Base("linked", archive({"secret_link.txt": "-> /etc/passwd", "src/main.sh": "x"}))
-    verdict, _, _ = Scorer(task, Bubblewrap(), lambda _: None).judge("train", 0, Files(pack({}), (), base))
-    assert verdict.status == "evaluator-error"
-    assert "withheld: secret_link.txt is a symbolic link" in verdict.reason
+    evaluation, _ = Scorer(task, Bubblewrap(), lambda _: None).evaluate("train", 0, Files(pack({}), (), base))
+    assert evaluation.status == "evaluator-error"
+    assert "withheld: secret_link.txt is a symbolic link" in evaluation.reason
 
 
 @pytest.mark.slow
@@ -289,10 +292,10 @@ def test_what_was_prepared_is_under_every_candidate(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     prepare = "prepare = 'mkdir ../built; cp main.sh ../built; echo no > ../tests/hidden/test.sh; true'"
     command = "sh ../built/main.sh; sh ../tests/hidden/test.sh; touch ../tests/hidden/new"
-    verdict, feedback = judged(
+    evaluation, feedback = judged(
         f"{command} || true", more=f'directory = "src"\n{prepare}', changed={"src/main.sh": "no"}
     )
-    assert verdict.metrics == {"score": 7.0}
+    assert evaluation.metrics == {"score": 7.0}
     assert "hidden" in feedback
 
 
@@ -301,9 +304,9 @@ def test_prepare_that_fails_is_the_evaluators_error(
     judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    verdict, log = judged("true", "exit", more='prepare = "echo no compiler >&2; exit 7"')
-    assert verdict.status == "evaluator-error"
-    assert verdict.reason.startswith("prepare() failed on the seed: evaluator.prepare ended with exit code 7")
+    evaluation, log = judged("true", "exit", more='prepare = "echo no compiler >&2; exit 7"')
+    assert evaluation.status == "evaluator-error"
+    assert evaluation.reason.startswith("prepare() failed on the seed: evaluator.prepare ended with exit code 7")
     assert "no compiler" in log
 
 

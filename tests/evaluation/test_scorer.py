@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evogit.config import Task
-from evogit.core import SandboxError, SandboxLostError
-from evogit.evaluation.scorer import ATTEMPTS, Scored, Scorer
+from evogit.core import Evaluation, SandboxError, SandboxLostError
+from evogit.evaluation.scorer import ATTEMPTS, Scorer
 from evogit.sandbox import CallReply, Files, Limits, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
@@ -91,16 +91,18 @@ class Losing:
 
 @pytest.fixture
 def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Judges the counting program in a sandbox that is lost so many times: the verdict, and the frames before it."""
+    """Evaluates the counting program in a sandbox that is lost so many times; gives its frames, too."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def judge(losses: int, evaluate: str = EVALUATE) -> tuple[Scored, list[dict[str, Any]]]:
+    def judge(losses: int, evaluate: str = EVALUATE) -> tuple[Evaluation, list[dict[str, Any]]]:
         frames: list[dict[str, Any]] = []
         with closing(Fragile(Bubblewrap(), losses)) as sandbox:
             task, files = tiny(f"lost{losses}", evaluate=evaluate), Files(pack({"program.py": COUNTS}))
-            verdict, _, _ = Scorer(task, sandbox, lambda header: frames.append(dict(header))).judge("train", 0, files)
-        return verdict, frames
+            evaluation, _ = Scorer(task, sandbox, lambda header: frames.append(dict(header))).evaluate(
+                "train", 0, files
+            )
+        return evaluation, frames
 
     return judge
 
@@ -108,8 +110,8 @@ def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callab
 @pytest.mark.parametrize("losses", [1, ATTEMPTS - 1])
 def test_a_lost_evaluation_begins_again_as_if_nothing_had_been(judged: Callable[..., Any], losses: int) -> None:
     _, undisturbed = judged(0)
-    verdict, frames = judged(losses)
-    assert (verdict.status, verdict.metrics, verdict.stages) == ("ok", {"score": 3}, {"smoke": {"score": 1}})
+    evaluation, frames = judged(losses)
+    assert (evaluation.status, evaluation.metrics, evaluation.stages) == ("ok", {"score": 3}, {"smoke": {"score": 1}})
     again = [number for number, frame in enumerate(frames) if "again" in frame]
     assert [frames[number]["again"] for number in again] == ["the daemon was restarted"] * losses
     assert frames[again[-1] + 1 :] == undisturbed, "all cases, from a new life of the program and the same generator"
@@ -117,8 +119,8 @@ def test_a_lost_evaluation_begins_again_as_if_nothing_had_been(judged: Callable[
 
 @pytest.mark.parametrize("evaluate", [HIDES, BLAMES, FALLS], ids=["hides", "blames", "falls"])
 def test_an_evaluator_cannot_take_a_loss_for_something_else(judged: Callable[..., Any], evaluate: str) -> None:
-    verdict, frames = judged(2, evaluate)
-    assert (verdict.status, verdict.metrics) == ("ok", {"score": 3})
+    evaluation, frames = judged(2, evaluate)
+    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 3})
     assert sum("again" in frame for frame in frames) == 2
 
 
