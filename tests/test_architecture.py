@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ OWNERS = {
     "pygit2": "repository",
 }
 """Third-party module -> the only part that imports it."""
+
+BROUGHT = {"numpy": "matplotlib", "pydantic_core": "pydantic", "requests": "docker"}
+"""Module that is part of a declared dependency's interface -> that dependency, which brings it."""
 
 NEVER_IMPORTED = {"marshal": "tests/", "pickle": "tests/", "shelve": "tests/", "unittest.mock": ""}
 """Nothing is unpickled, nothing of ours is mocked: module -> the folder that may (attacks in tests send pickles)."""
@@ -376,3 +380,13 @@ def test_the_rule_leaves_good_code_alone(rule: Rule, files: dict[str, str]) -> N
 
 def test_every_rule_is_shown_to_fail() -> None:
     assert {rule for rule, _, _ in BAD} == set(RULES)
+
+
+def test_what_is_imported_is_declared_and_nothing_else(ours: list[Source]) -> None:
+    """An installation brings all that EvoGit imports; no test installs dependencies."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
+    declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in requirements}
+    tops = {name.split(".")[0] for source in ours if source.in_package for _, name in source.imported}
+    foreign = {BROUGHT.get(top, top) for top in tops if top not in {*sys.stdlib_module_names, "evogit"}}
+    assert foreign == declared

@@ -11,12 +11,12 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evogit.cli.watch import STOPPING
 from tests.clock import PATIENCE
 
 from .conftest import EVOGIT, Cli, Small, Story, environment
@@ -44,10 +44,15 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
 
 def wait_for(engine: subprocess.Popen[str], event: str, number: int) -> None:
     """Read its progress until that many events were told."""
+    wait_for_lines(engine, rf"  {event}\b", number)
+
+
+def wait_for_lines(engine: subprocess.Popen[str], words: str, number: int = 1) -> None:
+    """Read what it says until that many lines had what a regular expression describes."""
     assert engine.stderr
     seen = 0
     for line in engine.stderr:
-        seen += bool(re.search(rf"  {event}\b", line))
+        seen += bool(re.search(words, line))
         if seen == number:
             return
     raise AssertionError("it ended before")
@@ -153,7 +158,7 @@ def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(cli: Cli, task: 
     engine = start("run", "sine", "--evaluations", "40", cwd=tmp_path)
     wait_for(engine, "proposed", 3)  # the seed is one
     engine.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    wait_for_lines(engine, re.escape(STOPPING))
     engine.send_signal(signal.SIGINT)
     out, err = engine.communicate(timeout=PATIENCE)
     assert (engine.returncode, out) == (130, ""), err
@@ -168,9 +173,9 @@ def test_a_second_interrupt_ends_it_at_once_and_nothing_is_lost(cli: Cli, task: 
 def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(cli: Cli, task: Path, tmp_path: Path) -> None:
     engine = start("run", "sine", "--evaluations", "9000", cwd=tmp_path)
     wait_for(engine, "evaluated", 8)
-    for _ in range(2):  # the kernel tells the foreground group, the shell its jobs
-        engine.send_signal(signal.SIGHUP)
-        time.sleep(0.02)
+    engine.send_signal(signal.SIGHUP)  # the kernel tells the foreground group
+    wait_for_lines(engine, re.escape(STOPPING))
+    engine.send_signal(signal.SIGHUP)  # the shell its jobs
     _, err = engine.communicate(timeout=PATIENCE)
     assert engine.returncode == 130, err
     assert cli("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"

@@ -19,6 +19,9 @@ JAILS = [
 ]
 """Everything that promises isolation; `runsc` is Docker with that runtime, gVisor."""
 
+ONE_KERNEL = JAILS[:2]
+"""For what is decided in Python, outside or by the supervisor, whatever the kernel: gVisor shows nothing more of it."""
+
 
 @pytest.fixture(scope="session")
 def providers() -> Iterator[Callable[[str], Sandbox]]:

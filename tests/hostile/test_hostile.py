@@ -16,11 +16,8 @@ from evogit.sandbox import CallReply, Limits, Session, values
 from evogit.sandbox.archive import pack
 from tests.clock import PATIENCE, wait_until
 
-JAILS = [
-    "bubblewrap",
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
-]
+from .conftest import JAILS, ONE_KERNEL
+
 ANYTHING = object()
 EXCEPTIONS = {
     ("mapped_device", "docker"): "out-of-memory",
@@ -69,23 +66,28 @@ def attacked(sandbox, name):
         assert session.call("attacks:honest", b'{"args": [2, 3]}').value == b"5"
 
 
+NONE = pytest.param("none", marks=pytest.mark.slow)
 BOTH = pytest.mark.parametrize("session", [*JAILS, "none"], indirect=True)
-NONE_IS_SLOW = pytest.mark.parametrize("session", [*JAILS, pytest.param("none", marks=pytest.mark.slow)], indirect=True)
+NONE_IS_SLOW = pytest.mark.parametrize("session", [*JAILS, NONE], indirect=True)
+ONE_KERNEL_AND_NONE = pytest.mark.parametrize("session", [*ONE_KERNEL, NONE], indirect=True)
 
 BROKEN = [
     ("print_result_and_exit", "crashed", "exited with code 0 before replying in call 2"),
     ("exit_quietly", "crashed", "exited with code 0 before replying in call 2"),
     ("system_exit", "crashed", "raised SystemExit: 0"),
-    ("real_time_signal", "crashed", "was killed by signal 40 before replying in call 2"),
     ("endless_name", "crashed", "raised \N{REPLACEMENT CHARACTER}[2J"),
     ("write_to_every_pipe", "invalid", "wrote to the reply channel"),
     ("close_the_pipes", "crashed", "before replying in call 2"),
+    ("output_bomb", "output-limit", "wrote more than 100000 bytes of output in call 2"),
+]
+
+BROKEN_BY_THE_KERNEL = [
+    ("real_time_signal", "crashed", "was killed by signal 40 before replying in call 2"),
     ("memory_bomb", "out-of-memory", "memory"),
     ("memory_in_children", "out-of-memory", "memory in call 2"),
     ("memory_behind_a_name", "out-of-memory", "memory in call 2"),
     ("memory_behind_an_ended_thread", "out-of-memory", "memory in call 2"),
     ("memory_behind_sharing", "out-of-memory", "memory in call 2"),
-    ("output_bomb", "output-limit", "wrote more than 100000 bytes of output in call 2"),
     ("thread_bomb", "process-limit", "processes and threads in call 2"),
     ("fill_temporary_folder", "disk-limit", "files in call 2"),
     ("exhaust_descriptors", "crashed", "Too many open files"),
@@ -93,8 +95,16 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("attack", "failure", "detail"), BROKEN)
+@ONE_KERNEL_AND_NONE
+def test_failure_is_seen_with_and_without_isolation(session, host, attack, failure, detail):
+    reply = call(session, attack, host)
+    assert (reply.failure, reply.value) == (failure, b"")
+    assert detail in reply.detail
+
+
+@pytest.mark.parametrize(("attack", "failure", "detail"), BROKEN_BY_THE_KERNEL)
 @NONE_IS_SLOW
-def test_failure_is_seen_with_and_without_isolation(request, session, host, attack, failure, detail):
+def test_failure_in_the_kernel_is_seen_with_and_without_isolation(request, session, host, attack, failure, detail):
     reply = call(session, attack, host)
     assert (reply.failure, reply.value) == (expected(request, attack, failure), b"")
     assert detail in reply.detail or reply.failure != failure
@@ -115,7 +125,7 @@ CONTAINED = [
 @pytest.mark.parametrize(("attack", "usual", "detail"), CONTAINED)
 def test_bomb_is_contained(request, session, host, attack, usual, detail):
     failure = expected(request, attack, usual)
-    reply = call(session, attack, host, wall=3 if failure == "timeout" else 60, cpu=60)
+    reply = call(session, attack, host, wall=1 if failure == "timeout" else 60, cpu=60)
     assert reply.failure == failure
     assert detail in reply.detail or failure != usual
 
@@ -197,7 +207,7 @@ def test_attack_succeeds_without_a_sandbox(shared, host, attack):
         ("reply_pickle", "it is not UTF-8"),
     ],
 )
-@pytest.mark.parametrize("session", JAILS[:2], indirect=True)  # whatever the kernel, it is read outside
+@pytest.mark.parametrize("session", ONE_KERNEL, indirect=True)
 def test_forged_json_is_refused(session, host, attack, sentence):
     reply = call(session, attack, host)
     assert reply.failure == ""
@@ -213,14 +223,14 @@ def failed_in_time(session, attack, host):
     return reply
 
 
-@NONE_IS_SLOW
+@ONE_KERNEL_AND_NONE
 def test_reply_that_nobody_asked_for_is_invalid(session, host):
     assert call(session, "reply_in_advance", host).value == b'"armed"'
     reply = failed_in_time(session, "reply_in_advance", host)
     assert (reply.failure, reply.value) == ("invalid", b"")
 
 
-@NONE_IS_SLOW
+@ONE_KERNEL_AND_NONE
 def test_second_reply_is_invalid(session, host):
     assert failed_in_time(session, "reply_twice", host).failure == "invalid"
 
@@ -232,6 +242,7 @@ def test_patched_clocks_change_no_figure(session, host):
     assert usage.wall >= 0.1
 
 
+@pytest.mark.parametrize("session", ONE_KERNEL, indirect=True)
 def test_escape_codes_do_not_reach_the_terminal(session, host):
     detail = call(session, "escape_codes", host).detail
     assert "evil" in detail
@@ -265,6 +276,7 @@ def test_memory_is_limited_in_commands(session, host):
     assert (done.code, done.breach) == (None, "out-of-memory")
 
 
+@pytest.mark.parametrize("session", ONE_KERNEL, indirect=True)
 def test_moved_folder_misleads_nobody(session, host):
     assert call(session, "replace_the_folder", host).value == b'"replaced"'
     done = session.run(["cat", "data"], files={"data": b"honest"}, out=["data"])
@@ -283,7 +295,7 @@ def test_only_regular_files_of_the_folder_come_back(request, session, host):
     assert done.files == {"file": b"ok\n"}
 
 
-@NONE_IS_SLOW
+@ONE_KERNEL_AND_NONE
 def test_file_too_large_to_come_back_is_a_breach(session, host):
     done = session.run(["truncate", "-s", "20M", "big"], out=["big"])
     assert (done.breach, done.files) == ("output-limit", {})
@@ -292,8 +304,10 @@ def test_file_too_large_to_come_back_is_a_breach(session, host):
 @NONE_IS_SLOW
 @pytest.mark.slow
 def test_cpu_of_children_that_vanish_is_charged(session, host):
-    reply = call(session, "children_that_vanish", {**host, "children": 3, "seconds": 0.2})
-    assert reply.usage.cpu > 0.1  # of 0.6 s a cgroup sees all, sampling most unless the machine is busy
+    """A cgroup sees all of their 0.6 s; samples, which come late on a busy machine, see most of it at some time."""
+    idle = session.call("attacks:honest", b'{"args": [2, 3]}').usage.cpu
+    children = {**host, "children": 3, "seconds": 0.2}
+    wait_until(lambda: call(session, "children_that_vanish", children).usage.cpu > 0.2 + idle, "a charge")
 
 
 @pytest.mark.parametrize("session", JAILS[1:2], indirect=True)

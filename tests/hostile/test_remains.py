@@ -12,6 +12,8 @@ import pytest
 from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 
+from .conftest import ONE_KERNEL
+
 FILES = pack({"remains.py": Path(__file__).with_name("remains.py").read_bytes()})
 TIGHT = Limits(wall=20, cpu=20, memory=200 << 20, processes=20, disk=200 << 20, output=100_000)
 """Seconds until the next candidate can start, whatever the last one did: sweeping, and a new worker."""
@@ -36,16 +38,26 @@ def clean(sandbox: Sandbox) -> Any:
 
 
 REMAINS = [
-    "plant_everywhere", "plant_in_shared_memory", "dig_deep", "forbid_everything", "make_immutable", "strange_files",
+    "plant_everywhere", "plant_in_shared_memory", "forbid_everything", "make_immutable", "strange_files",
     "move_the_box_away", "keep_unlinked_files", "leave_daemons", "leave_zombies", "multiply_until_killed",
     "wait_for_the_next", "leave_sockets", "lock_files", "leave_messages", "open_terminals", "install_a_filter",
     "change_what_children_inherit", "change_the_supervisors", "change_the_pipes", "change_what_is_imported",
-    "ask_to_be_woken", "open_every_device", pytest.param("many_files", marks=pytest.mark.slow),
+    "ask_to_be_woken", "open_every_device",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("remains", REMAINS)
 def test_the_next_candidate_finds_the_world_as_it_was(sandbox, clean, remains):
+    check_that_nothing_remains(sandbox, clean, remains)
+
+
+@pytest.mark.parametrize("remains", ["dig_deep", pytest.param("many_files", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sandbox", ONE_KERNEL, indirect=True)  # it takes gVisor seconds to make them
+def test_folders_of_any_depth_and_size_are_gone(sandbox, clean, remains):
+    check_that_nothing_remains(sandbox, clean, remains)
+
+
+def check_that_nothing_remains(sandbox: Sandbox, clean: Any, remains: str) -> None:
     with sandbox.open(FILES, TIGHT) as session:
         call(session, remains)
     with sandbox.open(FILES, TIGHT) as session:
@@ -86,6 +98,7 @@ def test_memory_holds_nothing_of_an_earlier_session(sandbox):
         assert ask(session, "find", "S", secret) == 0
 
 
+@pytest.mark.parametrize("sandbox", ONE_KERNEL, indirect=True)
 def test_memory_holds_no_item_to_come(sandbox):
     tail = str(time.monotonic_ns())
     items = [f"{digit}{tail}".encode() for digit in (1, 3, 2)]
