@@ -33,7 +33,7 @@ def nasty(tmp_path: Path) -> Path:
     story = Story(tmp_path / "repo")
     subprocess.run(["git", "-C", story.folder, "fetch", "-q", source, "HEAD"], check=True)
     write = story.repository.trees.write
-    story.repository.trees.write = lambda base, changes: write(head, {})  # type: ignore[method-assign]
+    story.repository.trees.write = lambda base, changes, modes=None: write(head, {})  # type: ignore[method-assign]
     story.add(1.0)
     return story.folder
 

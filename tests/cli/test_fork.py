@@ -26,7 +26,7 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     before = git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old")
     fork = (*run, "--at", "@6", "--fork-of", "old", "--seed", "6", "--evaluations", "9", "--selector", "weighted")
     refused = cli(*fork, "--name", "one", "--split", "smoke")
-    assert (refused.code, "judges on the split 'train'" in refused.err) == (4, True), refused.err
+    assert (refused.code, "evaluates on the split 'train'" in refused.err) == (4, True), refused.err
     for name in ("one", "two"):
         done = cli(*fork, "--name", name)
         assert done.code == 0, done.err

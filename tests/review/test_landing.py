@@ -144,7 +144,7 @@ def test_a_shallow_clone_knows_where_its_history_ends(own: Own) -> None:
         )
         for path in ("src/one.py", "src/main.py")
     )
-    draft = asyncio.run(repository.merger.draft(one, two))
+    draft = repository.merger.draft(one, two)
     assert not draft.unsettled
     assert repository.changed_paths(repository.tree_of(seed), draft.tree) == ["src/main.py", "src/one.py"]
 
