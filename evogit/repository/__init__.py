@@ -29,7 +29,7 @@ from evogit.repository.merge import Merged, Merger, UnsettledMerge
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
 from evogit.repository.paths import UnfitChangeError, check_path, twins
-from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, blob_id
+from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, Replaced, TreeEntry, Trees, blob_id
 
 __all__ = [
     "EXECUTABLE",
@@ -48,6 +48,7 @@ __all__ = [
     "Merged",
     "Merger",
     "Packer",
+    "Replaced",
     "Repository",
     "Settlement",
     "Settler",
