@@ -4,7 +4,7 @@ import contextlib
 import os
 import time
 
-from jail_meter import Meter, descendants, socket_memory
+from jail_meter import Meter, descendants, mapped_by, socket_memory
 
 ROOT = "/sys/fs/cgroup"
 VERSION_1 = {
@@ -77,10 +77,14 @@ class CgroupMeter(Meter):
         self.cpu, self.memory = max(self.cpu, cpu), max(0, memory)
         self.tasks = counted["tasks"] - OURS
         self.killed = counted["killed"] > self.first_killed
-        self.watch_mapped(descendants())
+        self.mapped = max(self.mapped, *map(mapped_by, descendants()), 0)
         self.disk, self.inodes = self.written()
         self.taken = time.monotonic()
         self.cost = time.process_time() - began
+
+    def ended_for_memory(self):
+        """Whether the kernel has ended a process of the session for lack of memory."""
+        return self.counters.read()["killed"] > self.first_killed
 
     def now(self):
         """CPU of all but us, memory, and the counters. Reading our own clock first brings the group's up to date.

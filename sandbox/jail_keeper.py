@@ -37,7 +37,9 @@ class Keeper:
         return Capture(self.limits["output"]), Capture(self.limits["output"])
 
     def start(self, body, stdout, stderr):
-        """Fork a process of the program."""
+        """Fork a process of the program; before the first one there is nothing to look at."""
+        if not self.alive:
+            self.meter.taken = time.monotonic()
         process = Process(body, self.folder, self.limits, stdout, stderr, self.place.become)
         self.processes[process.pid] = process
         return process
@@ -46,7 +48,7 @@ class Keeper:
         """Keep the limits until the host wants something."""
         try:
             while not self.turn(self.meter.due(IDLE_TICK) if self.alive else None, select.POLLIN):
-                self.look(IDLE_TICK)
+                self.look(self.meter.due(IDLE_TICK))
         except Broken as broken:
             self.broken = broken
             self.kill_all()
@@ -58,10 +60,14 @@ class Keeper:
         while not finished() and process.status is None:
             if time.monotonic() >= deadline:
                 raise Broken("timeout", f"killed after {self.wall:g} s of wall clock {self.doing}")
-            self.turn(min(deadline, self.meter.due(TICK)))
-            self.look(TICK)
+            self.turn(min(deadline, self.due()))
+            self.look(self.due())
         process.drain()
-        self.look(now=True)
+        self.look()
+
+    def due(self):
+        """When to look next for one who waits: a tick after the request began, never later than without any."""
+        return max(self.meter.due(TICK), min(self.began + TICK, self.meter.due(IDLE_TICK)))
 
     def turn(self, until, request=0):
         """Move data until there is none or it is time; true when the host wants something (a POLLIN `request`)."""
@@ -99,12 +105,12 @@ class Keeper:
                     self.meter.failed(used.ru_maxrss << 10)
                 self.program = None if process is self.program else self.program
 
-    def look(self, tick=0.0, now=False):
+    def look(self, due=0.0):
         """Compare what the session uses with its limits when it is due, or now; raises Broken."""
         meter, limits = self.meter, self.limits
         if any(capture.full for capture in self.captures):
             raise Broken("output-limit", f"wrote more than {limits['output']} bytes of output {self.doing}")
-        if not now and time.monotonic() < meter.due(tick):
+        if time.monotonic() < due:
             return
         meter.sample(limits["memory"])
         self.peak = max(self.peak, meter.memory, meter.highest)
@@ -112,6 +118,12 @@ class Keeper:
             raise broken
 
     def kill_all(self):
+        """Kill every process of the session, and measure what is left to be paid."""
+        self.end_all()
+        self.meter.highest = 0
+        self.meter.sample()
+
+    def end_all(self):
         """Kill every process of the session and wait until none is left."""
         for process in self.processes.values():
             process.drain()
@@ -119,5 +131,3 @@ class Keeper:
             await_end()
             self.reap()
         self.reap()
-        self.meter.highest = 0
-        self.meter.sample()

@@ -13,6 +13,7 @@ SECOND, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")  # in ticks,
 MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
 MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for each
 SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
+MAPPED, SHARED_OUT = ("RssFile", "RssShmem"), ("Pss_Anon", "SwapPss")  # fields of `status` and `smaps_rollup`
 KCMP, SAME_MEMORY = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1  # of kcmp(2)
 libc = ctypes.CDLL(None)
 
@@ -49,7 +50,6 @@ class Meter:
         self.lost = max(self.lost, self.cpu - total)
         self.cpu = total + self.lost
         self.tasks = sum(int(fields[17]) for fields in processes.values())
-        self.watch_mapped(processes)
         self.disk, self.inodes = self.written()
         self.memory = self._total(processes, self._resident)
         self.taken = time.monotonic()
@@ -59,18 +59,18 @@ class Meter:
         else:
             self.count_again = 0.0
 
-    def watch_mapped(self, processes):
-        """Remember how much of files a process had in memory, since what the kernel says of its peak has them in it."""
-        self.mapped = max(self.mapped, *map(mapped_by, processes), 0)
+    def ended_for_memory(self):
+        """Whether the kernel has ended a process of the session for lack of memory, as far as can be known."""
+        return self.killed
 
     def failed(self, peak):
         """Take note of a command that has failed; its peak of memory may be that of us, whose fork it was."""
-        if peak > kilobytes("/proc/self/status", ("VmHWM",)):
+        if peak > kilobytes(read_text("/proc/self/status"), ("VmHWM",)):
             self.highest = max(self.highest, peak - self.mapped)
 
     def look_back(self):
         """Take note of the peaks of those that still run."""
-        peaks = (kilobytes(f"/proc/{pid}/status", ("VmHWM",)) for pid in descendants())
+        peaks = (kilobytes(read_text(f"/proc/{pid}/status"), ("VmHWM",)) for pid in descendants())
         self.highest = max(self.highest, max(peaks, default=0) - self.mapped)
 
     def _total(self, processes, memory):
@@ -95,14 +95,20 @@ class Meter:
         return ("RssAnon", "VmSwap", "VmPTE", *(() if self.own_disk else ("RssShmem",)))
 
     def _resident(self, pid, fields):
-        """Private memory of a process; memory shared through files of the sandbox's own disk is counted there."""
-        return largest(pid, fields, "status", self.resident)
+        """Private memory of a process; memory shared through files of the sandbox's own disk is counted there.
+
+        Remembers how much of files it has in memory, since what the kernel says of its peak has them in it.
+        """
+        texts = texts_of(pid, fields, "status")
+        self.mapped = max(self.mapped, *(kilobytes(text, MAPPED) for text in texts), 0)
+        return max((kilobytes(text, self.resident) for text in texts), default=0)
 
     def _proportional(self, pid, fields):
         """Private memory with the pages that processes share since a fork divided among them."""
         if libc.syscall(KCMP, pid, int(fields[1]), SAME_MEMORY, 0, 0) == 0:  # between vfork and exec
             return 0
-        return largest(pid, fields, "smaps_rollup", ("Pss_Anon", "SwapPss")) or self._resident(pid, fields)
+        texts = texts_of(pid, fields, "smaps_rollup")
+        return max((kilobytes(text, SHARED_OUT) for text in texts), default=0) or self._resident(pid, fields)
 
     def begin(self):
         """Count from now on: what is there was given to the session."""
@@ -131,12 +137,13 @@ def descendants():
     In a jail these are all others: gVisor gives orphans to the first process, which need not be this one.
     """
     known, children = {}, {}
+    ours = {"1", str(os.getpid())} if JAILED else set()
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib is slow to import
-        if line := read_text(f"/proc/{name}/stat"):
+        if name not in ours and (line := read_text(f"/proc/{name}/stat")):
             known[int(name)] = fields = line[line.rindex(")") + 2 :].split()
             children.setdefault(int(fields[1]), []).append(int(name))
     if JAILED:
-        return {pid: fields for pid, fields in known.items() if pid not in (1, os.getpid())}
+        return known
     found, todo = {}, [os.getpid()]
     while todo:
         below = children.pop(todo.pop(), [])
@@ -178,10 +185,11 @@ def mapped_by(pid):
     return int(fields[2]) * PAGE if fields else 0
 
 
-def largest(pid, fields, file, names):
-    """The sum of these fields of a process's file; from another thread when the first one has ended before the rest."""
-    threads = [pid] if fields[0] != "Z" or int(fields[17]) < 2 else entries(f"/proc/{pid}/task")
-    return max((kilobytes(f"/proc/{pid}/task/{thread}/{file}", names) for thread in threads), default=0)
+def texts_of(pid, fields, file):
+    """A process's file as text; those of all its threads when the first one has ended before the rest."""
+    if fields[0] != "Z" or int(fields[17]) < 2:
+        return [read_text(f"/proc/{pid}/{file}")]
+    return [read_text(f"/proc/{pid}/task/{thread}/{file}") for thread in entries(f"/proc/{pid}/task")]
 
 
 def socket_memory(read):
@@ -189,20 +197,23 @@ def socket_memory(read):
 
     A table of connections takes the kernel milliseconds, so it is only read where there are any.
     """
-    lines = [line.split() for name in ("sockstat", "sockstat6") for line in read(f"/proc/net/{name}").splitlines()]
+    lines = [line.split() for line in read("/proc/net/sockstat").splitlines()]
     if not lines or lines[0][2] == "0":
         return 0
+    lines += [line.split() for line in read("/proc/net/sockstat6").splitlines()]
     tables = [line[0][:-1].lower() for line in lines if line[0] in ("TCP:", "TCP6:") and line[2] != "0"]
     rows = "".join(read_text(f"/proc/net/{table}", MOST_TEXT) for table in tables).split("\n")
     queues = [row.split()[4].split(":") for row in rows if ":" in row]
     return int(lines[0][2]) * SOCKET + sum(int(sent, 16) + int(received, 16) for sent, received in queues)
 
 
-def kilobytes(path, names):
-    """The sum of these fields of a file of /proc, in bytes; 0 where it cannot be read."""
-    lines = read_text(path).split("\n")  # not splitlines(): a process may have any other character in its name
-    fields = map(str.split, lines)
-    return sum(int(field[1]) << 10 for field in fields if field and field[0][:-1] in names)
+def kilobytes(text, names):
+    """The sum of these fields of a file of /proc, in bytes; 0 for those that are not there.
+
+    The last field of a name is the kernel's: what comes before may be in the name of the process.
+    """
+    found = (text.rpartition(f"\n{name}:") for name in names)
+    return sum(int(rest.split(None, 1)[0]) << 10 for _, is_there, rest in found if is_there)
 
 
 def entries(folder):

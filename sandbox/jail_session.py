@@ -53,7 +53,7 @@ class Supervisor(Keeper):
                 send(*answers[header["do"]](header, body))
                 self.broken = None
         finally:
-            self.kill_all()
+            self.end_all()
         self.close()
 
     def furnish(self):
@@ -84,7 +84,7 @@ class Supervisor(Keeper):
         """End the session; the host is told whether another one may follow here."""
         os.close(self.folder)
         self.tunnels.close()
-        unfit = "the kernel ended processes for lack of memory" if self.meter.killed else self.place.clear()
+        unfit = "the kernel ended processes for lack of memory" if self.meter.ended_for_memory() else self.place.clear()
         send({"closed": True, "unfit": unfit})
 
     # --- requests -------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Supervisor(Keeper):
             with self.place.acting():
                 stdin = write_files(self.folder, header["files"], body)
         except OSError as error:
-            self.look(now=True)
+            self.look()
             self.captures[1].add(f"cannot write the files of the run: {error}\n".encode(errors="replace"))
             return 126
         process = self.start(command(header["argv"]), *self.captures)
@@ -197,7 +197,7 @@ class Supervisor(Keeper):
         try:
             self.check_broken()
             tunnel = self.tunnels.connect(header["port"])
-            self.look(now=True)
+            self.look()
         except Broken as broken:
             failure = self.fail(broken)
         return self.plain_answer(failure, tunnel=tunnel, alive=self.alive)
@@ -213,7 +213,7 @@ class Supervisor(Keeper):
                 if time.monotonic() >= until:
                     break
                 self.turn(min(until, self.meter.due(TICK)))
-                self.look(TICK)
+                self.look(self.meter.due(TICK))
             if ended := self.tunnels.ended(tunnel):
                 self.tunnels.forget(tunnel)
         except Broken as broken:
@@ -232,9 +232,9 @@ class Supervisor(Keeper):
             until = self.began + header["wait"]
             while self.processes and time.monotonic() < until:
                 self.turn(min(until, self.meter.due(TICK)))
-                self.look(TICK)
+                self.look(self.meter.due(TICK))
             self.meter.look_back()
-            self.look(now=True)
+            self.look()
         except Broken as broken:
             failure = self.fail(broken)
         return self.plain_answer(failure)
