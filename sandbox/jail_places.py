@@ -34,6 +34,7 @@ from jail_kernel import (
 from jail_meter import MOST_TEXT, Meter, read_text, used
 
 FOLDERS = ("work", "tmp", "shm", "home")
+UNDER = "/under"  # in a worker of namespaces: the base, and what sessions lay over it
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 USERS = range(1 << 24, 1 << 30)  # above those of people, services and the usual id ranges of containers
 LONGEST_SWEEP = 5.0  # seconds
@@ -220,8 +221,11 @@ class Namespaces(Warm):
     def __init__(self, start, box):
         super().__init__(start, box)
         self.processes = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        mount("none", "/", "", PRIVATE)
         if start.base:
-            unpack("/base", start.base, start.contents)
+            for name in ("base", "disk"):
+                os.mkdir(f"{UNDER}/{name}")  # noqa: PTH102
+            unpack(f"{UNDER}/base", start.base, start.contents)
 
     def fork(self):
         """Start a session's process, as the first one of a new namespace."""
@@ -239,33 +243,36 @@ class Namespaces(Warm):
 
     def settle(self):
         """Furnish the new namespaces, then give up all capabilities and install the filter."""
-        size = self.start.limits["disk"] + SLACK
-        mount("none", "/", "", PRIVATE)
         mount("proc", "/proc", "proc", NO_SUID | NO_DEV | NO_EXEC)
-        mount("tmpfs", self.box, "tmpfs", NO_SUID | NO_DEV, f"size={size},mode=0700")
-        self.disks = (self.box,)
-        for name in FOLDERS:
-            os.mkdir(f"{self.box}/{name}")  # noqa: PTH102
+        disk = f"{UNDER}/disk" if self.start.base else self.box
+        size = self.start.limits["disk"] + SLACK
+        mount("tmpfs", disk, "tmpfs", NO_SUID | NO_DEV, f"size={size},mode=0700")
         if self.start.base:
-            self.lay_over_base(f"{self.box}/work", size)
+            self.lay_over_base(disk)
             self.forbid_writing(f"{self.box}/work")
+        else:
+            self.make_folders(self.box)
         if not self.start.network:
             raise_loopback()
         drop_capabilities()
         libc.prctl(SET_DUMPABLE, 0, 0, 0, 0)
         install_filter(self.start.filter)
-        self.meter = Meter(*self.disks)
+        self.meter = Meter(self.box)
 
-    def lay_over_base(self, work, size):
-        """Let the program see the base and write above it, to a disk that it cannot reach otherwise."""
-        mount("tmpfs", "/upper", "tmpfs", NO_SUID | NO_DEV, f"size={size},mode=0700")
-        for name in ("upper", "work"):
-            os.mkdir(f"/upper/{name}")  # noqa: PTH102
-        layers = "lowerdir=/base,upperdir=/upper/upper,workdir=/upper/work,userxattr"
-        mount("overlay", work, "overlay", NO_SUID | NO_DEV, layers)
-        for folder in ("/upper", "/base"):
-            check(libc.umount2(folder.encode(), DETACH), f"hide {folder}")
-        self.disks = (self.box, work)
+    def make_folders(self, box):
+        """Make the session's folders."""
+        for name in FOLDERS:
+            os.mkdir(f"{box}/{name}")  # noqa: PTH102
+
+    def lay_over_base(self, disk):
+        """Let the program see the base and write above it, to a part of its disk that it cannot reach otherwise."""
+        for name in ("box", "upper", "scratch"):
+            os.mkdir(f"{disk}/{name}", 0o700 if name == "box" else 0o777)  # noqa: PTH102
+        self.make_folders(f"{disk}/box")
+        mount(f"{disk}/box", self.box, "", BIND)
+        layers = f"lowerdir={UNDER}/base,upperdir={disk}/upper,workdir={disk}/scratch,userxattr"
+        mount("overlay", f"{self.box}/work", "overlay", NO_SUID | NO_DEV, layers)
+        check(libc.umount2(UNDER.encode(), DETACH), f"hide {UNDER}")
 
     def forbid_writing(self, work):
         """Let the kernel refuse any change below some paths; folders above them become mounts, which stay in place."""

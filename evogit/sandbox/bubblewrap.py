@@ -121,9 +121,9 @@ def _arguments(python: Interpreter, start: WorkerStart, data: list[int]) -> Iter
     yield from _system(python)
     for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
         yield from ("--ro-bind-data", next(fds), path)
-    yield from ("--proc", "/proc", "--dir", "/box", "--dir", "/upper", "--symlink", "box/tmp", "/tmp")
+    yield from ("--proc", "/proc", "--dir", "/box", "--symlink", "box/tmp", "/tmp")
     if start.base:
-        yield from ("--perms", "0755", "--size", str(disk_of(start.base.archive)[0] + SLACK), "--tmpfs", "/base")
+        yield from ("--perms", "0755", "--size", str(disk_of(start.base.archive)[0] + SLACK), "--tmpfs", "/under")
     yield from ("--remount-ro", "/", "--chdir", "/box", "--")
     yield from (str(python.path), "-s", "-S", "-B", "/supervisor/jail_main.pyc", "namespaces", "/box")
 
