@@ -12,7 +12,7 @@ from evogit.core import Evaluated, Evaluation, Metric, Proposed, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
 
-from .conftest import Cli, Small
+from .conftest import Cli, Story
 from .test_run import Screen
 
 TOML = """\
@@ -31,8 +31,7 @@ def ids(tmp_path: Path) -> list[str]:
     (tmp_path / "short" / "seed").mkdir(parents=True)
     (tmp_path / "short" / "task.toml").write_text(TOML)
     (tmp_path / "short" / "seed" / "main.py").write_text("A = 1\n")
-    folder = tmp_path / "repo"
-    repository = Repository.open(folder) if folder.exists() else Repository.create(folder)
+    repository = Repository.create(tmp_path / "repo")
     journal = repository.journal("short", History("short").apply)
     metrics = (Metric(name="strength", direction="maximize", primary=True),)
     known: dict[str, Any] = dict.fromkeys(("task_digest", "evaluator", "provider", "image", "population"), "x")
@@ -77,7 +76,9 @@ def test_the_next_pair_comes_as_data(cli: Cli, ids: list[str]) -> None:
     assert any(told[side]["patch"].startswith("diff --git") for side in "ab")
 
 
-def test_what_makes_no_sense_is_refused(cli: Cli, small: Small, ids: list[str], tmp_path: Path) -> None:
+def test_what_makes_no_sense_is_refused(cli: Cli, ids: list[str], tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    story.add(1.0)
     for arguments, code, words in (
         (("--pair", "seed", "seed", "--winner", "a"), 2, "two candidates"),
         (("--pair", "seed", ids[1]), 2, "expected both"),

@@ -20,7 +20,7 @@ def steady(text: str, small: Small) -> str:
     """Ids by name, ages by a constant."""
     for name in ("seed", "step", "fail", "left", "right", "dead", "merge"):
         text = text.replace(getattr(small, name)[:7], name.ljust(7, "."))
-    return re.sub(r"\b\d+[sm]\b", lambda age: "1s".rjust(len(age[0])), text)
+    return re.sub(r" \d+[smhd]\b", lambda age: "1s".rjust(len(age[0])), text)
 
 
 GRAPH = """\

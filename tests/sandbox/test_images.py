@@ -137,7 +137,7 @@ def test_an_image_of_the_task_is_taken_as_it_is_until_its_name_means_another(
     environment = Environment(image=name)
     first = build_image(client, environment, print)
     assert first.id == plain.id
-    other = build_image(client, Environment(image=name, setup=(f"echo {words()}",)), print)
+    other = build_image(client, Environment(image=name, setup=(f"echo {words()} >/about",)), print)
     client.images.get(other.id).tag(name, "latest")
     assert find_image(client, environment) is None
     second = build_image(client, environment, print)

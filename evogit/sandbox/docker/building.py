@@ -33,15 +33,18 @@ print(json.dumps([sys.version_info[:2], os.uname().machine, libc, site.getsitepa
 """
 FINISH = """
 import compileall, json, py_compile, subprocess, sys, sysconfig
-site, commands = json.loads(sys.argv[1])
-for folder in (sysconfig.get_paths()["stdlib"], site):
+compiled, site, commands = json.loads(sys.argv[1])
+for folder in [site] if compiled else [sysconfig.get_paths()["stdlib"], site]:
     compileall.compile_dir(folder, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
 for command in commands:
     print("+ " + command, flush=True)
     if code := subprocess.run(["/bin/sh", "-ec", command]).returncode:
         sys.exit("exit code %d" % code)
 """
-"""Run in the container that becomes the image: compiled files cannot be written there later."""
+"""Run in the container that becomes the image: compiled files cannot be written there later.
+
+It is told whether the library has been compiled, where packages are, and commands.
+"""
 
 
 def probe(client: docker.DockerClient, source: Any, name: str) -> tuple[Platform, str]:

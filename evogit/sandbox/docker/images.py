@@ -124,6 +124,14 @@ def _base(client: docker.DockerClient, environment: Environment, say: Say) -> An
         )
 
 
+def _beginning(client: docker.DockerClient, environment: Environment, say: Say) -> Any:
+    """EvoGit's own base, or where something is added to it the image that has its library compiled."""
+    plain = Environment(packages=tuple(f"{DEBIAN}{name}" for name in _apt(environment)))
+    if _key(plain, None) == _key(environment, None):
+        return _base(client, environment, say)
+    return client.images.get((find_image(client, plain) or build_image(client, plain, say)).id)
+
+
 def _from_registry(client: docker.DockerClient, name: str, say: Say) -> Any:
     say("asking Docker's registry for a Python image")
     try:
@@ -152,7 +160,7 @@ def _from_packages(client: docker.DockerClient, environment: Environment, name: 
 
 def _build(client: docker.DockerClient, environment: Environment, source: Any, name: str, say: Say) -> Image:
     """With the lock held: add to the source, or to our own base, what the environment asks for."""
-    source = source or _base(client, environment, say)
+    source = source or _beginning(client, environment, say)
     platform, site = probe(client, source, environment.image or "that EvoGit made")
     repository, _, tag = name.partition(":")
     if _as_it_is(environment):
@@ -160,7 +168,7 @@ def _build(client: docker.DockerClient, environment: Environment, source: Any, n
         return _described(client.images.get(name), name, environment)
     folder = packages_folder(environment, platform.version, platform=platform, say=say)
     commands = [*_apt_commands(environment), *environment.setup]
-    command = ["python3", "-I", "-c", FINISH, json.dumps([site, commands])]
+    command = ["python3", "-I", "-c", FINISH, json.dumps([LABEL in source.labels, site, commands])]
     with half_made(client, source, command, network=bool(commands)) as container:
         if folder:
             with layer(folder, site) as archive:
