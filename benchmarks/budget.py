@@ -1,6 +1,6 @@
 """What EvoGit costs, beside what the last release cost and what the design allows: `make bench`.
 
-Run: `python benchmarks/budget.py [--only GROUP] [--candidates N] [--renew]`; under two minutes on two quiet cores.
+Run: `python benchmarks/budget.py [--only GROUP...] [--candidates N] [--renew]`; under two minutes on two quiet cores.
 CPU is user and system time of the engine and all that it started. A figure is the median of its rounds, each in a
 process of its own. It is `worse` where it is beyond the committed one by more than NOISE, and by more than either's
 rounds differ among themselves; times are compared after the pace of the two machines. The last column
@@ -78,6 +78,7 @@ def _editors(number: int) -> Group:
     name = f"editors{number}"
     rows = (
         Row(f"{name}.cpu", "CPU ms per candidate, engine and evaluators", 12, is_time=True),
+        Row(f"{name}.supervisors", "CPU ms per candidate, sandbox supervisors", is_time=True),
         Row(f"{name}.own", "CPU ms per candidate, its own", is_time=True),
         Row(f"{name}.duplicates", "duplicates, % of attempts", 5, slack=2),
         Row(f"{name}.tokens", "tokens per candidate", slack=20),
@@ -273,7 +274,7 @@ def keep(file: Path, now: Values, then: Values) -> None:
 def main() -> int:
     """Measure, print the table, and keep the figures where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=TABLE, help="measure this group alone; may be repeated")
+    parser.add_argument("--only", action="extend", nargs="+", choices=TABLE, help="measure these groups alone")
     parser.add_argument("--candidates", type=int, default=1000, metavar="N", help="of the longest runs")
     parser.add_argument("--rounds", type=int, default=2, metavar="N")
     parser.add_argument("--demo", action="store_true", help="a minute of circle_packing, too")

@@ -97,8 +97,8 @@ def replaced(text: str, node: ast.expr, by: str) -> str:
 def work(
     folder: Path, *, editors: int, seed: int, evaluations: int, proposals: int | None = None, selector: str = "elitist"
 ) -> Meter:
-    """Let the editors work; the first and the last reading hold everything, evaluator processes and all."""
-    model, meter = TypedEdits(seed), Meter()
+    """Let the editors work; readings at the start, with the last evaluation, and at the end."""
+    model, meter = TypedEdits(seed), Meter([evaluations])
     meter.read()
     settings = Settings(
         population=(AgentSpec("editor", model.name, editors),),
@@ -117,9 +117,15 @@ def work(
 
 
 def own_cpu_ms(meter: Meter) -> float:
-    """Milliseconds of CPU per candidate, of the engine and evaluator processes: all but what candidates used."""
-    first, last = meter.readings
-    return cpu_ms(first, last) - 1000 * meter.candidates_cpu / last.evaluated
+    """Milliseconds of CPU per candidate, of the engine and evaluator processes, the start of all included."""
+    first, last = meter.readings[:2]
+    return cpu_ms(first, last) - 1000 * last.nested / last.evaluated
+
+
+def supervisors_cpu_ms(meter: Meter) -> float:
+    """Milliseconds of CPU per candidate of what the sandboxes used: all of theirs but what candidates did."""
+    last = meter.readings[1]
+    return 1000 * (last.nested - meter.candidates_cpu) / last.evaluated
 
 
 def show(meter: Meter) -> None:
@@ -129,9 +135,10 @@ def show(meter: Meter) -> None:
         counts = [meter.outcomes[way, outcome] for outcome in ("new", "duplicate", "failed")]
         print("{:32}{:8}{:12}{:8}".format(way, *counts))
     evaluated = meter.readings[-1].evaluated
-    own, candidates = own_cpu_ms(meter), 1000 * meter.candidates_cpu / evaluated
-    print(f"{evaluated} evaluated; per candidate {own:.1f} ms of CPU of EvoGit, {candidates:.1f} ms of the candidate,")
-    print(f"{meter.tokens / evaluated:.0f} tokens")
+    own, supervisors = own_cpu_ms(meter), supervisors_cpu_ms(meter)
+    candidates, tokens = 1000 * meter.candidates_cpu / evaluated, meter.tokens / evaluated
+    print(f"{evaluated} evaluated; per candidate {own:.1f} ms of CPU of engine and evaluator processes,")
+    print(f"{supervisors:.1f} ms of sandboxes, {candidates:.1f} ms of the candidate itself, {tokens:.0f} tokens")
 
 
 def main() -> None:

@@ -122,6 +122,7 @@ def some_editors(number: int, candidates: int, seed: int) -> dict[str, float]:
     evaluated = meter.readings[-1].evaluated
     return {
         f"editors{number}.cpu": editors.own_cpu_ms(meter),
+        f"editors{number}.supervisors": editors.supervisors_cpu_ms(meter),
         f"editors{number}.own": 1000 * meter.candidates_cpu / evaluated,
         f"editors{number}.duplicates": 100 * meter.count("duplicate") / meter.outcomes.total(),
         f"editors{number}.tokens": meter.tokens / evaluated,

@@ -14,6 +14,12 @@ from pathlib import Path
 
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
 
+EVALUATOR = "evogit.evaluation.worker_main"
+"""What command lines of evaluator processes hold."""
+
+REAPED = (13, 15)
+"""Where the system tells what a process has waited for."""
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -23,24 +29,38 @@ def cpu_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used) + sum(map(_seconds_of, _descendants("self")))
 
 
-def _descendants(process: str) -> list[str]:
-    found: list[str] = []
-    for file in Path("/proc", process, "task").glob("*/children"):
-        try:
-            children = file.read_text().split()
-        except OSError:  # it has ended meanwhile
-            continue
-        for child in children:
-            found += [child, *_descendants(child)]
+def nested_seconds(process: str = "self") -> float:
+    """The part of it that evaluator processes did not use themselves, but sandboxes and candidates."""
+    found = 0.0
+    for child in _children(process):
+        if EVALUATOR in _content(child, "cmdline"):
+            found += _seconds_of(child, *REAPED) + sum(map(_seconds_of, _descendants(child)))
+        else:
+            found += nested_seconds(child)
     return found
 
 
-def _seconds_of(process: str) -> float:
+def _children(process: str) -> list[str]:
+    files = Path("/proc", process, "task").glob("*/children")
+    return [child for file in files for child in _content(process, f"task/{file.parent.name}/children").split()]
+
+
+def _content(process: str, file: str) -> str:
+    """What the system tells of a process, nothing where it has ended."""
     try:
-        text = Path("/proc", process, "stat").read_text()
+        return Path("/proc", process, file).read_text()
     except OSError:
-        return 0.0
-    return sum(map(int, text.rpartition(")")[2].split()[11:15])) / TICKS  # utime, stime, cutime, cstime: proc(5)
+        return ""
+
+
+def _descendants(process: str) -> list[str]:
+    children = _children(process)
+    return children + [below for child in children for below in _descendants(child)]
+
+
+def _seconds_of(process: str, first: int = 11, end: int = 15) -> float:
+    """Of utime, stime, cutime and cstime, all by default: proc(5)."""
+    return sum(map(int, _content(process, "stat").rpartition(")")[2].split()[first:end])) / TICKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +69,8 @@ class Reading:
 
     evaluated: int
     cpu: float
+    nested: float
+    """The part of what sandboxes and candidates used."""
     moves: int
     gits: int
 
@@ -103,7 +125,9 @@ class Meter:
 
     def read(self) -> Reading:
         """Read the clocks now."""
-        self.readings.append(Reading(len(self._walls), cpu_seconds(), self.outcomes.total(), self._gits))
+        self.readings.append(
+            Reading(len(self._walls), cpu_seconds(), nested_seconds(), self.outcomes.total(), self._gits)
+        )
         return self.readings[-1]
 
     def activity(self, agent: str, doing: str) -> None:
