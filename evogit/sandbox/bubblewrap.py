@@ -120,7 +120,7 @@ def _arguments(python: Interpreter, start: WorkerStart, data: list[int]) -> Iter
         yield from ("--setenv", name, value)
     yield from _system(python)
     for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
-        yield from ("--ro-bind-data", next(fds), path)
+        yield from ("--perms", "0444", "--file", next(fds), path)
     yield from ("--proc", "/proc", "--dir", "/box", "--symlink", "box/tmp", "/tmp")
     if start.base:
         yield from ("--perms", "0755", "--size", str(disk_of(start.base.archive)[0] + SLACK), "--tmpfs", "/under")
