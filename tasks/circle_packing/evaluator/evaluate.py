@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from itertools import combinations
 
 from evogit import Case, Invalid
@@ -57,9 +56,9 @@ def in_units(circles: list[Circle]) -> tuple[list[Exact], int]:
 
     A float is a fraction whose denominator is a power of two, so the largest denominator is a common one.
     """
-    fractions = [[Fraction(value) for value in circle] for circle in circles]
-    side = max(value.denominator for circle in fractions for value in circle)
-    return [tuple(int(value * side) for value in circle) for circle in fractions], side
+    ratios = [[value.as_integer_ratio() for value in circle] for circle in circles]
+    side = max(denominator for circle in ratios for _, denominator in circle)
+    return [tuple(numerator * (side // denominator) for numerator, denominator in circle) for circle in ratios], side
 
 
 def check_inside(i: int, circle: Exact, side: int) -> None:
