@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import shutil
 import sys
@@ -49,7 +50,12 @@ def open_place(repo: str | None, name: str | None) -> Place:
         UsageError: there are several.
     """
     repository = find_repository(repo)
-    return Place.of(open_run(repository, name))
+    gc.disable()  # what is read stays until the command ends, and there is much of it
+    try:
+        return Place.of(open_run(repository, name))
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def find_repository(repo: str | None) -> Repository:

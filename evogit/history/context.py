@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from evogit.config import Task
+from evogit.history import snapshot
 from evogit.history.history import History
-from evogit.repository import Journal, Repository
+from evogit.repository import BEGINNING, Journal, Repository, StaleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,16 @@ class StoredRun:
             RefusedError: a record was written by a newer version.
             RepositoryError: a journal is damaged.
         """
-        history = History(name)
-        return cls(repository, history, repository.journal(name, history.apply, secrets))
+        known = snapshot.load(repository, name)
+        try:
+            history, after = known or (History(name), BEGINNING)
+            journal = repository.journal(name, history.apply, secrets, after)
+        except StaleError:
+            history, after = History(name), BEGINNING
+            journal = repository.journal(name, history.apply, secrets)
+        if (position := journal.position) and snapshot.worth_it(after.entries, position.entries):
+            snapshot.save(repository, history, position)
+        return cls(repository, history, journal)
 
     def about(self, task: Task) -> RunContext:
         """The same with the task that candidates are evaluated by."""

@@ -24,7 +24,7 @@ from evogit.core import (
 )
 from evogit.history.counts import Counts, Spending
 from evogit.history.decisions import in_force, marked
-from evogit.history.state import RunState
+from evogit.history.state import FAILURES, RunState
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -92,6 +92,7 @@ class History(RunState):
 
     def _failed_proposal(self, event: FailedProposal, entry: Entry) -> None:
         self.failures.append(event)
+        del self.failures[:-FAILURES]
         self._moved(event)
 
     def _spent(self, event: Spent, entry: Entry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+@dataclass(eq=False, slots=True)
 class Phylogeny:
     """Candidates and their parent edges, in the order in which the journals learned of them.
 
@@ -19,9 +21,8 @@ class Phylogeny:
     below use that to stop early and cost what they visit, not the size of the graph.
     """
 
-    def __init__(self) -> None:
-        self._candidates: dict[str, Candidate] = {}
-        self._children: dict[str, list[str]] = {}
+    _candidates: dict[str, Candidate] = field(default_factory=dict)
+    _children: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, candidate: Candidate) -> None:
         """Add one candidate whose parents are known already; adding it again changes nothing.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evogit.core import Cost, Evaluation, Metric
+from evogit.history.columns import DERIVED
 from evogit.stats.estimates import Estimate, Noise, mean
 
 
@@ -24,9 +25,9 @@ class Scores:
     repeats: int = 0
     log: list[str] = field(default_factory=list)
     _evaluations: dict[str, dict[tuple[str, int], Evaluation]] = field(default_factory=dict)
-    _told: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
-    _by_case: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    _estimates: dict[tuple[str, str], Estimate] = field(default_factory=dict)
+    _told: dict[tuple[str, str], Evaluation] = field(default_factory=dict, metadata=DERIVED)
+    _by_case: dict[str, Mapping[str, float]] = field(default_factory=dict, metadata=DERIVED)
+    _estimates: dict[tuple[str, str], Estimate] = field(default_factory=dict, metadata=DERIVED)
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
@@ -58,11 +59,23 @@ class Scores:
             self._told[commit, split] = evaluation
             return
         known[split, evaluation.repeat] = evaluation
-        same = [each for (where, _), each in sorted(known.items()) if where == split]
+        same = self._same(known, split)
         self._told[commit, split] = together(same)
         self._estimates.pop((commit, split), None)
         if len(same) > 1:
             self._learn(commit, evaluation)
+
+    def derive(self) -> None:
+        """Put together again what follows from single evaluations."""
+        for commit, known in self._evaluations.items():
+            for split, repeat in known:
+                alone = len(known) == 1  # as nearly always
+                self._told[commit, split] = known[split, repeat] if alone else together(self._same(known, split))
+
+    @staticmethod
+    def _same(known: Mapping[tuple[str, int], Evaluation], split: str) -> list[Evaluation]:
+        """The evaluations of one candidate on one split, in the order of the repeats."""
+        return [each for (where, _), each in sorted(known.items()) if where == split]
 
     def _learn(self, commit: str, evaluation: Evaluation) -> None:
         """Let a repeat, or what it repeats, tell of the noise."""

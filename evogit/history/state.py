@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import deque
+from dataclasses import dataclass, field
 from typing import Self
 
 from evogit.core import (
@@ -31,6 +31,7 @@ FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
 
 
+@dataclass(eq=False)
 class RunState:
     """What the journals of a run add up to.
 
@@ -57,41 +58,45 @@ class RunState:
         repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact.
     """
 
-    def __init__(self, run: str) -> None:
-        self.run = run
-        self.phylogeny = Phylogeny()
-        self.counts = Counts()
-        self.started: RunStarted | None = None
-        self.stopped: Stopped | None = None
-        self.engines: dict[str, RunStarted] = {}
-        self.heads: dict[str, str] = {}
-        self._waiting: dict[str, Candidate] = {}
-        self.pruned: set[str] = set()
-        self.promoted: set[str] = set()
-        self._records: list[str] = []
-        self.human: list[str] = []
-        self.evidence: dict[str, str] = {}
-        self.sessions: dict[str, str] = {}
-        self.decisions: list[Entry] = []
-        self.failures: deque[FailedProposal] = deque(maxlen=FAILURES)
-        self.authors = Authors()
-        self.span = (0, 0)
-        self.spent = Spending()
-        self.spent_by: dict[tuple[str, str], Spending] = {}
-        self.trees: dict[str, str] = {}
-        self.fingerprints: dict[str, str] = {}
-        self.forked: Forked | None = None
-        self.seed: str | None = None
-        self._best: str | None = None
-        self._shifted = False
-        self.seq = 0
-        self.moves = 0
-        self.repeats = 0
-        self.judgements: list[str] = []
-        self._record_at = 0
-        self.attempts = Attempts()
-        self._scores: Scores | None = None
-        self._former: dict[str, Evaluation] = {}
+    run: str
+    phylogeny: Phylogeny = field(default_factory=Phylogeny, init=False)
+    counts: Counts = field(default_factory=Counts, init=False)
+    started: RunStarted | None = field(default=None, init=False)
+    stopped: Stopped | None = field(default=None, init=False)
+    engines: dict[str, RunStarted] = field(default_factory=dict, init=False)
+    heads: dict[str, str] = field(default_factory=dict, init=False)
+    _waiting: dict[str, Candidate] = field(default_factory=dict, init=False)
+    pruned: set[str] = field(default_factory=set, init=False)
+    promoted: set[str] = field(default_factory=set, init=False)
+    _records: list[str] = field(default_factory=list, init=False)
+    human: list[str] = field(default_factory=list, init=False)
+    evidence: dict[str, str] = field(default_factory=dict, init=False)
+    sessions: dict[str, str] = field(default_factory=dict, init=False)
+    decisions: list[Entry] = field(default_factory=list, init=False)
+    failures: list[FailedProposal] = field(default_factory=list, init=False)
+    authors: Authors = field(default_factory=Authors, init=False)
+    span: tuple[int, int] = field(default=(0, 0), init=False)
+    spent: Spending = field(default_factory=Spending, init=False)
+    spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
+    trees: dict[str, str] = field(default_factory=dict, init=False)
+    fingerprints: dict[str, str] = field(default_factory=dict, init=False)
+    forked: Forked | None = field(default=None, init=False)
+    seed: str | None = field(default=None, init=False)
+    _best: str | None = field(default=None, init=False)
+    _shifted: bool = field(default=False, init=False)
+    seq: int = field(default=0, init=False)
+    moves: int = field(default=0, init=False)
+    repeats: int = field(default=0, init=False)
+    judgements: list[str] = field(default_factory=list, init=False)
+    _record_at: int = field(default=0, init=False)
+    attempts: Attempts = field(default_factory=Attempts, init=False)
+    _scores: Scores | Strengths | None = field(default=None, init=False)
+    _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
+
+    def derive(self) -> None:
+        """Put together again what a snapshot does not hold, as it follows from the rest."""
+        if self._scores is not None:
+            self._scores.derive()
 
     @property
     def metric(self) -> Metric:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from evogit.core import Compared, Evaluation
+from evogit.history.columns import DERIVED
 from evogit.history.scores import Scores
 from evogit.stats.bradley_terry import Comparisons, Fit, fit
 from evogit.stats.estimates import LEVEL, Estimate
@@ -32,7 +33,7 @@ class Strengths(Scores):
     verdicts: list[Compared] = field(default_factory=list)
     _anchor: Fit | None = None
     _next: int = ANCHOR
-    _fit: Fit | None = None
+    _fit: Fit | None = field(default=None, metadata=DERIVED)
 
     @property
     def shifting(self) -> bool:

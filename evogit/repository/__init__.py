@@ -23,15 +23,16 @@ from evogit.repository.folders import tracked_below
 from evogit.repository.git import git
 from evogit.repository.hunks import count_markers
 from evogit.repository.ignored import ignored
-from evogit.repository.journal import Journal
-from evogit.repository.journal_cache import forget_journals
+from evogit.repository.journal import BEGINNING, Journal, Position, StaleError
 from evogit.repository.merge import Merged, Merger, UnsettledMerge
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
 from evogit.repository.paths import UnfitChangeError, check_path, twins
+from evogit.repository.snapshot_file import SnapshotFile
 from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, Replaced, TreeEntry, Trees, blob_id
 
 __all__ = [
+    "BEGINNING",
     "EXECUTABLE",
     "FILE",
     "GITLINK",
@@ -48,11 +49,13 @@ __all__ = [
     "Merged",
     "Merger",
     "Packer",
+    "Position",
     "Replaced",
     "Repository",
     "Settlement",
     "Settler",
     "Side",
+    "StaleError",
     "Step",
     "TreeEntry",
     "UnfitChangeError",
@@ -176,9 +179,19 @@ class Repository:
 
     # --- one run ------------------------------------------------------------------------------------------------
 
-    def journal(self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = ()) -> Journal:
-        """The journals of a run; entries that exist already are fed to `sink` at once, `secrets` never written."""
-        return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink, secrets)
+    def journal(
+        self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = (), after: Position = BEGINNING
+    ) -> Journal:
+        """The journals of a run; entries `after` those known are fed to `sink` at once, `secrets` never written.
+
+        Raises:
+            StaleError: the journals are not those that are known with some entries more.
+        """
+        return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink, secrets, after)
+
+    def snapshot(self, run: str) -> SnapshotFile:
+        """The file for what was made of a run's journals."""
+        return SnapshotFile(self.common, check_run_name(run))
 
     def engines(self, run: str) -> engines.Engines:
         """The engines at work on a run."""
@@ -202,7 +215,7 @@ class Repository:
 
     def forget_run(self, run: str) -> None:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
-        forget_journals(self.common, run)
+        self.snapshot(run).forget()
         if not self.runs():
             engines.forget_clone(self.common)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from operator import attrgetter
 from pathlib import Path
 
 import pygit2
@@ -15,7 +13,6 @@ import pygit2
 from evogit.core import Entry, Event, RepositoryError
 from evogit.repository import records, refs
 from evogit.repository.faults import written
-from evogit.repository.journal_cache import JournalCache
 from evogit.repository.trees import Trees
 
 LOOK_FOR_HOSTS_EVERY = 1.0
@@ -24,6 +21,24 @@ LOOK_FOR_HOSTS_EVERY = 1.0
 
 SHORTEST_SECRET = 8
 """Characters of a secret that is redacted; what stands for "no key" at local servers is shorter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """The first entries of a run's journals: up to `tips` (host -> id), the last one of `host` with the clock `seq`."""
+
+    tips: Mapping[str, str]
+    seq: int
+    host: str
+    entries: int
+    """How many they are."""
+
+
+BEGINNING = Position(tips={}, seq=0, host="", entries=0)
+
+
+class StaleError(RepositoryError):
+    """Entries that were known are gone, or others belong between them."""
 
 
 class Journal:
@@ -42,6 +57,7 @@ class Journal:
         host: str,
         sink: Callable[[Entry], None],
         secrets: Sequence[str] = (),
+        after: Position = BEGINNING,
     ) -> None:
         self._repo = repo
         self._common = common
@@ -52,11 +68,23 @@ class Journal:
         self._host = host
         self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
-        self._seen: dict[str, str | None] = {host: None}
-        self._seq = 0
+        self._seen: dict[str, str | None] = {host: None, **after.tips}
+        self._newest = after.seq, after.host
+        self._entries = after.entries
+        self._in_order = True
         self._looked = float("-inf")
-        with collecting_later():
-            self.refresh()
+        fresh = self._fresh()
+        if fresh and _order(fresh[0]) <= self._newest:
+            raise StaleError(f"the journal of {fresh[0].host} brought entries that are older than those known")
+        for entry in fresh:
+            self._deliver(entry)
+
+    @property
+    def position(self) -> Position | None:
+        """How far it was read; None if some entries came after later ones, as others' do that are fetched."""
+        tips = {host: tip for host, tip in self._seen.items() if tip}
+        seq, host = self._newest
+        return Position(tips=tips, seq=seq, host=host, entries=self._entries) if self._in_order else None
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -65,38 +93,31 @@ class Journal:
 
         Raises:
             RefusedError: a record was written by a newer version.
-            RepositoryError: a journal is damaged, or lost entries that were seen before.
+            RepositoryError: a journal is damaged.
+            StaleError: a journal lost entries that were seen before.
         """
+        for entry in self._fresh():
+            self._deliver(entry)
+
+    def _fresh(self) -> list[Entry]:
+        """What was not read yet, in the order of the run's facts."""
         if time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
             self._looked = time.monotonic()
             for name in self._repo.references:
                 if name.startswith(self._folder):
                     self._seen.setdefault(name.removeprefix(self._folder), None)
-        fresh = [entry for host in self._seen for entry in self._news(host)]
-        for entry in sorted(fresh, key=attrgetter("seq", "host")):
-            self._deliver(entry)
+        return sorted((entry for host in self._seen for entry in self._news(host)), key=_order)
 
     def _news(self, host: str) -> list[Entry]:
         """Entries of one host's chain that were not read yet, oldest first."""
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
         if tip == last:
             return []
-        news, first = self._chain(tip, last) if last else (self._all(host, tip), None)
+        news, first = self._chain(tip, last)
         if first != last:
-            raise RepositoryError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
+            raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
         self._seen[host] = tip
         return news
-
-    def _all(self, host: str, tip: str | None) -> list[Entry]:
-        """A whole chain, most of it as it was read before if it was."""
-        cache = JournalCache(self._common, self._run, host)
-        known = cache.load()
-        news, first = self._chain(tip, known[-1].id if known else None)
-        if first is None and known:  # the chain is another one now
-            known = []
-            cache.forget()
-        cache.add(news)
-        return known + news
 
     def _chain(self, tip: str | None, last: str | None) -> tuple[list[Entry], str | None]:
         """The entries after `last` up to `tip`, oldest first, and what comes before them: `last`, or nothing."""
@@ -115,7 +136,9 @@ class Journal:
         return entry, str(found.parent_ids[0]) if found.parent_ids else None
 
     def _deliver(self, entry: Entry) -> None:
-        self._seq = max(self._seq, entry.seq)
+        self._in_order = self._in_order and self._newest < _order(entry)
+        self._newest = max(self._newest, _order(entry))
+        self._entries += 1
         for sink in self._sinks:
             sink(entry)
 
@@ -134,7 +157,7 @@ class Journal:
             self.refresh()
             if unless is not None and unless():
                 return None
-            last, now, seq = self._seen[self._host], int(time.time()), self._seq + 1
+            last, now, seq = self._seen[self._host], int(time.time()), self._newest[0] + 1
             commit = self._commit(self._redacted(records.encode(event, seq)), self._empty, [last] if last else [], now)
             if refs.swap(self._repo, self._common, self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
@@ -182,17 +205,8 @@ class Journal:
         return entry_commit(self._repo, self._host, message, tree, parents, now)
 
 
-@contextmanager
-def collecting_later() -> Iterator[None]:
-    """Look for no garbage meanwhile, nor later in what is there then: entries stay, and there are a great many."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if enabled:
-            gc.enable()
+def _order(entry: Entry) -> tuple[int, str]:
+    return entry.seq, entry.host
 
 
 def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, parents: list[str], now: int) -> str:

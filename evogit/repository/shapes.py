@@ -84,29 +84,6 @@ def _dataclass_reader(kind: Any) -> Reader:
     return read
 
 
-def maker(kind: Any) -> Reader:
-    """What makes values of a dataclass of what `plain` gave of one: unchecked, and only looked at where it differs."""
-    hints = get_type_hints(kind)
-    differing: dict[str, Reader] = {name: convert for name in hints if (convert := _maker_of(hints[name]))}
-
-    def make(value: dict[str, Any]) -> Any:
-        for name, convert in differing.items():
-            if name in value:
-                value[name] = convert(value[name])
-        return kind(**value)
-
-    return make
-
-
-def _maker_of(kind: Any) -> Reader | None:
-    if is_dataclass(kind):
-        return maker(kind)
-    if get_origin(kind) is not tuple:
-        return None
-    inner = _maker_of(get_args(kind)[0])
-    return (lambda value: tuple(map(inner, value))) if inner else tuple
-
-
 def _read_text(value: Any) -> str:
     if type(value) is str:
         return value

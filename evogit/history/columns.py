@@ -1,0 +1,206 @@
+"""Typed values as columns of plain JSON, and back: the values of one field of all objects lie side by side.
+
+A command reads the state of a hundred thousand candidates in about a second, so what is done for each of them is done
+by loops of the interpreter's own. Nothing is checked: who writes columns reads them, by the same version.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from itertools import chain, islice, repeat
+from operator import attrgetter, is_
+from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+
+Column = list[Any]
+
+DERIVED = {"derived": True}
+"""Metadata of fields that are in no column, as they follow from others; they come back as in a new object."""
+
+
+class Texts:
+    """Each text once; columns have its number, so that equal ones are one object, whose hash is found once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str | None, int] = {}
+
+    def numbers(self, values: Iterable[str | None]) -> list[int]:
+        """The numbers of texts, new ones for those that are new."""
+        known = self._numbers
+        return [known.setdefault(value, len(known)) for value in values]
+
+    def table(self) -> list[str | None]:
+        """Text by number."""
+        return list(self._numbers)
+
+
+class Codec(Protocol):
+    """How values of one type are written."""
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        """Values as JSON."""
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        """So many values of what `encode` gave."""
+
+
+@cache
+def codec(kind: Any) -> Codec:
+    """How values of a type are written: a dataclass, and what the fields of ours are made of."""
+    arguments, origin = get_args(kind), get_origin(kind)
+    if is_dataclass(kind):
+        return _Objects(cast(type, kind))
+    if origin in (Union, types.UnionType):
+        return _union(arguments)
+    if kind is str or origin is Literal:
+        return _Text()
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return _Tuples([codec(each) for each in arguments])
+    if origin in (tuple, list, set, Sequence):
+        return _Sequences(tuple if origin is Sequence else origin, codec(arguments[0]))
+    if origin in (dict, Mapping) and arguments[1] is not Any:
+        return _Mappings(dict, codec(arguments[0]), codec(arguments[1]))
+    if origin is Counter:
+        return _Mappings(Counter, codec(arguments[0]), _Plain())
+    if kind in (int, bool, float, Any) or origin is Mapping:
+        return _Plain()
+    raise TypeError(f"no rule for {kind}")
+
+
+def _union(kinds: Sequence[Any]) -> Codec:
+    others = [each for each in kinds if each is not types.NoneType]
+    if len(others) == 1 and isinstance(inner := codec(others[0]), _Text | _Plain):
+        return inner
+    return _Union(kinds)
+
+
+class _Plain:
+    """What is JSON already; a column of one and the same as that one."""
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        return values[:1] if len(values) > 1 and all(map(is_, values, repeat(values[0]))) else values
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        found: Column = told if len(told) == amount else told * amount
+        return found
+
+
+class _Text:
+    def encode(self, values: Column, texts: Texts) -> Any:
+        return _Plain().encode(texts.numbers(values), texts)
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        found = list(map(texts.__getitem__, told))
+        return found if len(found) == amount else found * amount
+
+
+class _Tuples:
+    """Tuples of so many values."""
+
+    def __init__(self, parts: list[Codec]) -> None:
+        self._parts = parts
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        columns = map(list, zip(*values, strict=True)) if values else repeat([])
+        return [part.encode(column, texts) for part, column in zip(self._parts, columns, strict=False)]
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        columns = [part.decode(each, amount, texts) for part, each in zip(self._parts, told, strict=True)]
+        return list(zip(*columns, strict=True))
+
+
+class _Sequences:
+    """Tuples, lists or sets: their lengths, and all values in one column."""
+
+    def __init__(self, make: Any, inner: Codec) -> None:
+        self._make = make
+        self._inner = inner
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        lengths = list(map(len, values))
+        return [lengths, self._inner.encode(list(chain.from_iterable(values)), texts)]
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        lengths, inner = told
+        make, flat = self._make, iter(self._inner.decode(inner, sum(lengths), texts))
+        return [make(islice(flat, length)) for length in lengths]
+
+
+class _Mappings:
+    """Mappings: which keys each has, as many have the same, and all values in one column."""
+
+    def __init__(self, make: Any, keys: Codec, values: Codec) -> None:
+        self._make = make
+        self._keys = _Sequences(tuple, keys)
+        self._values = values
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        shapes: dict[tuple[Any, ...], int] = {}
+        which = [shapes.setdefault(tuple(each), len(shapes)) for each in values]
+        flat = list(chain.from_iterable(each.values() for each in values))
+        return [len(shapes), self._keys.encode(list(shapes), texts), which, len(flat), self._values.encode(flat, texts)]
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        known, shapes, which, length, flat = told
+        keys = self._keys.decode(shapes, known, texts)
+        values = iter(self._values.decode(flat, length, texts))
+        found = [dict(zip(keys[each], values, strict=False)) for each in which]
+        return found if self._make is dict else [self._make(each) for each in found]
+
+
+class _Union:
+    """Values of one of several types: which, and a column for each type."""
+
+    def __init__(self, kinds: Sequence[Any]) -> None:
+        self._kinds = list(kinds)
+        self._codecs = [_Plain() if each is types.NoneType else codec(each) for each in kinds]
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        which = [self._kinds.index(type(each)) for each in values]
+        parts = [[each for each in values if type(each) is kind] for kind in self._kinds]
+        return [which, [part.encode(each, texts) for part, each in zip(self._codecs, parts, strict=True)]]
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        which, parts = told
+        lengths = Counter(which)
+        found = [
+            iter(part.decode(each, lengths[number], texts))
+            for number, (part, each) in enumerate(zip(self._codecs, parts, strict=True))
+        ]
+        return [next(found[each]) for each in which]
+
+
+class _Objects:
+    """Dataclasses: a column for each field."""
+
+    def __init__(self, kind: type) -> None:
+        hints = get_type_hints(kind)
+        known = fields(cast(Any, kind))
+        self._kind = kind
+        self._derived = [each for each in known if each.metadata is not None and each.metadata.get("derived")]
+        self._fields = {each.name: codec(hints[each.name]) for each in known if each not in self._derived}
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        return {name: part.encode(list(map(attrgetter(name), values)), texts) for name, part in self._fields.items()}
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        found: Column = [object.__new__(self._kind) for _ in range(amount)]
+        for name, part in self._fields.items():
+            self._fill(found, name, part.decode(told[name], amount, texts))
+        for each in self._derived:
+            self._fill(found, each.name, [_default(each) for _ in range(amount)])
+        return found
+
+    def _fill(self, objects: Column, name: str, values: Column) -> None:
+        """Set a field of all: by its slot, where there is one, without a step of Python for each."""
+        slot = getattr(self._kind, name, None)
+        setter = getattr(slot, "__set__", None) if isinstance(slot, types.MemberDescriptorType) else None
+        calls = map(setter, objects, values) if setter else map(object.__setattr__, objects, repeat(name), values)
+        deque(calls, maxlen=0)
+
+
+def _default(of: Field[Any]) -> Any:
+    return of.default if of.default_factory is MISSING else of.default_factory()

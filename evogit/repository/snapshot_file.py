@@ -1,0 +1,45 @@
+"""A disposable file beside the refs, for what was made of a run's journals."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """The one of a run; it is only ever replaced as a whole, and whether it can be believed is its reader's to say."""
+
+    common: Path
+    run: str
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.common / "evogit" / "cache" / self.run
+
+    def read(self) -> bytes:
+        """What is there; nothing where that cannot be read."""
+        try:
+            return self.path.read_bytes()
+        except OSError:
+            return b""
+
+    def write(self, content: bytes) -> None:
+        """Replace it, if the folder allows: the disk may be full, or the repository somebody else's."""
+        passing = self.path.with_name(f"{self.run}~{os.getpid()}")  # which is no run's name
+        with suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                passing.write_bytes(content)
+                passing.replace(self.path)
+            finally:
+                passing.unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Remove it, and its folder with the last one."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            self.path.parent.rmdir()
