@@ -10,7 +10,9 @@ from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import count
 from evogit.cli.view import View, first_line
 from evogit.history import History
-from evogit.review import Cell, Row, agents, expanded, lanes, most_telling, resolve, rows, skeleton
+from evogit.review import Cell, Row, agents, expanded, most_telling, resolve, rows
+from evogit.review.lanes import lanes
+from evogit.review.skeleton import skeleton
 
 WIDEST = 12
 """Lanes that are drawn; further ones to the right are cut."""

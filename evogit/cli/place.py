@@ -8,13 +8,17 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from evogit.config import REPOSITORY_FILE, Task, find_task, load_repository_task
+from evogit.config.names import REPOSITORY_FILE
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
+
+if TYPE_CHECKING:
+    from evogit.config import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,8 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
     if task is None:
         found, run = task_here(repo, name)
         return found, open_place(repo, run)
+    from evogit.config import find_task
+
     found = find_task(task)
     run = name or found.name
     if repo is None and found.seed is None:
@@ -125,6 +131,8 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
         UsageError: the run's task is neither there nor in the gallery.
         NotFoundError: nor is the evogit.toml of a person's repository.
     """
+    from evogit.config import find_task, load_repository_task  # with all of evaluation's words
+
     repository = find_repository(repo)
     if (repository.path / REPOSITORY_FILE).is_file():
         own = load_repository_task(repository.path)
@@ -145,6 +153,8 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
 
 def task_of(run: str, repo: str | None, named: str | None) -> Task:
     """The task of a run: the one that a person named, else the one here; raises as `task_here` does."""
+    from evogit.config import find_task
+
     return find_task(named) if named else task_here(repo, run)[0]
 
 

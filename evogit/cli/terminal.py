@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.text import Text
+from rich.text import Span, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,13 +201,30 @@ def _page(pager: str, text: str) -> None:
 def table(rows: Iterable[Iterable[Text | str]], align: str, gap: str = "  ") -> list[Text]:
     """Rows of cells as aligned lines without trailing spaces; `align` has an `l` or `r` for each column."""
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    widths = [max((row[i].cell_len for row in cells if i < len(row)), default=0) for i in range(len(align))]
+    lengths = [[cell.cell_len for cell in row] for row in cells]
+    widths = [max((row[i] for row in lengths if i < len(row)), default=0) for i in range(len(align))]
     lines = []
-    for row in cells:
-        line = Text()
+    for row, taken in zip(cells, lengths, strict=True):
+        parts: list[Text | str] = []
         for i, cell in enumerate(row):
-            pad = " " * (widths[i] - cell.cell_len)
-            line.append_text(Text.assemble(gap if i else "", *((pad, cell) if align[i] == "r" else (cell, pad))))
+            pad = " " * (widths[i] - taken[i])
+            parts += [gap if i else "", *((pad, cell) if align[i] == "r" else (cell, pad))]
+        line = joined(parts)
         line.rstrip()
         lines.append(line)
     return lines
+
+
+def joined(parts: Iterable[Text | str]) -> Text:
+    """Texts one after the other, as `Text.assemble` has it, but made at once: most of the work of a long log."""
+    plain: list[str] = []
+    spans: list[Span] = []
+    at = 0
+    for part in parts:
+        told = part if isinstance(part, str) else part.plain
+        if isinstance(part, Text):
+            spans += [Span(at, at + len(told), part.style)] if part.style and told else []
+            spans += [span.move(at) for span in part.spans]
+        plain.append(told)
+        at += len(told)
+    return Text("".join(plain), spans=spans)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 from rich.text import Text
 
-from evogit.cli.terminal import Glyphs, Terminal
+from evogit.cli.terminal import Glyphs, Terminal, joined
 from evogit.cli.text import age, change, decimals, escape, number
 from evogit.core import Candidate
 from evogit.history import History
@@ -115,11 +116,15 @@ class View:
         if self.width is not None:
             room = max(self.width - line.cell_len - 2 - end.cell_len, 8)
             self.glyphs.cut(title, room)
-        return Text.assemble(line, "  ", title, end)
+        return joined((line, "  ", title, end))
+
+    def agents_at(self, commit: str) -> list[str]:
+        """The agents whose individual a candidate is."""
+        return [agent for agent in self.history.heads if self.history.head(agent) == commit]
 
     def _marks(self, commit: str) -> list[tuple[str, bool]]:
         history = self.history
-        heads = [agent for agent in history.heads if history.head(agent) == commit]
+        heads = self.agents_at(commit)
         agents = " ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
         return [
             ("best", commit == history.best),
@@ -147,6 +152,26 @@ class View:
     def name(self, commit: str) -> Text:
         """The abbreviated id."""
         return Text(commit[:SHORT], "cyan")
+
+
+class StillView(View):
+    """The same for many candidates of a history that does not change meanwhile: what holds for all is found once."""
+
+    @cached_property
+    def places(self) -> int:
+        """Decimals of the primary metric."""
+        return super().places
+
+    def agents_at(self, commit: str) -> list[str]:
+        """The agents whose individual a candidate is."""
+        return self._heads.get(commit, [])
+
+    @cached_property
+    def _heads(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for agent in self.history.heads:
+            found.setdefault(self.history.head(agent), []).append(agent)
+        return found
 
 
 def on_one_line(text: str) -> str:

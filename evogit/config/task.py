@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches, nearest
 from evogit.content import content
 from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
@@ -17,10 +18,6 @@ from evogit.sandbox import Environment, Limits
 
 if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable
-
-TASK_FILE = "task.toml"
-REPOSITORY_FILE = "evogit.toml"
-TEMPLATES = "evogit-brief"
 
 
 @dataclass(frozen=True, kw_only=True)

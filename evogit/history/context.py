@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from evogit.config import Task
 from evogit.history import snapshot
 from evogit.history.history import History
 from evogit.repository import BEGINNING, Journal, Repository, StaleError
+
+if TYPE_CHECKING:
+    from evogit.config import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
+from functools import cache
 from typing import Any, get_args
 
 from evogit.core import (
@@ -20,13 +21,12 @@ from evogit.core import (
     Stopped,
     TaskChanged,
 )
-from evogit.repository.shapes import MisshapenError, plain, reader
+from evogit.repository.shapes import MisshapenError, Reader, plain, reader
 
 VERSION = 1
 
 _EVENTS = {each.default: event for event in get_args(Event) for each in fields(event) if each.name == "event"}
-_READERS = {name: reader(event) for name, event in _EVENTS.items()}
-"""Name of an event -> what makes it of its fields."""
+"""Name of an event -> the event."""
 
 _IDS = ("candidate", "tree", "parents", "evidence", "first", "a", "b", "candidates", "undoes", "commit", "entry")
 """Fields that hold ids of Git objects, each one or several, empty where there is none."""
@@ -52,18 +52,24 @@ def decode(message: str) -> tuple[Event, int]:
         version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise RepositoryError(f"expected a journal record, got {message[:80]!r}; see docs/design/journal.md") from error
-    if version != VERSION or name not in _READERS:
+    if version != VERSION or name not in _EVENTS:
         raise RefusedError(
             f"expected a journal record of version {VERSION}, got version {version}, event {name!r}; "
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        event: Event = _READERS[name](record)
+        event: Event = _reader(name)(record)
     except MisshapenError as error:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
     if wrong := _wrong(event, record):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}; see docs/design/journal.md")
     return event, seq
+
+
+@cache
+def _reader(name: str) -> Reader:
+    """What makes an event of its fields; put together once it is asked for."""
+    return reader(_EVENTS[name])
 
 
 def _wrong(event: Event, record: dict[str, Any]) -> str:

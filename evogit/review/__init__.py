@@ -1,24 +1,74 @@
 """Every question and every decision that a person can put to the graph; nothing here prints."""
 
-from evogit.review.beginning import beginning
-from evogit.review.choosing import choices
-from evogit.review.contributing import contributions
-from evogit.review.decisions import Effect, decide, effect
-from evogit.review.export import Exported, export
-from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
-from evogit.review.lanes import Cell, lanes
-from evogit.review.runs import agents, kinds, open_run, own_names, resolve
-from evogit.review.skeleton import Row, SkeletonEdge, expanded, most_telling, rows, skeleton
-from evogit.review.spending import (
-    TOTALS,
-    Use,
-    last_asking_start,
-    last_start,
-    spending_by_model,
-    spending_record,
-    used,
-    uses,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evogit.review.choosing import choices
+    from evogit.review.contributing import contributions
+    from evogit.review.decisions import Effect, decide, effect
+    from evogit.review.export import Exported
+    from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
+    from evogit.review.lanes import Cell
+    from evogit.review.runs import agents, kinds, open_run, own_names, resolve
+    from evogit.review.skeleton import Row, SkeletonEdge, expanded, most_telling, rows
+    from evogit.review.spending import (
+        TOTALS,
+        Use,
+        last_asking_start,
+        last_start,
+        spending_by_model,
+        spending_record,
+        used,
+        uses,
+    )
+
+_HOMES = {
+    "choosing": ("choices",),
+    "contributing": ("contributions",),
+    "decisions": (
+        "Effect",
+        "decide",
+        "effect",
+    ),
+    "export": ("Exported",),
+    "facts": (
+        "SCHEMA",
+        "candidate_record",
+        "gap_closed",
+        "graph_record",
+        "status_record",
+    ),
+    "lanes": ("Cell",),
+    "runs": (
+        "agents",
+        "kinds",
+        "open_run",
+        "own_names",
+        "resolve",
+    ),
+    "skeleton": (
+        "Row",
+        "SkeletonEdge",
+        "expanded",
+        "most_telling",
+        "rows",
+    ),
+    "spending": (
+        "TOTALS",
+        "Use",
+        "last_asking_start",
+        "last_start",
+        "spending_by_model",
+        "spending_record",
+        "used",
+        "uses",
+    ),
+}
+"""Module -> what it gives to other rooms; loaded when asked for, as no command needs all of it.
+
+What is called like its module (`export`, `lanes`, ...) is not here: a package has its modules as attributes, too.
+"""
 
 __all__ = [
     "SCHEMA",
@@ -30,18 +80,15 @@ __all__ = [
     "Row",
     "Use",
     "agents",
-    "beginning",
     "candidate_record",
     "choices",
     "contributions",
     "decide",
     "effect",
     "expanded",
-    "export",
     "gap_closed",
     "graph_record",
     "kinds",
-    "lanes",
     "last_asking_start",
     "last_start",
     "most_telling",
@@ -49,10 +96,16 @@ __all__ = [
     "own_names",
     "resolve",
     "rows",
-    "skeleton",
     "spending_by_model",
     "spending_record",
     "status_record",
     "used",
     "uses",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

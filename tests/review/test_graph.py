@@ -26,8 +26,9 @@ from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.decisions import standing
 from evogit.repository import Repository
-from evogit.review import agents, decide, effect, lanes, most_telling, open_run, resolve, rows, skeleton
-from evogit.review.lanes import Way
+from evogit.review import agents, decide, effect, most_telling, open_run, resolve, rows
+from evogit.review.lanes import Way, lanes
+from evogit.review.skeleton import skeleton
 
 
 def began(*names: str) -> RunStarted:

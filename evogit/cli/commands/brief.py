@@ -18,7 +18,8 @@ from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review import SCHEMA, beginning, open_run, resolve
+from evogit.review import SCHEMA, open_run, resolve
+from evogit.review.beginning import beginning
 
 
 @click.command()

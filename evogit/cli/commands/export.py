@@ -11,7 +11,7 @@ from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.review import SCHEMA, resolve
-from evogit.review import export as write
+from evogit.review.export import export as write
 
 
 @click.command()

@@ -11,7 +11,7 @@ from rich.text import Text
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.view import View, first_line
+from evogit.cli.view import StillView, View, first_line
 from evogit.core import Candidate, NotFoundError
 from evogit.history import History
 from evogit.review import agents, candidate_record, own_names
@@ -39,7 +39,7 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         for candidate in chosen:
             terminal.data(candidate_record(history, candidate))
         return
-    view = View.of(history, terminal)
+    view = StillView.of(history, terminal)
     listed = list(chosen)
     own = own_names(history)
     lines = table((_line(view, candidate, own) for candidate in listed), "llrrrl")
