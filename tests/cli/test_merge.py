@@ -50,17 +50,17 @@ def test_a_merge_is_a_candidate_and_says_how_conflicts_were_settled(cli: Cli, pa
     assert f"main.py  1  lines  fitter, {pair.a[:7]}" in done.err
     history = open_run(pair.repository).history
     (made,) = history.pending.values()
-    assert pair.main(made.candidate) == BOTH
+    assert pair.main(made.commit) == BOTH
     assert (made.agent, made.operator, made.strategy, made.conflicts) == ("human", "merge", "fitter", 1)
     assert made.parents == (pair.b, pair.a)
     assert history.counts.proposals == pair.history.counts.proposals, "a person's merge is no attempt of the agents"
-    assert history.human == [made.candidate]
-    evidence = pair.repository.trees.files(made.evidence, lambda path: True)
+    assert history.human == [made.commit]
+    evidence = pair.repository.trees.files(history.sessions[made.commit], lambda path: True)
     assert evidence == {"why": b"both [2J are good"}
-    shown = cli("-C", "repo", "show", made.candidate[:8])
+    shown = cli("-C", "repo", "show", made.commit[:8])
     assert "human, merge (fitter)" in shown.out
     again = cli("-C", "repo", "merge", pair.b[:8], "a1", "--json").json
-    assert (again["added"], again["known"]) == (None, made.candidate)
+    assert (again["added"], again["known"]) == (None, made.commit)
 
 
 def test_a_graft_puts_one_step_on_another_candidate(cli: Cli, pair: Pair) -> None:
