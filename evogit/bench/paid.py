@@ -16,6 +16,7 @@ from evogit.bench.memory import Memory
 from evogit.bench.outcome import BenchRun, write
 from evogit.bench.worker_run import NAME, BenchRunner
 from evogit.bench.workers import Order
+from evogit.config.run_settings import Total
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.llm.registry import OpenModels
@@ -31,7 +32,7 @@ class BenchLimits:
 
     models: OpenModels
     programs: Programs
-    limits: Mapping[str, float | None]
+    limits: Mapping[Total, float | None]
     agreed: tuple[str, ...] = ()
 
 

@@ -15,7 +15,7 @@ from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
 from evogit.cli.options import Command
-from evogit.config.run_settings import CALLS, AgentSpec, Settings
+from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
@@ -27,12 +27,6 @@ from evogit.review import last_asking_start, last_start, used
 MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
 """Agents of a run when no number is given. Mutators need no time to think and only wait for evaluations: with more than
 are evaluated at a time each learns of the others' results later; models take longer than most evaluations."""
-
-LIMITS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")
-"""Settings that end a run."""
-
-CEILINGS = ("dollars", "tokens", "proposals")
-"""Limits that bound what models cost, and that hold on until others are given."""
 
 DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
 """What a run may use of models that cost money, by default: dollars where all prices are known."""
@@ -96,8 +90,8 @@ class AgentSetup:
     models: OpenModels
     programs: Programs
     asking: tuple[Model, ...]
-    added: tuple[str, ...]
-    """Names of limits that were not given now: from before, or defaults."""
+    added: Mapping[Total, float]
+    """The limits that were not given now: from before, or defaults."""
     durable: bool = False
     """Whether what is written must survive a power loss."""
 
@@ -105,7 +99,8 @@ class AgentSetup:
     def will_end(self) -> bool:
         """Whether there is a limit; one on dollars is none for models that are free."""
         free = not any(map(costs, self.asking))
-        return any(getattr(self.settings, name) is not None for name in LIMITS if not (free and name == "dollars"))
+        limits = replace(self.settings, dollars=None) if free else self.settings
+        return any(limit is not None for limit in limits.ends.values())
 
 
 def resolve_agents(asked: AgentOptions, settings: Settings, history: History, panel: Sequence[str] = ()) -> AgentSetup:
@@ -130,7 +125,8 @@ def resolve_agents(asked: AgentOptions, settings: Settings, history: History, pa
             models.behind(name)
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
-    added = tuple(name for name in CEILINGS if getattr(settings, name) != getattr(limited, name))
+    given = settings.ceilings
+    added = {name: limit for name, limit in limited.ceilings.items() if limit is not None and given[name] is None}
     return AgentSetup(
         settings=limited,
         models=models,
@@ -252,11 +248,14 @@ def with_ceilings(settings: Settings, history: History, models: Sequence[Model])
             f"expected a known price of {unpriced[0]} to keep --dollars; say [models.NAME] "
             "price = {input = ..., output = ...} in your settings, or limit it with --tokens"
         )
-    before = last_asking_start(history)
-    lasting = [name for name in CEILINGS if not (unpriced and name == "dollars")]
-    held: dict[str, Any] = {name: before.get(name) for name in lasting if getattr(settings, name) is None}
-    settings = replace(settings, **held)
-    if not any(map(costs, models)) or any(getattr(settings, name) is not None for name in CEILINGS):
+    before = RunLimits.of(last_asking_start(history))
+    settings = replace(
+        settings,
+        dollars=before.dollars if settings.dollars is None and not unpriced else settings.dollars,
+        tokens=before.tokens if settings.tokens is None else settings.tokens,
+        proposals=before.proposals if settings.proposals is None else settings.proposals,
+    )
+    if not any(map(costs, models)) or any(limit is not None for limit in settings.ceilings.values()):
         return settings
     if not unpriced:
         return replace(settings, dollars=DOLLARS + used(history, "dollars"))

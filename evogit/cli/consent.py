@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import click
 from rich.text import Text
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing
-from evogit.cli.agent_options import CEILINGS, AgentSetup, costs
+from evogit.cli.agent_options import AgentSetup, costs
 from evogit.cli.program_consent import confirm_logins
 from evogit.cli.spending import amount, money
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.cli.view import first_line
 from evogit.config import Task
-from evogit.config.run_settings import PROGRAM_CALLS, Settings
+from evogit.config.run_settings import PROGRAM_CALLS, RunLimits, Settings, Total
 from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.llm import Model, TokenUsage
@@ -107,7 +106,7 @@ class CostForecast:
     def agreed_before(self) -> bool:
         """Whether the person agreed when the run was started last: to these models, with limits no lower."""
         before = last_asking_start(self.history)
-        limits = ((getattr(self.settings, name), before.get(name)) for name in CEILINGS)
+        limits = zip(self.settings.ceilings.values(), RunLimits.of(before).ceilings.values(), strict=True)
         raised = any(old is not None and (new is None or new > old) for new, old in limits)
         return not raised and set(self.paid) <= set(before.get("agreed", ()))
 
@@ -128,8 +127,9 @@ def confirm_costs(
     comparisons = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
     offer = CostForecast(settings=setup.settings, history=history, models=models, reach=sent, comparisons=comparisons)
     if setup.added:
-        limits = ", ".join(amount(name, getattr(setup.settings, name)) for name in setup.added)
-        why = "as before" if any(last_asking_start(history).get(name) for name in CEILINGS) else "as none was given"
+        limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())
+        before = RunLimits.of(last_asking_start(history))
+        why = "as before" if any(before.ceilings.values()) else "as none was given"
         terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"), hang=LABEL)
     return replace(setup.settings, agreed=(*consent(terminal, offer, yes=yes), *trusted))
 
@@ -205,7 +205,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
     if (evaluations := _left(offer, "evaluations")) is not None:
         of = f"{amount('evaluations', evaluations)}, {_number(offer.calls)} calls for each"
         yield _fact("about", _use(offer, offer.calls * evaluations, of))
-    limits = {name: left for name in CEILINGS if (left := _left(offer, name)) is not None}
+    limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}
     calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
     nearest = min(calls, key=lambda name: calls[name])
     asking = (spec.count for spec in offer.settings.population if spec.asks or offer.comparisons)
@@ -242,6 +242,6 @@ def _use(offer: CostForecast, calls: float, of: str) -> str:
     return f"{cost} in {count(int(calls), 'call')} for {of}"
 
 
-def _left(offer: CostForecast, name: Any) -> float | None:
-    limit = getattr(offer.settings, name)
+def _left(offer: CostForecast, name: Total) -> float | None:
+    limit = offer.settings.totals[name]
     return None if limit is None else max(limit - used(offer.history, name), 0)

@@ -10,7 +10,7 @@ from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import bar, count, percent
 from evogit.cli.view import View, first_line
 from evogit.history import History, Spending
-from evogit.review import Use, last_start, spending_by_model, uses
+from evogit.review import Use, last_limits, spending_by_model, uses
 
 MOST_ROWS = 16
 """Pairs of agent and model that are listed one by one."""
@@ -52,7 +52,7 @@ def spent_words(history: History) -> list[str]:
 def spending_lines(view: View) -> list[Text]:
     """The bars of the limits, and each agent's use of models; empty for a run without limits and models."""
     history, glyphs = view.history, view.glyphs
-    bars = [_bar_line(use, glyphs) for use in uses(history, last_start(history))]
+    bars = [_bar_line(use, glyphs) for use in uses(history, last_limits(history))]
     if not history.spent.calls:
         return bars
     rows = [_row(who, view.model(model), spending) for who, model, spending in _spenders(history)]

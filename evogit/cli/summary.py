@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
@@ -13,7 +15,7 @@ from evogit.cli.spending import amount, spent_words
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line
-from evogit.review import TOTALS
+from evogit.config.run_settings import Total
 from evogit.review.reporting import remarks
 
 HOW = {
@@ -26,7 +28,7 @@ HOW = {
 def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     """What was asked and spent, and how the best compares with the seed."""
     settings = done.run.settings
-    limits = ((name, getattr(settings, name)) for name in (*TOTALS[::-1], "minutes"))
+    limits = (*reversed(settings.totals.items()), ("minutes", settings.minutes))
     asked = [amount(name, limit) for name, limit in limits if limit]
     asked += [f"target {settings.target:g}"] if settings.target is not None else []
     asked += [f"patience {settings.patience:,}"] if settings.patience else []
@@ -51,7 +53,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
 
 def nothing(reason: str) -> str:
     """Why nothing was evaluated this time."""
-    more = f": --{reason} was used up already; raise it to continue" if reason in TOTALS else ""
+    more = f": --{reason} was used up already; raise it to continue" if reason in get_args(Total) else ""
     return f"nothing was evaluated{more}"
 
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Protocol
 
 from rich.console import Group
@@ -258,7 +257,7 @@ class Dashboard:
     def _budget(self, width: int) -> Text:
         settings = self._settings
         minutes = (time.monotonic() - self._began) / 60
-        shares = [(use.share, use_text(use)) for use in uses(self._view.history, asdict(settings))]
+        shares = [(use.share, use_text(use)) for use in uses(self._view.history, settings)]
         if settings.minutes is not None:
             shares.append((minutes / settings.minutes, f"{clock(60 * minutes)} of {clock(60 * settings.minutes)}"))
         until = [] if settings.target is None else [f"until {settings.target:g} is reached"]

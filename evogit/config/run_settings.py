@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self
 
 from evogit.core import UsageError
 
@@ -23,6 +25,10 @@ PROGRAM_CALLS = 30
 
 USUAL_SELECTOR = "elitist"
 """How parents and survivors are chosen by default."""
+
+
+Total = Literal["dollars", "tokens", "proposals", "evaluations"]
+"""Limits on the whole history of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,35 @@ class RunLimits:
     """Noisy scores: limit on all repeats of the run; None: those that would-be bests need, and some at the end."""
     count_repeats: bool = False
     """Whether repeats use up `evaluations`, as they must where equal budgets are compared."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """The limits among the settings that a journal tells of."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in settings.items() if name in known})
+
+    @property
+    def ceilings(self) -> dict[Total, float | None]:
+        """What bounds what models cost, and holds on until others are given."""
+        return {"dollars": self.dollars, "tokens": self.tokens, "proposals": self.proposals}
+
+    @property
+    def totals(self) -> dict[Total, float | None]:
+        """The limits on the whole history of a run."""
+        return {**self.ceilings, "evaluations": self.evaluations}
+
+    @property
+    def ends(self) -> dict[str, float | None]:
+        """All that can end a run."""
+        return {
+            "evaluations": self.evaluations,
+            "proposals": self.proposals,
+            "dollars": self.dollars,
+            "tokens": self.tokens,
+            "minutes": self.minutes,
+            "target": self.target,
+            "patience": self.patience,
+        }
 
     def __post_init__(self) -> None:
         if self.confirmations is not None and self.confirmations < 1:

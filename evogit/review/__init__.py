@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.skeleton import Row, SkeletonEdge, expanded, most_telling, rows
     from evogit.review.spending import (
-        TOTALS,
         Use,
         last_asking_start,
+        last_limits,
         last_start,
         spending_by_model,
         spending_record,
@@ -55,9 +55,9 @@ _HOMES = {
         "rows",
     ),
     "spending": (
-        "TOTALS",
         "Use",
         "last_asking_start",
+        "last_limits",
         "last_start",
         "spending_by_model",
         "spending_record",
@@ -72,7 +72,6 @@ What is called like its module (`export`, `lanes`, ...) is not here: a package h
 
 __all__ = [
     "SCHEMA",
-    "TOTALS",
     "Cell",
     "SkeletonEdge",
     "Effect",
@@ -90,6 +89,7 @@ __all__ = [
     "graph_record",
     "kinds",
     "last_asking_start",
+    "last_limits",
     "last_start",
     "most_telling",
     "open_run",

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
+from evogit.config.run_settings import RunLimits, Total
 from evogit.history import History, Spending
-
-Limit = Literal["dollars", "tokens", "proposals", "evaluations"]
-
-TOTALS: tuple[Limit, ...] = ("dollars", "tokens", "proposals", "evaluations")
-"""Limits on the whole history of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
     """How much of a limit is used up."""
 
-    what: Limit
+    what: Total
     used: float
     most: float
 
@@ -34,6 +30,11 @@ def last_start(history: History) -> Mapping[str, Any]:
     return started[-1].settings if started else {}
 
 
+def last_limits(history: History) -> RunLimits:
+    """The limits that the run was started with last; none before the first start."""
+    return RunLimits.of(last_start(history))
+
+
 def last_asking_start(history: History) -> Mapping[str, Any]:
     """The settings of the last start whose agents or judges ask models; empty where there was none."""
     settings = (started.settings for started in reversed(history.engines.values()))
@@ -44,7 +45,7 @@ def _asks(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get("panel")) or any(spec["model"] for spec in settings.get("population", ()))
 
 
-def used(history: History, limit: Limit) -> float:
+def used(history: History, limit: Total) -> float:
     """How much of what a limit is on the run has used so far."""
     spent, counts = history.spent, history.counts
     return {
@@ -55,11 +56,10 @@ def used(history: History, limit: Limit) -> float:
     }[limit]
 
 
-def uses(history: History, settings: Mapping[str, Any]) -> list[Use]:
+def uses(history: History, limits: RunLimits) -> list[Use]:
     """What is used of every limit on totals that there is, the one that is nearest to its end first."""
-    limits = ((what, settings.get(what)) for what in TOTALS)
-    known = [Use(what, used(history, what), most) for what, most in limits if most is not None]
-    return sorted(known, key=lambda use: -use.share)
+    shares = [Use(what, used(history, what), most) for what, most in limits.totals.items() if most is not None]
+    return sorted(shares, key=lambda use: -use.share)
 
 
 def spending_by_model(history: History) -> dict[str, Spending]:
@@ -77,9 +77,8 @@ def added(one: Spending, other: Spending) -> Spending:
 
 def spending_record(history: History) -> dict[str, Any]:
     """What models were asked and paid, in all and by agent and model, and the limits of the last start."""
-    settings = last_start(history)
     by = [{"agent": agent, "model": model, **_record(each)} for (agent, model), each in history.spent_by.items()]
-    return {**_record(history.spent), "limits": {what: settings.get(what) for what in TOTALS}, "by": by}
+    return {**_record(history.spent), "limits": last_limits(history).totals, "by": by}
 
 
 def _record(spending: Spending) -> dict[str, Any]:

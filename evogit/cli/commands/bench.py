@@ -22,7 +22,7 @@ from evogit.bench.paid import BenchLimits, Paid
 from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
 from evogit.bench.worker_run import BenchTask
-from evogit.cli.agent_options import CEILINGS, AgentOptions, AgentSetup, population, resolve_agents, with_agents
+from evogit.cli.agent_options import AgentOptions, AgentSetup, population, resolve_agents, with_agents
 from evogit.cli.bench_progress import race, race_paid
 from evogit.cli.consent import confirm_costs
 from evogit.cli.options import TASK, sandbox_option, with_terminal
@@ -126,15 +126,15 @@ def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple
 def _crew(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
     """All agents of any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
-    limits = {name: chosen[name] for name in CEILINGS}
+    dollars, tokens, proposals = chosen["dollars"], chosen["tokens"], chosen["proposals"]
     setup = resolve_agents(
         replace(asked, agent=everyone, agents=None, model=""),
-        Settings(sandbox=chosen["sandbox"], **limits),
+        Settings(sandbox=chosen["sandbox"], dollars=dollars, tokens=tokens, proposals=proposals),
         History(""),
     )
     if any((program := setup.programs.find(spec.kind)) and not program.metered for spec in everyone):
         raise UsageError('expected programs without auth = "mount", as their use of models is not counted')
-    if limits["proposals"] is not None and not setup.asking:
+    if proposals is not None and not setup.asking:
         raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
     return setup
 
@@ -161,7 +161,7 @@ def _only(benches: Sequence[Bench]) -> Bench:
 def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
     """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
     asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
-    limits = {name: getattr(setup.settings, name) for name in CEILINGS}
+    limits = setup.settings.ceilings
     agreed: tuple[str, ...] = ()
     if asking:
         whole = replace(setup.settings, evaluations=len(asking) * bench.bench_task.evaluations)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from evogit.cli.agent_options import LIMITS, AgentOptions, resolve_agents, with_agents
+from evogit.cli.agent_options import AgentOptions, resolve_agents, with_agents
 from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
@@ -96,7 +96,7 @@ def run(
     setup = resolve_agents(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not setup.will_end:
         raise UsageError(
-            f"expected a limit, since this is not a terminal: {', '.join(f'--{limit}' for limit in LIMITS)}"
+            f"expected a limit, since this is not a terminal: {', '.join(f'--{limit}' for limit in settings.ends)}"
         )
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup)
