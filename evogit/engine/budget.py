@@ -30,7 +30,9 @@ class Budget:
         self._engine = engine
         self._limits = limits
         self.agents = agents
-        self._in_flight = self._thinking = self._moves = 0
+        self._in_flight = 0
+        self._thinking = 0
+        self._moves = 0
         self._waiting: list[str] = []
         self._barren: list[str] = []
 

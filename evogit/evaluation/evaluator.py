@@ -45,7 +45,8 @@ class Evaluator:
         self.digest = task.evaluator_digest
         self.provider = provider
         self.image = ""
-        self.needs_seed = self._builds_on_seed = False
+        self.needs_seed = False
+        self._builds_on_seed = False
         self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
         self._cores: list[int] = []

@@ -14,6 +14,7 @@ from evogit.core import (
     Duplicate,
     Entry,
     Evaluated,
+    Evaluation,
     FailedProposal,
     Forked,
     Proposed,
@@ -126,38 +127,46 @@ class History(RunState):
         evaluation, commit = event.evaluation, event.candidate
         if self._former and evaluation.evaluator != self._first_start().evaluator:
             return  # of an engine elsewhere that does not know of the change yet
-        scores = self.scores
         first = not self.judged(commit, evaluation.split, evaluation.repeat)
         if not first and not evaluation.counts:
             return
-        ok = self.fitness(commit) is not None if evaluation.repeat else False
-        scores.record(commit, evaluation)
-        if evaluation.split != scores.split:
+        was_valid = evaluation.repeat > 0 and self.fitness(commit) is not None
+        self.scores.record(commit, evaluation)
+        if evaluation.split != self.scores.split:
             return
         if evaluation.repeat:
-            self._repeated(commit, event, first, ok)
+            self._repeated(commit, event, first, was_valid)
             return
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
             return
         self._waiting.pop(commit, None)
-        if commit in self._former:  # evaluated again, in any order
-            self.counts.failed += first * (self._former[commit].ok - evaluation.ok)
+        if commit in self._former:
+            if first:
+                self.counts.failed += _change(failed=not evaluation.ok, failed_before=not self._former[commit].ok)
             self.records = []
-            self._find_best()
+            self._find_best()  # as candidates are evaluated again in any order
             return
         if first:
-            self.judgements += [commit] * (not self.phylogeny[commit].trial)
-            self.counts.evaluated += 1
-            self.counts.failed += not evaluation.ok
-            self.counts.cached += evaluation.cached
+            self._count(commit, evaluation)
         self._consider(commit)
 
-    def _repeated(self, commit: str, event: Evaluated, first: bool, ok: bool) -> None:
-        """Take in that a candidate, `ok` until now, was evaluated again; what went wrong is its evidence."""
+    def _count(self, commit: str, evaluation: Evaluation) -> None:
+        """Count the first evaluation of a candidate."""
+        if not self.phylogeny[commit].trial:
+            self.judgements.append(commit)
+        self.counts.evaluated += 1
+        if not evaluation.ok:
+            self.counts.failed += 1
+        if evaluation.cached:
+            self.counts.cached += 1
+
+    def _repeated(self, commit: str, event: Evaluated, first: bool, was_valid: bool) -> None:
+        """Take in that a candidate, valid until now or not, was evaluated again; what went wrong is its evidence."""
         if first and event.evaluation.counts:
             self.counts.again(event.evaluation)
-            self.counts.failed += ok and self.fitness(commit) is None
+            if was_valid and self.fitness(commit) is None:
+                self.counts.failed += 1
         if not event.evaluation.ok and event.evidence:
             self.evidence[commit] = event.evidence
         self.scores.distinguish(commit, self.best)
@@ -247,3 +256,10 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     Decision: History._decision,
 }
 """What each event changes; a table, as looking a method up by type took longer than most of them."""
+
+
+def _change(*, failed: bool, failed_before: bool) -> int:
+    """What a candidate that is evaluated under a changed task adds to the count of those that failed."""
+    if failed == failed_before:
+        return 0
+    return 1 if failed else -1

@@ -206,6 +206,65 @@ class Scores:
         return {name: Estimate(sign * each.mean, each.times, each.squares) for name, each in known.items() if each}
 
 
+class PartialScores(Scores):
+    """The scores of a run, shared with it, with those of `members` alone; it has a log of its own."""
+
+    __slots__ = ("members", "whole")
+
+    def __init__(self, whole: Scores) -> None:
+        """Begin with no members."""
+        super().__init__(
+            whole.metric,
+            whole.split,
+            whole.repeats,
+            _evaluations=whole._evaluations,
+            _told=whole._told,
+            _by_case=whole._by_case,
+            _estimates=whole._estimates,
+            _noise=whole._noise,
+            _again=whole._again,
+            _distinct=whole._distinct,
+        )
+        self.whole = whole
+        self.members = set[str]()
+
+    @property
+    def shifting(self) -> bool:
+        """Whether a verdict on two moves all."""
+        return self.whole.shifting
+
+    def __contains__(self, commit: object) -> bool:
+        return commit in self.members and commit in self.whole
+
+    def commits(self) -> list[str]:
+        """Ids of all members that have an evaluation."""
+        return [commit for commit in self.whole.commits() if commit in self.members]
+
+    def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
+        """What is known of a member; None of others."""
+        return self.whole.evaluation(commit, split, repeat) if commit in self.members else None
+
+    def fitness(self, commit: str) -> float | None:
+        """What a member is worth; None for others."""
+        return self.whole.fitness(commit) if commit in self.members else None
+
+    def cases(self, commit: str) -> Mapping[str, float]:
+        """Case -> value for a member; nothing for others."""
+        return self.whole.cases(commit) if commit in self.members else {}
+
+    def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
+        """The mean for a member; None for others."""
+        return self.whole.estimate(commit, split, metric) if commit in self.members else None
+
+    def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
+        """Half of the 95 % interval for a member; None for others."""
+        return self.whole.margin(commit, split, metric) if commit in self.members else None
+
+    def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
+        """Whether `a` is better beyond noise, strangers left out."""
+        return a in self.members and (b not in self.members or self.whole.surely_better(a, b, split))
+
+
 def together(evaluations: Sequence[Evaluation]) -> Evaluation:
     """The evaluations of one candidate on one split as one: means of what is valid, and what it all cost.
 

@@ -50,7 +50,8 @@ class Strengths(Scores):
             self.tally.add(judge, verdict.a, verdict.b, {"a": 1.0, "b": 0.0, "tie": 0.5}[verdict.winner])
         self.log += filter(None, (verdict.a, verdict.b))
         if len(self.verdicts) == self._next:
-            self._anchor, self._next = fit(self.tally, self._anchor), int(self._next * GROWTH)
+            self._anchor = fit(self.tally, self._anchor)
+            self._next = int(self._next * GROWTH)
 
     @property
     def fit(self) -> Fit:

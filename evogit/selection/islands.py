@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import random
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 
-from evogit.core import Evaluation
 from evogit.history import History
-from evogit.history.scores import Scores
+from evogit.history.scores import PartialScores, Scores
 from evogit.selection import Move, Selector
 from evogit.selection.index import Ranked, breeds, ranked
-from evogit.stats.estimates import Estimate
 
 
 class Islands:
@@ -116,7 +113,7 @@ class _Island:
 
     def __init__(self, scores: Scores, agents: Sequence[str]) -> None:
         self.agents = agents
-        self.scores = _Known(scores)
+        self.scores = PartialScores(scores)
         self.judgements: list[str] = []
         self.ranked: list[Ranked] = []
         self.records: list[str] = []
@@ -140,52 +137,3 @@ class _Island:
         """The history as this island knows it."""
         heads = {agent: history.heads[agent] for agent in self.agents if agent in history.heads}
         return history.narrowed(self.scores, self.judgements, heads, self.records, self.record_at)
-
-
-class _Known(Scores):
-    """The scores of a run, shared with it, with those of `members` alone; it has a log of its own."""
-
-    __slots__ = ("members", "whole")
-
-    def __init__(self, whole: Scores) -> None:
-        for each in fields(Scores):
-            setattr(self, each.name, getattr(whole, each.name))
-        self.log = list[str]()
-        self.whole = whole
-        self.members = set[str]()
-
-    @property
-    def shifting(self) -> bool:
-        """Whether a verdict on two moves all."""
-        return self.whole.shifting
-
-    def __contains__(self, commit: object) -> bool:
-        return commit in self.members and commit in self.whole
-
-    def commits(self) -> list[str]:
-        """Ids of all members that have an evaluation."""
-        return [commit for commit in self.whole.commits() if commit in self.members]
-
-    def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
-        """What is known of a member; None of others."""
-        return self.whole.evaluation(commit, split, repeat) if commit in self.members else None
-
-    def fitness(self, commit: str) -> float | None:
-        """What a member is worth; None for others."""
-        return self.whole.fitness(commit) if commit in self.members else None
-
-    def cases(self, commit: str) -> Mapping[str, float]:
-        """Case -> value for a member; nothing for others."""
-        return self.whole.cases(commit) if commit in self.members else {}
-
-    def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
-        """The mean for a member; None for others."""
-        return self.whole.estimate(commit, split, metric) if commit in self.members else None
-
-    def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
-        """Half of the 95 % interval for a member; None for others."""
-        return self.whole.margin(commit, split, metric) if commit in self.members else None
-
-    def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
-        """Whether `a` is better beyond noise, strangers left out."""
-        return a in self.members and (b not in self.members or self.whole.surely_better(a, b, split))

@@ -20,11 +20,11 @@ Told = tuple[bool, Mapping[str, float]]
 
 NO_CASES: Cases = frozenset()
 
-MOST = 8
+MAX_CHANGES = 8
 """Changes that are tried at once, at most."""
 
-SOME = 15.0
-"""Mutations that what is usual weighs as much as: one in ten is invalid."""
+PRIOR_MUTATIONS, PRIOR_INVALID = 15.0, 1.5
+"""What is assumed before anything is seen, in the mutations that it weighs as much as: one in ten is invalid."""
 
 REMEMBERED = 300
 """Latest evaluated candidates whose pieces are known."""
@@ -153,9 +153,17 @@ class Linkage:
         """Which changes of a candidate can be tried at once; None where each must be tried alone."""
         if not self.follow(history) or history.fitness(parent) is None:
             return None
-        most = min(MOST, round((self._mutations + SOME) / (self._invalid + SOME / 10)))
+        most = self._most_changes()
         judged = history.judgements[-REMEMBERED:]
         return Packing(history, self.anatomy, parent, most, self.links.copy(), judged) if most > 1 else None
+
+    def _most_changes(self) -> int:
+        """So many changes at once that one of them is expected to be invalid: the inverse of the share that is.
+
+        The share is the mean of a Beta distribution, of what was assumed and what was seen.
+        """
+        mutations, invalid = PRIOR_MUTATIONS + self._mutations, PRIOR_INVALID + self._invalid
+        return min(MAX_CHANGES, round(mutations / invalid))
 
     def _learn(self, history: History, commit: str) -> None:
         candidate = history.phylogeny[commit]

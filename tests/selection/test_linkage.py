@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evogit.repository import Repository
 from evogit.repository.trees import EXECUTABLE, GITLINK, LINK
 from evogit.selection.anatomy import Anatomy, Piece
-from evogit.selection.linkage import MOST, Linkage
+from evogit.selection.linkage import MAX_CHANGES, Linkage
 from evogit.source.pieces import WHOLE
 
 from .grown import FLAT, SEED, Grown, constant
@@ -98,7 +98,7 @@ def test_the_more_mutations_are_invalid_the_fewer_are_tried_at_once(grown: Grown
         packing = grown.linkage.packing(grown.history, grown.ids[0])
         most.append(packing.most if packing else 1)
         grown.grow(constant("B", number + 1), None, 0)
-    assert (most[0], most[-1]) == (MOST, 1)
+    assert (most[0], most[-1]) == (MAX_CHANGES, 1)
     assert most == sorted(most, reverse=True)
     assert grown.linkage.packing(grown.history, grown.ids[-1]) is None, "the parent is not valid"
 

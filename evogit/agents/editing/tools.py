@@ -189,7 +189,8 @@ class ToolSession:
         proposal = self.proposal()
         if self._brief.workshop:
             self._brief.workshop.check(proposal)
-        self.title, self.finished = call.title or self.title, True
+        self.title = call.title or self.title
+        self.finished = True
         return "Proposed."
 
     # --- what it works on -------------------------------------------------------------------------------------------
