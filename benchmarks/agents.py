@@ -2,7 +2,7 @@
 
 Run: `python benchmarks/agents.py [--agents 200] [--latency 2] [--seconds 30] [--json FILE] [--profile FILE]`. The
 endpoint is an HTTP server in a process of its own that answers every question after the latency with an edit that fits;
-the executor judges at once. So agents / latency is the ideal number of calls a second, and what is missing is the
+the evaluator answers at once. So agents / latency is the ideal number of calls a second, and what is missing is the
 engine's: briefs, HTTP, edits, Git. The target is 90 % of it with 200 agents and 2 s, in less than 500 MB.
 """
 

@@ -68,8 +68,8 @@ class Paid:
         bench_task, models = bench.bench_task, self._allowance.models
         async with AsyncExitStack() as stack:
             stack.push_async_callback(models.close)
-            judging = Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=self._jobs)
-            evaluator = await stack.enter_async_context(judging)
+            evaluating = Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=self._jobs)
+            evaluator = await stack.enter_async_context(evaluating)
             self._lane = BenchRunner(
                 bench_task,
                 evaluator,

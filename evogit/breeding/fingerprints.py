@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
-from evogit.source import LARGEST
+from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import piece_syntax
 from evogit.source.pieces import REMEMBERED, split
 
@@ -60,7 +60,7 @@ class Fingerprints:
             return f"{entry.mode:o} {entry.blob}"
         if entry.blob not in self._known:
             trees = self.repository.trees
-            small = trees.size(entry.blob) <= LARGEST
+            small = trees.size(entry.blob) <= MAX_SOURCE_BYTES
             self._known[entry.blob] = (essence(trees.blob(entry.blob)) if small else "") or entry.blob
         return f"{entry.mode:o} {self._known[entry.blob]}"
 

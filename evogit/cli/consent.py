@@ -200,7 +200,7 @@ def dearest(offer: CostForecast) -> float | None:
 def _forecast(offer: CostForecast) -> Iterator[Text]:
     """What the run will use: about, until its candidates are evaluated, and at most, by the limit that is nearest.
 
-    A proposal may take all calls that its agent may make, and need not come to be judged: evaluations bound no money.
+    A proposal may take all calls that its agent may make, and may never be evaluated: evaluations bound no money.
     """
     if (evaluations := _left(offer, "evaluations")) is not None:
         of = f"{amount('evaluations', evaluations)}, {_number(offer.calls)} calls for each"

@@ -87,7 +87,7 @@ class Task:
         return self.folder / TEMPLATES
 
     def stages(self, split: str) -> tuple[str, ...]:
-        """The splits that run before `split` is judged: those before "train", none before the holdout."""
+        """The splits that run before `split` is evaluated: those before "train", none before the holdout."""
         if split == "holdout":
             return ()
         before = self.splits[: self.splits.index("train")]

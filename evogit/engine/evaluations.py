@@ -51,7 +51,7 @@ class EvaluationBackend(Protocol):
         ...
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Evaluate the tree with these `files`, as far as they are judged: changes to the seed, which is their base."""
+        """Evaluate the tree with these `files`, changes to the seed, which is their base."""
         ...
 
 
@@ -210,7 +210,7 @@ class Evaluations:
             await self.settle(commit, result)
 
     async def take_over(self) -> None:
-        """Judge what engines that are gone left, what people added or no longer prune, and the seed if it is ours."""
+        """Evaluate what engines that are gone left, what people added or unpruned, and the seed if it is ours."""
         left = self._left()
         self._taken.update(left)
         await together(self._take(commit) for commit in left)

@@ -116,7 +116,7 @@ class Attempts:
         return self._is_told(self._crossed.get((operator, parents)))
 
     def is_known(self, commit: str) -> bool:
-        """Whether a candidate was proposed by now, judged or not."""
+        """Whether a candidate was proposed by now, evaluated or not."""
         return self._is_told(self._proposed.get(commit))
 
     def _is_told(self, move: int | None) -> bool:

@@ -120,7 +120,7 @@ class Anatomy:
         key = pieces.is_python(path), file.blob
         if key not in self._versions:
             trees = self.repository.trees
-            large = trees.size(file.blob) > pieces.LARGEST
+            large = trees.size(file.blob) > pieces.MAX_SOURCE_BYTES
             found = {pieces.WHOLE: file.blob} if large else pieces.versions(path, trees.blob(file.blob))
             self._held += len(found)
             if self._held > MOST_HELD:

@@ -24,7 +24,7 @@ from evogit.repository import (
 )
 from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions
-from evogit.source.pieces import LARGEST
+from evogit.source.pieces import MAX_SOURCE_BYTES
 
 SLOW = b"finally"
 """What takes exponential time to compile where it is nested."""
@@ -89,7 +89,7 @@ def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
 
     Python needs very long for some modules; what could be such a one goes to a process that a candidate may ruin.
     """
-    if all(len(version) <= LARGEST and SLOW not in version for version in versions):
+    if all(len(version) <= MAX_SOURCE_BYTES and SLOW not in version for version in versions):
         return definitions.merge_definitions(*versions)
     done = subprocess.run(
         [sys.executable, "-I", "-S", definitions.__file__],

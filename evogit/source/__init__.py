@@ -12,10 +12,10 @@ from evogit.source.collector import collect
 from evogit.source.definitions import compiles, merge_definitions, syntax
 from evogit.source.kinds import fits, is_number
 from evogit.source.parts import Block, Definition, Kind, Site, Source, Statement
-from evogit.source.pieces import LARGEST
+from evogit.source.pieces import MAX_SOURCE_BYTES
 
 __all__ = [
-    "LARGEST",
+    "MAX_SOURCE_BYTES",
     "Block",
     "Definition",
     "Kind",
@@ -37,7 +37,7 @@ def parse(content: bytes) -> Source | None:
 
     Cached by content, because parsing costs ten times more than an edit.
     """
-    if len(content) > LARGEST or not compiles(content):
+    if len(content) > MAX_SOURCE_BYTES or not compiles(content):
         return None
     try:
         return collect(content, syntax(content.decode()))

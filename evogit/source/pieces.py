@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from evogit.source.definitions import LINE, defined, piece_syntax, statements
 
-LARGEST = 64 * 1024
+MAX_SOURCE_BYTES = 64 * 1024
 """Bytes of a module that is taken apart: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
 
 REMEMBERED = 1024
@@ -37,7 +37,7 @@ def split(path: str, content: bytes) -> Mapping[str, str]:
     A definition or a constant goes by its name, another statement by its kind, the second of a name by `NAME#2`. A file
     that is not Python, is large or cannot be parsed has one piece, `WHOLE`.
     """
-    if not is_python(path) or len(content) > LARGEST:
+    if not is_python(path) or len(content) > MAX_SOURCE_BYTES:
         return {WHOLE: content.decode(errors="surrogateescape")}
     return _split(content)
 

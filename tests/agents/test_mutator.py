@@ -12,7 +12,7 @@ from evogit.agents.mutation.edits import TEXT
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import Mutator, mutate
 from evogit.core import Candidate
-from evogit.source import LARGEST, compiles
+from evogit.source import MAX_SOURCE_BYTES, compiles
 
 CORPUS = {
     "decorators": b"""\
@@ -315,7 +315,7 @@ async def test_what_cannot_be_edited_is_no_proposal() -> None:
 
 
 def test_a_module_that_is_too_large_to_be_taken_apart_is_edited_like_any_text() -> None:
-    large = b"X = 1\n" * (LARGEST // 6 + 1)
+    large = b"X = 1\n" * (MAX_SOURCE_BYTES // 6 + 1)
 
     ways = {way for seed in range(40) for way in mutate({"a.py": large}, {}, seed).strategy.split("+")}
 

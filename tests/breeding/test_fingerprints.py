@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evogit.agents import Agent, Brief, Proposal
-from evogit.breeding.fingerprints import LARGEST, UNCHANGED, Fingerprints, essence
+from evogit.breeding.fingerprints import MAX_SOURCE_BYTES, UNCHANGED, Fingerprints, essence
 from evogit.config import Task
 from evogit.core import Duplicate, Entry, Proposed
 from evogit.history import History
@@ -146,7 +146,7 @@ def test_a_tree_is_its_changes_in_effect(tmp_path: Path) -> None:
         write(seed, {"c.py": b"x = 1\n"}, {"c.py": EXECUTABLE}),
         write(seed, {"c.py": None}),
         write(seed, {"d.py": b"x = 1\n"}),
-        write(seed, {"c.py": b"x = 1\n#" + b"." * LARGEST}),
+        write(seed, {"c.py": b"x = 1\n#" + b"." * MAX_SOURCE_BYTES}),
         write(seed, {"c.py": b"x = 2\n"}),
     ]
     assert len({UNCHANGED, *map(novelty.fingerprint, trees)}) == 7
@@ -155,7 +155,7 @@ def test_a_tree_is_its_changes_in_effect(tmp_path: Path) -> None:
 
 def test_a_change_in_a_file_too_large_to_look_into_is_seen(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "r")
-    filler = b"#" + b"." * LARGEST + b"\n"
+    filler = b"#" + b"." * MAX_SOURCE_BYTES + b"\n"
     trees = [repository.trees.write(None, {"a.py": b"x = %d\n" % number + filler}) for number in range(3)]
     novelty = Fingerprints(repository, _with_seed(repository, trees[0]))
     assert len({UNCHANGED, *map(novelty.fingerprint, trees)}) == 3

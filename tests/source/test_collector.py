@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.source import LARGEST, Kind, compiles, fits, is_number, parse
+from evogit.source import MAX_SOURCE_BYTES, Kind, compiles, fits, is_number, parse
 
 MODULE = b'''\
 import math
@@ -211,5 +211,5 @@ def test_statements_that_share_a_line_are_one() -> None:
 
 
 def test_a_module_that_is_too_large_is_not_parsed() -> None:
-    assert parse(b"X = 1\n" * (LARGEST // 6))
-    assert parse(b"X = 1\n" * (LARGEST // 6 + 1)) is None
+    assert parse(b"X = 1\n" * (MAX_SOURCE_BYTES // 6))
+    assert parse(b"X = 1\n" * (MAX_SOURCE_BYTES // 6 + 1)) is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evogit.source.constants import NOTHING, Constant, named
-from evogit.source.pieces import LARGEST
+from evogit.source.pieces import MAX_SOURCE_BYTES
 
 SAMPLE = """\
 # 0.5 in a comment
@@ -50,7 +50,7 @@ def test_floats_of_what_has_a_name_at_the_top_of_a_module_are_found_where_they_s
         ("a.txt", b"A = 0.5\n"),
         ("a.py", b"A = 0.5 +\n"),
         ("a.py", b"A = 0.5  # \xff\n"),
-        ("a.py", b"A = 0.5\n" + b"#" * LARGEST),
+        ("a.py", b"A = 0.5\n" + b"#" * MAX_SOURCE_BYTES),
     ],
 )
 def test_nothing_is_found_in_what_is_not_looked_into(path: str, content: bytes) -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evogit.source.definitions import LINE, statements, syntax
-from evogit.source.pieces import LARGEST, WHOLE, differing, exchanged, split, versions
+from evogit.source.pieces import MAX_SOURCE_BYTES, WHOLE, differing, exchanged, split, versions
 
 SAMPLE = b"""\
 # about it
@@ -102,7 +102,7 @@ def test_of_a_name_that_is_there_twice_both_have_one() -> None:
         ("a.py", b"A = '\xe4'\n"),
         ("a.py", b"\xef\xbb\xbfA = 1\n"),
         ("a.py", b"A = 1\0\n"),
-        ("a.py", b"A = 1\n" * (LARGEST // 6 + 1)),
+        ("a.py", b"A = 1\n" * (MAX_SOURCE_BYTES // 6 + 1)),
     ],
 )
 def test_what_is_no_module_that_can_be_parsed_is_one_piece(path: str, content: bytes) -> None:

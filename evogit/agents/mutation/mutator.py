@@ -14,7 +14,7 @@ from evogit.agents.mutation import operators as typed
 from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
-from evogit.source import LARGEST, Source, compiles, parse
+from evogit.source import MAX_SOURCE_BYTES, Source, compiles, parse
 from evogit.text import TITLE_LENGTH, one_line
 
 EDITS: dict[str, float] = {
@@ -126,7 +126,7 @@ def _is_python(name: str) -> bool:
 
 def _is_typed(name: str, content: bytes) -> bool:
     """Whether a file is taken apart; a module that is too large for it is edited like any other text."""
-    return _is_python(name) and len(content) <= LARGEST
+    return _is_python(name) and len(content) <= MAX_SOURCE_BYTES
 
 
 def _weight(name: str, content: bytes) -> float:

@@ -86,7 +86,7 @@ def bench(
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
-    setup = _crew(asked, [each.population(usual) for each in compared], chosen)
+    setup = _setup(asked, [each.population(usual) for each in compared], chosen)
     benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
     jobs = jobs or os.cpu_count() or 1
     if setup.asking:
@@ -123,7 +123,7 @@ def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple
     return usual, tuple(told)
 
 
-def _crew(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
+def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
     """All agents of any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
     dollars, tokens, proposals = chosen["dollars"], chosen["tokens"], chosen["proposals"]
