@@ -15,8 +15,7 @@ from evogit.sandbox.archive import pack
 from .conftest import ONE_KERNEL
 
 FILES = pack({"remains.py": Path(__file__).with_name("remains.py").read_bytes()})
-TIGHT = Limits(wall=20, cpu=20, memory=200 << 20, processes=20, disk=200 << 20, output=100_000)
-"""Seconds until the next candidate can start, whatever the last one did: sweeping, and a new worker."""
+TIGHT = Limits(wall=60, cpu=20, memory=200 << 20, processes=20, disk=200 << 20, output=100_000)
 
 
 def call(session: Session, function: str, *args: Any) -> CallReply:
