@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from evogit.config import Task, load_repository_task
 from evogit.testing import RecordedRun
+from tests.plain_git import git
 
 TOML = """\
 name = "own"
@@ -76,7 +76,7 @@ class Own(RecordedRun):
         return own
 
     def git(self, *arguments: str) -> str:
-        return git(self.folder, *arguments)
+        return git(self.folder, *arguments).strip()
 
     def save(self, title: str, files: Mapping[str, str]) -> str:
         """A commit of the person's on what is checked out."""
@@ -95,19 +95,13 @@ class Own(RecordedRun):
         self.evaluate(commit, value, evaluator=self.task.evaluator_digest)
 
 
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def save(folder: Path, title: str, files: Mapping[str, str]) -> str:
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", title)
-    return git(folder, "rev-parse", "HEAD")
+    return git(folder, "rev-parse", "HEAD").strip()
 
 
 def main(value: int, tail: str = "") -> dict[str, str]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from evogit.core import (
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
+from tests.plain_git import git
 
 MakeTask = Callable[..., Task]
 
@@ -45,10 +45,6 @@ def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[
         agents=parts.get("agents_given", ()),
     )
     return asyncio.run(run.evolve()), run.history
-
-
-def git(path: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
 
 
 class Author(Agent):

@@ -14,7 +14,8 @@ from evogit.sandbox.interpreter import choose, prepare
 from evogit.sandbox.packages import packages_folder
 from tests.coding_clis import Line, answers, lean
 from tests.openai_server import Server, serve
-from tests.own import git, save
+from tests.own import save
+from tests.plain_git import git
 
 from .conftest import Cli, Done
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,9 @@ import pytest
 from evogit.repository import Repository
 from evogit.review import open_run
 from tests.conftest import write_task
+from tests.plain_git import git
 
 from .conftest import Cli
-
-
-def git(path: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow

@@ -17,17 +17,13 @@ from evogit.cli.questions import Given, choose
 from evogit.config import load_repository_task
 from evogit.scaffold.detect import Project
 from evogit.scaffold.repository_files import files
+from tests.plain_git import git
 
 from .conftest import EVOGIT, Cli, environment
 
 PROJECTS = Path(__file__).parent.parent / "projects"
 MEASURED = {"sort.sh": "sleep 0\n", "bench.sh": "sh sort.sh; echo '{\"seconds\": 2.5}'\n"}
 BY_HAND = ("--editable", "sort.sh", "--goal", "Sort fast.", "--command", "sh bench.sh", "--read", "seconds=json")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-c", "user.name=me", "-c", "user.email=me@example.invalid", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def commit(folder: Path) -> Path:

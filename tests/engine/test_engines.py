@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +33,7 @@ from evogit.run import Run, Settings
 from evogit.sandbox import Files
 from evogit.testing import Answer, Asked, InMemoryBackend
 from tests.clock import PATIENCE
+from tests.plain_git import git
 
 MakeTask = Callable[..., Task]
 
@@ -76,10 +76,6 @@ def engine(
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     settings = Settings(**{"selector": "sequential", **options})  # every move asks its agent
     return Run(repository, task, name, settings, agents=agents, backend=executor or Scores(task))
-
-
-def git(path: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
 
 
 def history_of(path: Path) -> History:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from evogit.repository import Repository
+from tests import plain_git
 
 Git = Callable[..., str]
 
@@ -20,17 +21,4 @@ def repository(tmp_path: Path) -> Repository:
 @pytest.fixture
 def git(repository: Repository) -> Git:
     """The git command on that repository, strict about its exit code."""
-
-    def run(*arguments: str, input: str | None = None) -> str:
-        done = subprocess.run(
-            ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *arguments],
-            cwd=repository.path,
-            input=input,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
+    return partial(plain_git.git, repository.path)

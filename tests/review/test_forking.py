@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,10 +25,7 @@ from evogit.review import open_run
 from evogit.review.forking import make, plan
 from evogit.review.landing import follow_undo
 from evogit.review.removing import remove
-
-
-def git(path: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=path, capture_output=True, text=True, check=True).stdout
+from tests.plain_git import git
 
 
 class Hosts:
