@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 from evogit.agents import OperatorCredit
 from evogit.breeding.operator_credit import WINDOW, OperatorCredits
-from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
+from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed
 from evogit.history import History
+from evogit.testing import run_started
 
 
 class Bred:
@@ -14,13 +14,7 @@ class Bred:
 
     def __init__(self) -> None:
         self.history = History("r")
-        known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
-        metrics = (Metric(name="m", direction="maximize", primary=True),)
-        self.add(
-            RunStarted(
-                engine="e", metrics=metrics, split="train", agents=("a1",), population="p/", **known, editable=()
-            )
-        )
+        self.add(run_started(metrics=(Metric(name="m", direction="maximize", primary=True),)))
         self.seed = self.born(0.0, "")
 
     def add(self, event: Event) -> None:

@@ -12,14 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROGRAM, write_task
+from tests.plain_git import git
 
 from .conftest import EVOGIT, Cli, environment
-
-GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@x.invalid")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def state(folder: Path) -> list[str]:

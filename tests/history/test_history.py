@@ -19,10 +19,10 @@ from evogit.core import (
     NotFoundError,
     Proposed,
     RepositoryError,
-    RunStarted,
     Status,
 )
 from evogit.history import History
+from evogit.testing import run_started
 
 
 class Story:
@@ -31,13 +31,7 @@ class Story:
     def __init__(self) -> None:
         self.history = History("r")
         self.told = list[Entry]()
-        known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
-        metrics = (Metric(name="m", direction="maximize", primary=True),)
-        self.add(
-            RunStarted(
-                engine="e", metrics=metrics, split="train", agents=("a1",), population="p/", **known, editable=()
-            )
-        )
+        self.add(run_started(metrics=(Metric(name="m", direction="maximize", primary=True),)))
 
     def add(self, event: Event) -> str:
         seq = len(self.told) + 1

@@ -16,7 +16,6 @@ from evogit.core import (
     Entry,
     Evaluated,
     Evaluation,
-    Metric,
     NotFoundError,
     Proposed,
     RefusedError,
@@ -29,23 +28,11 @@ from evogit.repository import Repository
 from evogit.review import agents, decide, effect, most_telling, open_run, resolve, rows
 from evogit.review.lanes import Way, lanes
 from evogit.review.skeleton import skeleton
+from evogit.testing import run_started
 
 
 def began(*names: str) -> RunStarted:
-    metric = Metric(name="score", direction="maximize", primary=True)
-    return RunStarted(
-        engine="e",
-        task="toy",
-        task_digest="t",
-        metrics=(metric,),
-        split="train",
-        evaluator="v",
-        provider="none",
-        image="i",
-        agents=names,
-        population="refs/heads/evogit/toy/",
-        editable=("*.py",),
-    )
+    return run_started(agents=names, population="refs/heads/evogit/toy/")
 
 
 def born(number: int, parents: tuple[str, ...]) -> Proposed:

@@ -22,7 +22,6 @@ from evogit.core import (
     Operator,
     Proposed,
     RefusedError,
-    RunStarted,
     TaskChanged,
 )
 from evogit.engine.comparability import changes
@@ -31,6 +30,7 @@ from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.review.rescoring import plan, rescore
 from evogit.run import Run, Settings
+from evogit.testing import run_started
 from tests.conftest import write_task
 
 OLD = Metric(name="score", direction="maximize", primary=True)
@@ -43,21 +43,7 @@ class Story:
     def __init__(self) -> None:
         self.history = History("r")
         self.seq = 0
-        self.tell(
-            RunStarted(
-                engine="e",
-                task="t",
-                task_digest="1",
-                metrics=(OLD,),
-                split="train",
-                evaluator="old",
-                provider="none",
-                image="",
-                agents=("a1", "a2"),
-                population="p/",
-                editable=("*",),
-            )
-        )
+        self.tell(run_started(task_digest="1", metrics=(OLD,), evaluator="old", agents=("a1", "a2")))
         self.born("s", value=1.0)
 
     def tell(self, event: Event) -> None:
