@@ -17,12 +17,17 @@ Reader = Callable[[Any], Any]
 """The value that a plain one stands for; raises `MisshapenError`."""
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 class MisshapenError(ValueError):
     """A value is not of the type of its field."""
 
 
 def plain(value: Any) -> Any:
     """A value as JSON has it; of dataclasses the fields that do not have their default."""
+    if type(value) in _PLAIN:  # most are, and to ask what else they are not takes long
+        return value
     if is_dataclass(value):
         told = ((name, getattr(value, name), default) for name, default in _defaults(cast(Any, type(value))))
         return {name: plain(each) for name, each, default in told if default is MISSING or each != default}
