@@ -24,17 +24,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evogit.agents import Agent, Brief, Proposal
-from evogit.config import Task
+from evogit import (
+    Agent,
+    Brief,
+    Entry,
+    Evaluation,
+    EvaluationBackend,
+    Evidence,
+    EvoGitError,
+    History,
+    Proposal,
+    Repository,
+    StoredRun,
+    Task,
+)
 from evogit.core import (
     Adopted,
     Decision,
-    Entry,
     Evaluated,
-    Evaluation,
     Event,
-    Evidence,
-    EvoGitError,
     Judged,
     Metric,
     Operator,
@@ -43,10 +51,7 @@ from evogit.core import (
     Status,
     Stopped,
 )
-from evogit.engine.evaluations import EvaluationBackend
-from evogit.history import History
-from evogit.history.context import StoredRun
-from evogit.repository import Journal, Repository
+from evogit.repository import Journal
 from evogit.sandbox import Files
 
 SCORE = Metric(name="score", direction="maximize", primary=True)

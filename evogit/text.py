@@ -74,3 +74,11 @@ def marker_length(texts: Iterable[str]) -> int:
     """The length of markers that none of the texts has at the beginning of a line."""
     taken = {len(found) for text in texts for found in _MARKER.findall(text)}
     return next(length for length in range(SHORTEST_MARKER, SHORTEST_MARKER + len(taken) + 1) if length not in taken)
+
+
+def cut(text: str, tokens: int) -> str:
+    """The beginning of a text, of about so many tokens; says how much is missing."""
+    content = text.encode(errors="replace")
+    if len(content) <= 4 * tokens:
+        return text
+    return f"{content[: 4 * tokens].decode(errors='ignore')}\n[... {len(content) - 4 * tokens:,} more bytes]"

@@ -120,7 +120,7 @@ def is_within(name: str, module: str) -> bool:
 
 
 def imports_go_one_way(sources: Sequence[Source]) -> Iterator[str]:
-    """A part imports only from lower layers, as the table in CONTRIBUTING.md has them."""
+    """A part imports only from lower layers, as CONTRIBUTING.md has them; the highest may use the face, as users do."""
     for source in sources:
         importer = part(source.module)
         if not source.in_package or not importer or importer == "__main__":
@@ -131,6 +131,8 @@ def imports_go_one_way(sources: Sequence[Source]) -> Iterator[str]:
         for line, name in source.imported:
             imported = part(name)
             if not is_within(name, "evogit") or imported in (importer, "__version__"):
+                continue
+            if imported not in LAYERS and LAYERS[importer] == max(LAYERS.values()):
                 continue
             if imported not in LAYERS:
                 yield f"{source.path}:{line}: imports {name}; import from the module that defines it"
@@ -346,6 +348,7 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (imports_go_one_way, {"evogit/run.py": "from evogit.core import X\nfrom evogit import __version__, config"}),
     (imports_go_one_way, {"evogit/history/a.py": "from evogit.stats.b import P", "evogit/cli/a.py": "from . import b"}),
     (imports_go_one_way, {"evogit/__init__.py": "from evogit.run import Run", "tests/t.py": "import evogit.cli"}),
+    (imports_go_one_way, {"evogit/testing.py": "from evogit import Run, Task"}),
     (imports_have_no_cycle, {"evogit/cli/__init__.py": "from evogit.cli.a import x", "evogit/cli/a.py": "import os"}),
     (commands_stand_alone, {"evogit/cli/commands/a.py": "from evogit.cli.b import x", "tests/t.py": IMPORT_COMMAND}),
     (third_party_has_one_owner, {"evogit/repository.py": "import pygit2", "tests/t.py": "import pygit2"}),

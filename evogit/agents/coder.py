@@ -15,7 +15,7 @@ from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposa
 from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
-from evogit.agents.briefs.digest import cut, listed
+from evogit.agents.briefs.digest import listed
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import read_calls
 from evogit.agents.editing.tools import ToolResults, ToolSession
@@ -31,7 +31,7 @@ from evogit.llm import (
     estimate_tokens,
 )
 from evogit.repository.evidence import PROMPT, TRANSCRIPT, kept_text, numbered
-from evogit.text import one_line
+from evogit.text import cut, one_line
 
 TRIALS = 3
 """Evaluations in a session, beside that of what is proposed."""

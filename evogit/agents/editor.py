@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
-from evogit.agents.briefs.digest import cut
 from evogit.agents.editing.blocks import EditError, EditReply, parse
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.repository.evidence import PROMPT, REPLY, numbered
+from evogit.text import cut
 
 KEPT = 50_000
 """Tokens of a reply that are kept as evidence."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evogit.agents.briefs.digest import cut
 from evogit.config import Task
 from evogit.config.values import Pairwise
 from evogit.llm import Message
 from evogit.panel.sides import NO_CHANGE, Sides
-from evogit.text import fence
+from evogit.text import cut, fence
 
 FILES_SHARE, PATCH_SHARE = 0.15, 0.25
 """Shares of what a question may have, for the files that both began from and for each patch."""

@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from evogit.config import Task
-from evogit.content import content
 from evogit.core import SandboxError
 from evogit.evaluation.scorer import Scorer
 from evogit.sandbox import Files, Session
 from evogit.sandbox.providers import provider
+from evogit.sandbox.supervisor import helper
 
 DAY = 86400.0
 """Seconds of wall clock and of CPU that a person may take."""
@@ -49,7 +49,7 @@ def shell(session: Session, *, terminal: bool, size: tuple[int, int], term: str)
     Raises:
         SandboxError: when it does not start.
     """
-    server = (content("sandbox") / "shell_server.py").read_text(encoding="utf-8")
+    server = helper("shell_server.py")
     wish = "terminal" if terminal else "pipes"
     started = session.start(["python3", "-I", "-c", server, str(PORT), wish, *map(str, size), term])
     stream = started if started.failure else session.connect(PORT, patience=PATIENCE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from evogit.content import content
+
 MODULES = (
     "bytes", "meter", "cgroup", "files", "kernel", "program", "words", "places", "tunnel", "keeper", "session", "main",
 )  # fmt: skip
@@ -32,3 +34,8 @@ def program(folder: Path) -> bytes:
     sources = {name: (folder / f"{name}.py").read_text() for name in (f"jail_{part}" for part in MODULES)}
     text = f"sources = {json.dumps(sources)}\n{LOADER}".encode()
     return len(text).to_bytes(4, "big") + text
+
+
+def helper(name: str) -> str:
+    """The text of a program that is sent into a sandbox beside the supervisor, such as `porter.py`."""
+    return (content("sandbox") / name).read_text(encoding="utf-8")

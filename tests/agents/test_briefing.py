@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.briefing import Written
-from evogit.agents.briefs.digest import cut
 from evogit.breeding.breeder import Breeder
 from evogit.core import ConfigError, Decision, Evaluated, Evaluation
 from evogit.llm import estimate_tokens
-from evogit.text import fence
+from evogit.text import cut, fence
 from tests.clock import assert_grows_linearly
 
 from .conftest import Lab, feedback

@@ -17,7 +17,7 @@ from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
 from evogit.core import ConfigError
 from evogit.llm import Message, estimate_tokens
-from evogit.text import fence, marker_length, plain
+from evogit.text import cut, fence, marker_length, plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of the templates that come along; a task may have its own of the same names."""
@@ -152,7 +152,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "goal": brief.goal,
         "conflicts": digest.conflicts(brief.conflicts),
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
-        "instructions": fence(digest.cut(plain(instructions.decode(errors="replace")), room["instructions"])),
+        "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),
         "scores": digest.scores(background),
         "cases": digest.cases(background),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from evogit.agents import Background, Relative
 from evogit.core import Evaluation, Metric
 from evogit.llm import estimate_tokens
-from evogit.text import ends, fence, one_line, plain
+from evogit.text import cut, ends, fence, one_line, plain
 
 MOST_CASES = 30
 """Cases that are listed."""
@@ -19,14 +19,6 @@ CASE_FEEDBACK = 400
 
 NAME = 25
 """Tokens of a case's name and of what is around it."""
-
-
-def cut(text: str, tokens: int) -> str:
-    """The beginning of a text, of about so many tokens; says how much is missing."""
-    content = text.encode(errors="replace")
-    if len(content) <= 4 * tokens:
-        return text
-    return f"{content[: 4 * tokens].decode(errors='ignore')}\n[... {len(content) - 4 * tokens:,} more bytes]"
 
 
 def output(text: str, tokens: int) -> str:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evogit.agents import Background, Brief
-from evogit.agents.briefs.digest import cut
 from evogit.llm import estimate_tokens
-from evogit.text import fence, one_line
+from evogit.text import cut, fence, one_line
 
 FILL_SHARE = 0.3
 """Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the

@@ -18,10 +18,10 @@ from typing import Any
 
 from evogit.agents import NoUsableChangeError
 from evogit.agents.programs.listing import Member, members
-from evogit.content import content
 from evogit.core import SandboxError
 from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
+from evogit.sandbox.supervisor import helper
 
 HEAD = struct.Struct(">cII")
 PIECE = 32768
@@ -129,12 +129,12 @@ class Container:
             NoUsableChangeError: the sandbox has no Python, or is too slow.
             SandboxError: it broke down.
         """
-        porter = (content("sandbox") / "porter.py").read_text(encoding="utf-8")
+        porter = helper("porter.py")
         numbers = map(str, (self._ports.control, self._ports.models, self._ports.evaluations))
         stream = await asyncio.to_thread(self._begin, ["python3", "-s", "-P", "-c", porter, *numbers])
         reader, self._writer = await asyncio.open_connection(sock=stream)
         self._keep(self._hear(reader))
-        tools = {"evaluate.py": (content("sandbox") / "evaluate.py").read_text(encoding="utf-8")}
+        tools = {"evaluate.py": helper("evaluate.py")}
         await self._send(b"s", 0, json.dumps({**asdict(setup), "tools": tools}).encode())
         for start in range(0, len(bundle), PIECE):
             await self._send(b"w", 0, bundle[start : start + PIECE])
