@@ -173,7 +173,7 @@ class Journal:
         """
         if isinstance(evidence, str) and evidence not in self._repo:
             evidence = {}
-        tree = evidence if isinstance(evidence, str) else self._evidence(evidence) if evidence else self._empty
+        tree = evidence if isinstance(evidence, str) else self._evidence(evidence)
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)

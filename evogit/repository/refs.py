@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +12,6 @@ from evogit.core import RepositoryError
 
 STALE_AFTER = 10.0
 """Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
-
-
-UNLOGGED = "refs/evogit/"
-"""Where refs have no reflog."""
 
 
 def target(repo: pygit2.Repository, name: str) -> str | None:
@@ -39,52 +33,13 @@ def swap(repo: pygit2.Repository, common: Path, name: str, new: str, expected: s
     began = time.monotonic()
     while True:
         try:
-            done = _swap_file(f"{common}/{name}", new, expected) if expected and name.startswith(UNLOGGED) else None
-            return _swap_once(repo, name, new, expected) if done is None else done
+            return _swap_once(repo, name, new, expected)
         except OSError as error:  # somebody holds the lock, or is just tidying up the folder
             patience = 3 * STALE_AFTER if "failed to lock" in str(error) else 1.0
             if time.monotonic() - began > patience:
                 raise _unwritable(name, error) from error
             break_lock(common, name, STALE_AFTER)
             time.sleep(0.002)
-
-
-def _swap_file(file: str, new: str, expected: str) -> bool | None:
-    """The same as Git does it, with a fifth of libgit2's system calls, for a ref that has a file; None for others."""
-    lock = f"{file}.lock"
-    try:
-        locked = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
-    except FileNotFoundError:
-        return None
-    except FileExistsError as error:
-        raise OSError("failed to lock it") from error
-    try:
-        done = _is_at(file, expected)
-        if done:
-            if os.write(locked, f"{new}\n".encode()) <= len(new):
-                raise OSError(errno.ENOSPC, "no room")
-            os.rename(lock, file)  # noqa: PTH104  a Path takes longer than the system does
-    except OSError:
-        done = None
-        raise
-    finally:
-        os.close(locked)
-        if not done:
-            os.unlink(lock)  # noqa: PTH108
-    return done
-
-
-def _is_at(file: str, expected: str) -> bool | None:
-    """Whether a ref's file names that commit; None where there is no file, or it names another ref."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:  # it is packed
-        return None
-    try:
-        found = os.read(descriptor, 100)
-    finally:
-        os.close(descriptor)
-    return None if found.startswith(b"ref:") else found == f"{expected}\n".encode()
 
 
 def _swap_once(repo: pygit2.Repository, name: str, new: str, expected: str | None) -> bool:
