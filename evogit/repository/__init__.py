@@ -29,7 +29,7 @@ from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.packing import Packer
 from evogit.repository.paths import UnfitChangeError, check_path, twins
 from evogit.repository.snapshot_file import SnapshotFile
-from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, Replaced, TreeEntry, Trees, blob_id
+from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, blob_id
 
 __all__ = [
     "BEGINNING",
@@ -50,7 +50,6 @@ __all__ = [
     "Merger",
     "Packer",
     "Position",
-    "Replaced",
     "Repository",
     "Settlement",
     "Settler",

@@ -32,19 +32,6 @@ class TreeEntry(NamedTuple):
     blob: str
 
 
-class Replaced(NamedTuple):
-    """Lines of one text, `start` to before `end`, that another one replaces by its lines `begin` to before `stop`."""
-
-    start: int
-    end: int
-    begin: int
-    stop: int
-
-    def touches(self, other: Replaced) -> bool:
-        """Whether Git takes two changes of one text for a conflict, unless they are the same."""
-        return self.start <= other.end and other.start <= self.end
-
-
 def blob_id(content: bytes | memoryview) -> str:
     """The id that Git gives a file with this content."""
     digest = hashlib.sha1(b"blob %d\0" % len(content), usedforsecurity=False)
@@ -103,13 +90,10 @@ class Trees:
 
     def blob(self, blob: str) -> bytes:
         """The content of a blob."""
-        return self._blob(blob).data
-
-    def _blob(self, blob: str) -> pygit2.Blob:
         found = self._repo.get(blob)
         if not isinstance(found, pygit2.Blob):
             raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
-        return found
+        return found.data
 
     def size(self, blob: str) -> int:
         """Bytes of a blob, without reading it."""
@@ -145,13 +129,6 @@ class Trees:
     def differences(self, base: str, tree: str) -> list[tuple[TreeEntry | None, TreeEntry | None]]:
         """What differs between two trees, before and after, None where there is nothing; equal folders are not read."""
         return [sides(delta) for delta in self._tree(base).diff_to_tree(self._tree(tree)).deltas]
-
-    def replaced(self, old: str, new: str) -> tuple[Replaced, ...] | None:
-        """Which lines of `old` are others in `new`, from the top to the end; None where one is no text."""
-        patch = pygit2.Patch.create_from(self._blob(old), self._blob(new), context_lines=0, interhunk_lines=0)
-        if patch.delta.is_binary:
-            return None
-        return tuple(_replaced(hunk) for hunk in patch.hunks)
 
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         import tarfile  # which takes a while to load
@@ -305,12 +282,6 @@ def sides(delta: pygit2.DiffDelta) -> tuple[TreeEntry | None, TreeEntry | None]:
     """What a file was and what it becomes; None where there is none."""
     old, new = _side(delta.old_file), _side(delta.new_file)
     return old if old.mode else None, new if new.mode else None
-
-
-def _replaced(hunk: pygit2.DiffHunk) -> Replaced:
-    """Of no lines Git names the line before."""
-    start, begin = hunk.old_start - bool(hunk.old_lines), hunk.new_start - bool(hunk.new_lines)
-    return Replaced(start, start + hunk.old_lines, begin, begin + hunk.new_lines)
 
 
 def _side(file: pygit2.DiffFile) -> TreeEntry:

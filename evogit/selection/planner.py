@@ -6,15 +6,14 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.selection import Move
 from evogit.selection.partition import Partition
-from evogit.selection.previews import Contents, Previews
-from evogit.selection.settlers import Crossing
+from evogit.selection.previews import Previews
+from evogit.selection.settlers import Crossing, fitter
 from evogit.selection.strategies import (
     FITTER,
     FUNCTION,
@@ -37,9 +36,6 @@ MEMORY = 300
 
 RARELY = 0.03
 """Chance of a worthwhile merge or graft where they never help."""
-
-MOST_PREVIEWED = 3
-"""Plans of one move that may make something new by their lines, and are then merged to see whether they do."""
 
 INTERFERING = 0.5
 """What is left of a gain in a case that the other side has changed as well."""
@@ -149,7 +145,7 @@ class Plans:
         self._premises = Premises()
         self._known: dict[str, tuple[Plan, ...]] = {}
         self._helped: dict[str, bool] = {}
-        self._expected: dict[Plan, Contents] = {}
+        self._promising: dict[Plan, bool] = {}
         self._onto = ""
 
     def of(self, history: History, onto: str) -> Iterator[Plan]:
@@ -179,13 +175,17 @@ class Plans:
         if "graft" in self._operators and base != before:
             yield from self._plan(history, "graft", onto, commit, before)
 
-    def is_open(self, history: History, plan: Plan) -> bool:
-        """Whether a plan that was just given may make something new, by the lines of its candidates and of all."""
+    def is_promising(self, history: History, plan: Plan) -> bool:
+        """Whether each side of a plan that was just given has something that the other has not, by their lines."""
         if self._previews is None:
             return True
-        if plan not in self._expected:
-            self._expected[plan] = self._previews.expected(history, plan.parents, plan.before)
-        return not self._previews.is_told(history, self._expected[plan])
+        if plan not in self._promising:
+            (onto, commit), before = plan.parents, plan.before
+            wins = fitter(history, plan.parents) == "theirs"
+            self._promising[plan] = self._previews.brings(history, onto, commit, before, wins=wins) and (
+                plan.operator == "graft" or self._previews.brings(history, commit, onto, before, wins=not wins)
+            )
+        return self._promising[plan]
 
     def _plan(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> Iterator[Plan]:
         gain = expected(history, onto, commit, before)
@@ -199,7 +199,7 @@ class Plans:
             self._onto = ""
         if onto != self._onto:
             self._known.clear()
-            self._expected.clear()
+            self._promising.clear()
         self._onto = onto
 
 
@@ -242,9 +242,9 @@ class Planner:
         shares = tallies(latest.values())
         strategies = [each for each in available(history, agent) if each in self._strategies]
         plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
-        plans = [plan for plan in plans if _is_for(history, agent, plan.parents[1])]
-        likely = (plan for plan in sorted(plans, key=_rank, reverse=True) if self._plans.is_open(history, plan))
-        for plan in islice(likely, MOST_PREVIEWED):
+        for plan in sorted(plans, key=_rank, reverse=True):
+            if not _is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
+                continue
             for strategy in _drawn(plan, strategies, shares, rng):
                 if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
                     return Move(operator=plan.operator, parents=plan.parents, strategy=strategy)
@@ -289,6 +289,14 @@ class Planner:
         if rng.random() >= max(RARELY, share):
             return None
         return self._partition.move(history, onto, partial(_is_for, history, agent))
+
+    def _is_open(self, history: History, plan: Plan) -> bool:
+        """Whether a plan may make something new, by the lines of its candidates and of all others."""
+        if self._previews is None:
+            return True
+        if not self._plans.is_promising(history, plan):
+            return False
+        return not self._previews.is_told(history, *plan.parents, plan.before)
 
 
 def _rank(plan: Plan) -> tuple[float, str, tuple[str, str]]:

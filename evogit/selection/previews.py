@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sized
 from dataclasses import dataclass, field
-from io import BytesIO
-from itertools import accumulate, islice
-from typing import TypeVar
+from itertools import islice
 
 from evogit.core import RepositoryError
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
-from evogit.repository import Replaced, Side, UnfitChangeError, UnsettledMerge
+from evogit.repository import Side, UnfitChangeError, UnsettledMerge
 from evogit.selection.anatomy import PLAIN, Anatomy, File
 from evogit.selection.settlers import Crossing, draft, fitter, settler
 from evogit.selection.strategies import FITTER, FUNCTION
@@ -21,14 +18,11 @@ MOST_TREES = 10_000
 """Merged trees that are remembered."""
 
 MOST_LINES = 1_000_000
-"""Lines, and replaced ones, that are remembered, about 50 bytes each."""
+"""Lines that are remembered, about 100 bytes each."""
 
-Content = int | File
-"""A sum over the lines of a text, whatever their order; of anything else what Git has there."""
+Lines = frozenset[bytes]
 
-Held = TypeVar("Held", bound=Sized)
-
-Contents = frozenset[tuple[str, Content]]
+Contents = frozenset[tuple[str, Lines | File]]
 
 SIDES: tuple[Side, Side] = ("ours", "theirs")
 
@@ -43,9 +37,7 @@ class Previews:
     anatomy: Anatomy
     _trees: dict[tuple[str, tuple[str, str], str, Side], str] = field(default_factory=dict)
     """Operator, parents, strategy and the better side -> the tree."""
-    _sums: dict[str, list[int]] = field(default_factory=dict)
-    """Blob -> sums of its first lines, from none to all."""
-    _replaced: dict[tuple[str, str], tuple[Replaced, ...] | None] = field(default_factory=dict)
+    _lines: dict[str, Lines] = field(default_factory=dict)
     _held: int = 0
     _graph: Phylogeny | None = None
     _followed: int = 0
@@ -53,10 +45,23 @@ class Previews:
     _contents: dict[Contents, str] = field(default_factory=dict)
     """What differs from the seed -> the first candidate with that."""
 
-    def is_told(self, history: History, expected: Contents) -> bool:
-        """Whether some candidate, one of the two or any other, has what is `expected`, in any order."""
+    def brings(self, history: History, onto: str, commit: str, before: str, *, wins: bool = False) -> bool:
+        """Whether something is left of the step from `before` to `commit` that `onto` has not.
+
+        Told by the lines: where `onto` wins conflicts, a step that only replaced lines which `onto` has replaced, too,
+        is lost. What cannot be told so is taken for new. `wins`: the step wins conflicts.
+        """
+        theirs, then = self.anatomy.files(history, commit), self.anatomy.files(history, before)
+        for path in theirs.keys() | then.keys():
+            versions = [self.anatomy.file(history, each, path) for each in (onto, commit, before)]
+            if self._adds(*versions, wins=wins):
+                return True
+        return False
+
+    def is_told(self, history: History, onto: str, commit: str, before: str) -> bool:
+        """Whether some candidate has the lines that the step would leave in `onto`, in any order, conflicts aside."""
         self._follow(history)
-        found = self._contents.get(expected)
+        found = self._contents.get(self._expected(history, onto, commit, before))
         return found is not None and history.attempts.is_known(found)
 
     def _follow(self, history: History) -> None:
@@ -66,62 +71,45 @@ class Previews:
             self._contents = {}
             self._followed = 0
         for candidate in islice(self._graph, self._followed, None):
-            files = self.anatomy.files(history, candidate.commit)
-            contents = frozenset((path, self._of(file)) for path, file in files.items())
-            self._contents.setdefault(contents, candidate.commit)
+            self._contents.setdefault(self._expected(history, *[candidate.commit] * 3), candidate.commit)
             self._followed += 1
 
-    def expected(self, history: History, parents: tuple[str, str], before: str) -> Contents:
-        """What a merge or graft would make whose conflicts the fitter one wins, of what differs from the seed.
-
-        `before` is what the step of the second one began with. Told by the lines that were replaced: of the other side
-        that is left which touches nothing that the fitter one replaced.
-        """
-        wins, loses = parents if fitter(history, parents) == "ours" else parents[::-1]
-        files, file = self.anatomy.files, self.anatomy.file
+    def _expected(self, history: History, onto: str, commit: str, before: str) -> Contents:
+        """Path -> lines, of what differs from the seed in one of them."""
+        paths = self.anatomy.files(history, onto).keys() | self.anatomy.files(history, commit).keys()
         return frozenset(
-            (path, self._merged(*(file(history, each, path) for each in (wins, loses, before))))
-            for path in files(history, wins).keys() | files(history, loses).keys()
+            (path, self._sum(*(self.anatomy.file(history, each, path) for each in (onto, commit, before))))
+            for path in paths
         )
 
-    def _merged(self, wins: File, loses: File, then: File) -> Content:
-        if loses in (then, wins):
-            return self._of(wins)
-        if wins == then:
-            return self._of(loses)
-        if not all(file.mode in PLAIN for file in (wins, loses, then)):
-            return wins
-        ahead, behind = (self._steps(then.blob, file.blob) for file in (wins, loses))
-        if ahead is None or behind is None:
-            return self._of(wins)
-        left = [step for step in behind if not any(map(step.touches, ahead))]
-        before, after = self._sum(then.blob), self._sum(loses.blob)
-        gained = sum(after[step.stop] - after[step.begin] - before[step.end] + before[step.start] for step in left)
-        return self._sum(wins.blob)[-1] + gained
+    def _sum(self, mine: File, its: File, then: File) -> Lines | File:
+        if its in (then, mine):
+            return self._of(mine.blob) if mine.mode in PLAIN else mine
+        if not all(file.mode in PLAIN for file in (mine, its, then)):
+            return its
+        have, new, old = (self._of(file.blob) for file in (mine, its, then))
+        return (have - (old - new)) | (new - old)
 
-    def _of(self, file: File) -> Content:
-        return self._sum(file.blob)[-1] if file.mode in PLAIN else file
+    def _adds(self, mine: File, its: File, then: File, *, wins: bool) -> bool:
+        if its in (then, mine):
+            return False
+        if mine == then or not all(file.mode in PLAIN and file.mode == its.mode for file in (mine, then)):
+            return True
+        have, new, old = (self._of(file.blob) for file in (mine, its, then))
+        added, removed = new - old, old - new
+        if not removed.isdisjoint(have) or not (added or removed):
+            return True
+        return len(added - have) > (0 if wins else len(removed))
 
-    def _sum(self, blob: str) -> list[int]:
-        if blob not in self._sums:
-            lines = BytesIO(self.anatomy.repository.trees.blob(blob))
-            self._sums[blob] = self._remember([*accumulate(map(hash, lines), initial=0)])
-        return self._sums[blob]
-
-    def _steps(self, old: str, new: str) -> tuple[Replaced, ...] | None:
-        if (old, new) not in self._replaced:
-            found = self.anatomy.repository.trees.replaced(old, new)
-            self._replaced[old, new] = self._remember(found) if found else found
-        return self._replaced[old, new]
-
-    def _remember(self, found: Held) -> Held:
-        """Note how much is remembered; all is forgotten now and then, to bound the memory."""
-        self._held += len(found)
-        if self._held > MOST_LINES:
-            self._sums = {}
-            self._replaced = {}
-            self._held = len(found)
-        return found
+    def _of(self, blob: str) -> Lines:
+        if blob not in self._lines:
+            found = frozenset(self.anatomy.repository.trees.blob(blob).split(b"\n"))
+            self._held += len(found)
+            if self._held > MOST_LINES:
+                self._lines = {}
+                self._held = len(found)
+            self._lines[blob] = found
+        return self._lines[blob]
 
     def is_new(self, history: History, operator: Crossing, parents: tuple[str, str], strategy: str) -> bool:
         """Whether two candidates make what nobody proposed.
