@@ -31,6 +31,6 @@ clean: ## Remove .venv and caches; runs (evogit-*/) stay
 	@scripts/setup .
 	@touch $@
 
-.venv/dev.done: .venv/evogit.done
+.venv/dev.done: pyproject.toml hatch_build.py constraints.txt scripts/setup
 	@scripts/setup '.[dev]'
-	@touch $@
+	@touch .venv/evogit.done $@

@@ -15,6 +15,7 @@ import multiprocessing
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -145,11 +146,17 @@ TABLE: Mapping[str, Group] = {
         tuple(Row(f"reading.{command}", f"evogit {command}, CPU s", 0.3, is_time=True) for command in READING),
     ),
     "demo": Group(
-        "demo: circle_packing, 2 mutators, 60 s",
+        "demo: circle_packing, two mutators for each slot, 60 s",
         (
+            Row("demo.load", "load of the machine before", slack=10),
             Row("demo.evaluated", "candidates evaluated", 4000, more=True),
             Row("demo.busy", "slot time spent evaluating, %", 80, more=True),
+            Row("demo.duplicates", "duplicates", slack=20),
+            Row("demo.failed", "failed moves", slack=20),
             Row("demo.barren", "duplicate or failed moves, %", 5, slack=1),
+            Row("demo.cpu", "CPU ms per candidate, engine and evaluators", is_time=True),
+            Row("demo.supervisors", "CPU ms per candidate, sandbox supervisors", is_time=True),
+            Row("demo.own", "CPU ms per candidate, its own", is_time=True),
         ),
     ),
     "suite": Group("the suite", (Row("suite.seconds", "the last `make test`, wall s", 480),)),
@@ -172,18 +179,24 @@ def one_round(name: str, candidates: int, number: int) -> dict[str, float]:
     return figures
 
 
+def work_in(folder: str) -> None:
+    """Have this process make its temporary folders in there."""
+    tempfile.tempdir = folder
+
+
 def measure(names: Sequence[str], candidates: int, rounds: int) -> dict[str, list[float]]:
     """All figures of these groups; the groups take turns, so that a busy minute does not fall on one alone."""
     found: dict[str, list[float]] = {PACE: [pace()]}
     context = multiprocessing.get_context("spawn")
-    for number in range(1, rounds + 1):
-        for name in names:
-            print(f"round {number}: {name}", file=sys.stderr)
-            with ProcessPoolExecutor(1, mp_context=context) as process:
-                figures = process.submit(one_round, name, candidates, number).result()
-            for key, value in figures.items():
-                found.setdefault(key, []).append(value)
-        found[PACE].append(pace())
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(1, rounds + 1):
+            for name in names:
+                print(f"round {number}: {name}", file=sys.stderr)
+                with ProcessPoolExecutor(1, mp_context=context, initializer=work_in, initargs=(folder,)) as process:
+                    figures = process.submit(one_round, name, candidates, number).result()
+                for key, value in figures.items():
+                    found.setdefault(key, []).append(value)
+            found[PACE].append(pace())
     return found
 
 

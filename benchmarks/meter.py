@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
 
-EVALUATOR = "evogit.evaluation.worker_main"
+EVALUATOR = "evogit.evaluation.evaluator_main"
 """What command lines of evaluator processes hold."""
 
 REAPED = (13, 15)

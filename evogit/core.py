@@ -270,6 +270,8 @@ class RunStarted:
     repeats: int = 0
     """How often a would-be best is evaluated again before it is believed; 0: exact scores. The last start's holds."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    inputs: str = ""
+    """Of the secret that evaluators' inputs are drawn with, a hash; empty: everybody can make them. The first holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,10 +374,25 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """What one attempt to ask a model may cost at most, set aside before it is sent, until a `Spent` settles it."""
+
+    event: Literal["reserved"] = "reserved"
+    engine: str
+    move: int
+    agent: str
+    model: str
+    prompt: int = 0
+    completion: int = 0
+    dollars: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """One attempt to ask a model: its tokens and, where the price is known, dollars; `failure` when no reply came.
 
-    `estimated`: the endpoint did not tell the tokens, so that they are counted from the texts.
+    `estimated`: the endpoint did not tell the tokens, so that they are counted from the texts, or as what was set aside
+    for them. `reserved` is the entry that set it aside, empty where no limit was in force.
     """
 
     event: Literal["spent"] = "spent"
@@ -389,6 +406,7 @@ class Spent:
     dollars: float | None = None
     estimated: bool = False
     failure: str = ""
+    reserved: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,6 +493,7 @@ Event = (
     | Evaluated
     | Duplicate
     | FailedProposal
+    | Reserved
     | Spent
     | Adopted
     | Compared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import KW_ONLY, dataclass
@@ -13,10 +14,11 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Stopped, StopReason
+from evogit.engine.drawing import begin_inputs
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.start import Start
-from evogit.engine.stopping import Stopping
+from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
@@ -72,8 +74,8 @@ class Run:
         return self.context.journal
 
     @cached_property
-    def _stopping(self) -> Stopping:
-        return Stopping(deterministic=self.settings.deterministic)
+    def _stopping(self) -> StopRequest:
+        return StopRequest(deterministic=self.settings.deterministic)
 
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
         """Ask for a clean stop: proposals and evaluations under way are finished, nothing new begins."""
@@ -102,7 +104,10 @@ class Run:
                 models=self.models,
                 observer=self.observer,
             )
-            return await engine.evolve()
+            before = context.entries
+            stopped = await engine.evolve()
+            context.keep(before)
+            return stopped
 
     def _enter(self, stack: AsyncExitStack) -> RunContext:
         """Become the engine of this run, or one of them."""
@@ -115,7 +120,14 @@ class Run:
         return context
 
     async def _backend(self, stack: AsyncExitStack) -> EvaluationBackend:
-        evaluator = Evaluator(self.task, provider=self.settings.sandbox, jobs=self.settings.jobs)
+        drawing = begin_inputs(self.context, self.settings, os.environ)
+        evaluator = Evaluator(
+            self.task,
+            provider=self.settings.sandbox,
+            jobs=self.settings.jobs,
+            drawing=drawing,
+            private=[self.repository.path, self.repository.common],
+        )
         return await stack.enter_async_context(evaluator)
 
     def _selector(self, anatomy: Anatomy) -> Selector:

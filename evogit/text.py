@@ -21,8 +21,15 @@ SHORTEST_MARKER = 7
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories of characters that are not seen, or that change how others are seen."""
 
+BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+"""What is not seen although its category says nothing of it: fillers, joiners, variation selectors; and all tags."""
+
+_SELECTORS = "\u200c\u200d\ufe0e\ufe0f"
+"""What belongs to the character before it in emoji, and in scripts whose letters are joined."""
+
 _COLOURS = re.compile(r"\x1b\[[0-?]{0,60}[ -/]{0,9}[@-~]")
 _ODD = re.compile(r"[^\n\t\x20-\x7e]")
+_FOREIGN = re.compile(r"(?!\A\ufeff)[^\x00-\x7f]")
 _MARKER = re.compile(r"^(<{7,}|={7,}|>{7,})", re.MULTILINE)
 
 
@@ -33,7 +40,32 @@ def plain(text: str) -> str:
 
 
 def _seen(found: re.Match[str]) -> str:
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(found[0]) in UNSEEN else found[0]
+    return found[0] if is_seen(found.string, found.start()) else "\N{REPLACEMENT CHARACTER}"
+
+
+def is_seen(text: str, at: int) -> bool:
+    """Whether a reader sees something of the character at a place of a text, be it by its effect on the one before."""
+    character = text[at]
+    if character in _SELECTORS:
+        before = text[at - 1 : at]
+        return before > "\xff" and (_is_visible(before) or (character == "\u200d" and before == "\ufe0f"))
+    return _is_visible(character)
+
+
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) not in UNSEEN and not BLANK.match(character)
+
+
+def code(character: str) -> str:
+    r"""A character as `\x1b`, `\u202e` and so on."""
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def escaped(text: str) -> str:
+    r"""A file's text with what is not seen as `\u200b` and so on; ASCII and a mark at its begin stay."""
+    if text.isascii():
+        return text
+    return _FOREIGN.sub(lambda found: found[0] if is_seen(text, found.start()) else code(found[0]), text)
 
 
 def _unless_short(lines: str, text: str) -> str:
@@ -55,8 +87,9 @@ def ends(text: str, most: int) -> str:
 
 def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
     """Text as one line of printable characters, shortened to `limit` characters."""
-    line = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
-    line = " ".join(line.split())
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(char if is_seen(text, at) else " " for at, char in enumerate(text))
+    line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 

@@ -9,6 +9,9 @@ import socket
 import sys
 from pathlib import Path
 
+DEEPEST = 200
+"""Folders in one another that are looked into; a candidate's have no more than half as many."""
+
 
 def packed(top, without):
     """The files and links of a folder: the size of their list in four bytes, the list as JSON, the contents.
@@ -17,6 +20,9 @@ def packed(top, without):
     """
     entries, contents, closed = [], [], []
     for folder, folders, names in os.walk(top, onerror=lambda error: closed.append(error.filename)):
+        if folder.count("/") - top.count("/") > DEEPEST:  # which `os.walk` would recurse into
+            folders.clear()
+            closed.append(folder)
         folders[:] = [name for name in folders if name not in without]
         for name in names:
             path = Path(folder, name)

@@ -70,12 +70,41 @@ def create(path, mode):
 
 def make_room(path):
     """Remove what is in the way of a new file, such as a folder in which `prepare` has built something."""
-    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-        for name in os.listdir(path):  # noqa: PTH208
-            make_room(f"{path}/{name}")
-        os.rmdir(path)  # noqa: PTH106
-    elif os.path.lexists(path):
-        os.unlink(path)  # noqa: PTH108
+    if not os.path.isdir(path) or os.path.islink(path):  # noqa: PTH112, PTH114
+        if os.path.lexists(path):
+            os.unlink(path)  # noqa: PTH108
+        return
+    found = list(walk(path))
+    for top, folders, names in reversed(found):  # what is in a folder comes after it
+        for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114
+            os.unlink(f"{top}/{name}")  # noqa: PTH108
+        os.rmdir(top)  # noqa: PTH106
+
+
+def walk(folder, onerror=None):
+    """What `os.walk` gives, which recurses in Python 3.11: programs nest folders deeper than Python nests calls."""
+    waiting = [folder]
+    while waiting:
+        top = waiting.pop()
+        folders, names = [], []
+        try:
+            with os.scandir(top) as found:
+                for each in found:
+                    (folders if is_folder(each) else names).append(each.name)
+        except OSError as error:
+            if onerror:
+                onerror(error)
+            continue
+        yield top, folders, names
+        waiting += [f"{top}/{each}" for each in reversed(folders) if not os.path.islink(f"{top}/{each}")]  # noqa: PTH114
+
+
+def is_folder(entry):
+    """Whether an entry is a folder, or a link to one."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def remove(folder, paths):
@@ -97,7 +126,7 @@ def pack(folder, most, without=(), lenient=False):
     the kind "other", without content, and names that are not UTF-8 are left out.
     """
     entries, contents, closed = [], [], []
-    for top, folders, names in os.walk(folder, onerror=lambda error: closed.append(error.filename)):
+    for top, folders, names in walk(folder, lambda error: closed.append(error.filename)):
         at = top[len(folder) + 1 :] + "/" if len(top) > len(folder) else ""
         folders[:] = [each for each in folders if at + each not in without]
         for name in (*names, *(each for each in folders if os.path.islink(f"{top}/{each}"))):  # noqa: PTH114

@@ -6,7 +6,7 @@ import sys
 import time
 
 from jail_bytes import HOST_GONE, Broken
-from jail_meter import await_end, kill_others
+from jail_meter import await_end, kill_others, settle
 from jail_program import Capture, Process
 from jail_tunnel import Tunnels
 from jail_words import excess
@@ -63,6 +63,7 @@ class Keeper:
             self.turn(min(deadline, self.due()))
             self.look(self.due())
         process.drain()
+        settle(process.pid)
         self.look()
 
     def due(self):

@@ -11,7 +11,7 @@ import signal
 import sys
 
 from jail_bytes import receive, send
-from jail_places import KINDS, volunteer
+from jail_places import KINDS, seal, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
 
@@ -62,6 +62,8 @@ def main():
     if kind == "namespaces":
         with contextlib.suppress(OSError):
             volunteer()
+    if kind != "plain":
+        seal()
     wake_no_crash_handler()
     prctl(SET_DUMPABLE, 0)
     prctl(SET_CHILD_SUBREAPER, 1)

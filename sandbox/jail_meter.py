@@ -8,10 +8,12 @@ import signal
 import time
 
 from jail_bytes import CHUNK, JAILED, read_exactly
+from jail_files import walk
 
 SECOND, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")  # in ticks, in bytes
 MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
 MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for each
+SETTLING = 50  # looks, of 10 us each, at a process that has replied
 SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
 MAPPED, SHARED_OUT = ("RssFile", "RssShmem"), ("Pss_Anon", "SwapPss")  # fields of `status` and `smaps_rollup`
 KCMP, SAME_MEMORY = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1  # of kcmp(2)
@@ -120,7 +122,7 @@ class Meter:
         if self.own_disk:
             sizes, files = map(sum, zip(*map(used, self.disks), strict=True))
         else:
-            all_sizes = [disk_size(f"{top}/{name}") for top, _, names in os.walk(self.disks[0]) for name in names]
+            all_sizes = [disk_size(f"{top}/{name}") for top, _, names in walk(self.disks[0]) for name in names]
             sizes, files = sum(all_sizes), len(all_sizes)
         return sizes - self.first_disk, files - self.first_inodes
 
@@ -177,6 +179,18 @@ def cpu_of(pid, fields):
     except OSError:
         own = (int(fields[11]) + int(fields[12])) / SECOND
     return own + (int(fields[13]) + int(fields[14])) / SECOND
+
+
+def settle(pid):
+    """Wait until a process that has replied sleeps: the kernel counts its CPU then, or else within a tick (4 ms).
+
+    One that goes on with something is not waited for: what it uses is the next request's.
+    """
+    for _ in range(SETTLING):
+        state = read_text(f"/proc/{pid}/stat").rpartition(")")[2][1:2]
+        if state != "R":
+            return
+        os.sched_yield()
 
 
 def mapped_by(pid):

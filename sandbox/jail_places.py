@@ -11,7 +11,7 @@ import sys
 import time
 
 from jail_cgroup import CgroupMeter, counters
-from jail_files import folders_above, forbid_writing, is_covered, unpack
+from jail_files import folders_above, forbid_writing, is_covered, unpack, walk
 from jail_kernel import (
     BIND,
     DETACH,
@@ -144,7 +144,7 @@ class Users(Warm):
             os.chmod(folder, 0o1777)  # noqa: PTH101
         unpack(work, self.start.base, self.start.contents, lambda path: is_covered(path, roots))
         for root in roots:
-            self.kept += [folder for folder, *_ in os.walk(f"{work}/{root}")]
+            self.kept += [folder for folder, *_ in walk(f"{work}/{root}")]
 
     def lay_base(self, work):
         """Put there what is not there yet."""
@@ -291,6 +291,21 @@ class Namespaces(Warm):
 
 
 KINDS = {"plain": Plain, "users": Users, "namespaces": Namespaces}
+
+
+def seal():
+    """Write what can be written once, so that no session can leave word there for the next one.
+
+    The map of project ids is the user namespace's, which all sessions of a worker share; whoever sets an audit user id
+    for the first time counts up a number of the machine that it can read.
+    """
+    for name, content in (("projid_map", b"0 0 4294967295"), ("loginuid", b"%d" % os.getuid())):
+        with contextlib.suppress(OSError):  # where we may not, no program may, which is less than we are
+            fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
+            try:
+                os.write(fd, content)
+            finally:
+                os.close(fd)
 
 
 def volunteer():

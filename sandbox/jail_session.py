@@ -16,6 +16,7 @@ from jail_program import VALUE, answer_calls, command
 from jail_words import ending, refusal
 
 LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
+LEAST, UNSEEN = 1e-6, 0.01  # seconds of CPU: what has not run, and what the coarsest clock (gVisor's) may not have seen
 
 
 class Supervisor(Keeper):
@@ -99,7 +100,7 @@ class Supervisor(Keeper):
         except Broken as broken:
             failure = self.fail(broken)
         parts = value, self.stdout.news(), self.stderr.news()
-        return {**failure, **self.usage(), "sizes": list(map(len, parts))}, b"".join(parts)
+        return {**failure, **self.charged(), "sizes": list(map(len, parts))}, b"".join(parts)
 
     def prepare(self, header):
         """Before the items of a `feed` are in our memory, of which a new process gets a copy: start it."""
@@ -123,7 +124,7 @@ class Supervisor(Keeper):
             except Broken as broken:
                 failure = self.fail(broken)
             values.append(value)
-            shares.append([*self.usage().values()])
+            shares.append([*self.charged().values()])
             if failure:
                 break
         body[:] = bytes(len(body))
@@ -163,7 +164,7 @@ class Supervisor(Keeper):
             code, failure = None, self.fail(broken)
         parts = stdout.news(), stderr.news(), *files.values()
         answer = {"code": code, "out": list(files), "sizes": list(map(len, parts))}
-        return {**failure, **answer, **self.usage()}, b"".join(parts)
+        return {**failure, **answer, **self.charged()}, b"".join(parts)
 
     def code_of_run(self, header, body):
         """The exit code, negative for a signal, 126 when the run's files cannot be written."""
@@ -271,6 +272,11 @@ class Supervisor(Keeper):
         self.paid = self.meter.cpu
         self.peak = 0
         return {"cpu": cpu, "memory": memory, "wall": time.monotonic() - self.began}
+
+    def charged(self):
+        """The same of something that ran: never no CPU, as that would be faster than anything can be."""
+        usage = self.usage()
+        return usage if usage["cpu"] >= LEAST else {**usage, "cpu": min(usage["wall"], UNSEEN)}
 
     def start_answering(self):
         """Fork the process that answers calls."""

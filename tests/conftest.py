@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,10 @@ from tests.own import Own
 
 DAEMON = os.environ.get("DOCKER_HOST", "")
 NOWHERE = "unix:///nonexistent/docker.sock"
+
+MEMORY = Path("/dev/shm")
+ROOM = 2 << 30
+"""Bytes that must be free there; folders of tests that passed are removed."""
 
 PROGRAM = """\
 A = 1.0
@@ -91,7 +97,7 @@ def no_docker() -> str:
     return ""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start hear Ctrl-C: a shell lets its background jobs ignore it, and their children inherit that.
 
     Hypothesis must neither measure time nor try other examples in each run.
@@ -99,6 +105,26 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.load_profile("repeatable")
+    compile_once()
+    gc.set_threshold(50_000, 20, 20)  # thousands of tests are no garbage: looking among them took a fifth of the time
+    if config.option.basetemp is None and "TMPDIR" not in os.environ and roomy(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def compile_once() -> None:
+    """Keep the bytecode of EvoGit and the tests, whatever the environment says: many processes import it."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
+def roomy(folder: Path) -> bool:
+    """Whether tests can have their folders there: Git waits for no disk then."""
+    return os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).free >= ROOM
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no worker waits for the last test of another one."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None and item.get_closest_marker("docker") is None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.openai_server import Behaviour, reply
+from tests.openai_server import Behaviour, Request, reply
 
 WORDS = ("Fine, ", "thank ", "you.")
 
@@ -134,3 +134,12 @@ def message_stream(
         said.append(("message_delta", {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": completion}}))
     said.append(("message_stop", {}))
     return Behaviour(pieces=[event({"type": name, **rest}, name) for name, rest in said], **more)
+
+
+def obedient(request: Request) -> Behaviour:
+    """As many words as the request allows, each a token, in the protocol and the way that it is made in."""
+    fields = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    [words] = [request.body[name] for name in fields if name in request.body]
+    streams = {"completions": (chat, chat_stream), "responses": (response, response_stream)}
+    whole, stream = streams.get(request.path.rpartition("/")[2], (message, message_stream))
+    return stream(["word"] * words, completion=words) if request.body.get("stream") else whole(completion=words)

@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import budget
 
 ROW = budget.Row("x", "something, CPU ms", 5, is_time=True)
 
 
+@pytest.mark.slow
 def test_a_figure_that_got_worse_is_marked(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     kept.write_text(json.dumps({"commit": "1a2b3c4", "figures": {"write.cpu": [1e-6], "pace": [50.0]}}))

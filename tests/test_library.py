@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import evogit
 
 PAGE = Path(__file__).parent.parent / "docs" / "library.md"
@@ -25,6 +27,7 @@ def _error(name: str) -> Exception:
     raise AssertionError(f"evogit.{name} is there")
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (tmp_path / "example.py").write_text(example)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evogit.text import ends, plain
+from evogit.cli.text import escape
+from evogit.text import ends, escaped, one_line, plain
 
 from .clock import assert_grows_linearly
 
@@ -24,6 +25,36 @@ from .clock import assert_grows_linearly
 )
 def test_what_is_not_seen_is_replaced(text: str, shown: str) -> None:
     assert plain(text) == shown
+
+
+SMUGGLED = (
+    "\U000e0041",
+    "\ufe03",
+    "\U000e0150",
+    "\u034f",
+    "\u2800",
+    "\u3164",
+    "\u115f",
+    "\uffa0",
+    "\u202e",
+    "\u200b",
+    "\xad",
+)
+
+
+@pytest.mark.parametrize("unseen", [*SMUGGLED, "\ufe0f", "\u200d"])
+def test_what_nobody_sees_reaches_nobody(unseen: str) -> None:
+    for text in (f"a{unseen}b", unseen, f"a{unseen * 99}b"):
+        assert not {*plain(text), *one_line(text), *escaped(text), *escape(text)} & {unseen}
+    assert escaped(f"a{unseen}") == "a" + unseen.encode("unicode_escape").decode()
+
+
+@pytest.mark.parametrize(
+    "text", ["❤\ufe0f", "👩\u200d🚀", "❤\ufe0f\u200d🔥", "\u0645\u06cc\u200c\u062e", "漢 é ü", "\ufeffx = 1"]
+)
+def test_what_belongs_to_emoji_and_scripts_stays(text: str) -> None:
+    assert escaped(text) == text
+    assert text[0] == "\ufeff" or plain(text) == one_line(text) == escape(text) == text
 
 
 @given(st.text(max_size=300), st.integers(min_value=10, max_value=100))

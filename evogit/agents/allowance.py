@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from evogit.llm import Account, Left, Limit, Model, SpendingLimitError, TokenUsage
+from evogit.llm import Account, Limit, Model, Reservation, SpendingLimitError, TokenUsage
 
 
 @dataclass(slots=True)
@@ -22,26 +22,29 @@ class SessionAllowance:
             RunEndsError: the run ends.
             SpendingLimitError: a limit is reached, of the run or of the session.
         """
-        if self.used >= self.most:
-            raise SpendingLimitError(f"the session used its {self.most:,} tokens")
+        self._check_own()
         self.account.check()
 
-    def left(self) -> Left:
-        """What may still be used."""
-        left = self.account.left()
-        return replace(left, tokens=min(self.most - self.used, left.tokens if left.tokens is not None else self.most))
+    def _check_own(self) -> None:
+        if self.used >= self.most:
+            raise SpendingLimitError(f"the session used its {self.most:,} tokens")
+
+    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
+        """Set aside what an attempt may cost the run; the session's own limit is looked at before, not fitted to."""
+        self._check_own()
+        return await self.account.reserve(model, worst)
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until the run ends."""
         await self.account.pause(seconds)
 
     def exhaust(self, limit: Limit) -> None:
-        """Count what is left of a limit as used up: that of the run, unless the session's own was the less."""
-        left = self.account.left().tokens
-        if limit == "dollars" or (left is not None and left <= self.most - self.used):
-            self.account.exhaust(limit)
+        """Count what is left of a limit of the run as used up."""
+        self.account.exhaust(limit)
 
-    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
+    def charge(
+        self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
         """Count one attempt."""
         self.used += usage.prompt + usage.completion
-        self.account.charge(model, usage, failure)
+        self.account.charge(model, usage, failure, reservation)

@@ -18,6 +18,7 @@ from evogit.bench.worker_run import NAME, BenchRunner
 from evogit.bench.workers import Order
 from evogit.config.run_settings import Total
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC
 from evogit.history import History
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
@@ -68,7 +69,7 @@ class Paid:
         bench_task, models = bench.bench_task, self._allowance.models
         async with AsyncExitStack() as stack:
             stack.push_async_callback(models.close)
-            evaluating = Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=self._jobs)
+            evaluating = Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=self._jobs, drawing=PUBLIC)
             evaluator = await stack.enter_async_context(evaluating)
             self._lane = BenchRunner(
                 bench_task,
@@ -117,5 +118,5 @@ class Paid:
         history = History(NAME)
         if (folder := self.folder(order)).exists():
             Repository.open(folder).journal(NAME, history.apply)
-        spent, counts = history.spent, history.counts
+        spent, counts = history.committed(), history.counts
         return {"dollars": spent.dollars, "tokens": spent.tokens, "proposals": counts.proposals}

@@ -21,6 +21,7 @@ from evogit.bench.outcome import BenchRun
 from evogit.bench.worker_run import BenchRunner, BenchTask
 from evogit.core import EvoGitError, RefusedError
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC
 from evogit.processes import HELD, end_with_parent, signals_held_back
 
 PATIENCE = 10.0
@@ -133,7 +134,7 @@ def work(connection: Connection, bench_task: BenchTask, place: Workspace) -> Non
 
 
 async def _work(connection: Connection, bench_task: BenchTask, place: Workspace) -> None:
-    async with Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=1) as evaluator:
+    async with Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=1, drawing=PUBLIC) as evaluator:
         runner = BenchRunner(bench_task, evaluator, Memory(place.memory))
         while order := connection.recv():
             method, seed = order

@@ -15,7 +15,8 @@ from evogit.core import Candidate, Decision, Metric, RepositoryError
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.strengths import said_of
-from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, bundle, check_path
+from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
+from evogit.repository.bundle import bundle
 from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback
 
 CLOSE = 3

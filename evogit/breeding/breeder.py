@@ -10,11 +10,11 @@ from functools import cache, partial
 from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
+from evogit.breeding.combined_changes import packed
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.model_credit import merits
 from evogit.breeding.operator_credit import OperatorCredits
-from evogit.breeding.packing import packed
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
 from evogit.history import History
@@ -23,8 +23,8 @@ from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.linkage import Linkage
+from evogit.selection.merge_strategies import MODEL, PIECES
 from evogit.selection.settlers import Crossing
-from evogit.selection.strategies import MODEL, PIECES
 from evogit.selection.tuning import Tuning
 from evogit.text import one_line
 

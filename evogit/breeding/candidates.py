@@ -100,10 +100,10 @@ class CandidateWriter:
             fingerprint=does,
             evidence=evidence,
         )
-        taken = self.context.journal.append(proposed, unless=lambda: self._settled(bred, does))
+        taken = self.context.journal.append(proposed, unless=lambda: self._is_moot(bred, does))
         return taken is not None
 
-    def _settled(self, bred: Bred, does: str) -> bool:
+    def _is_moot(self, bred: Bred, does: str) -> bool:
         """Whether nothing can come of it any more, by what others did up to this moment."""
         return self._first(bred, does) is not None or bool(self._pruned(bred)) or self.full()
 

@@ -208,15 +208,12 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}
     calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
     nearest = min(calls, key=lambda name: calls[name])
-    asking = (spec.count for spec in offer.settings.population if spec.asks or offer.comparisons)
-    flying = count(sum(asking), "call")
-    over = f"; {flying} in flight may exceed that"
     if nearest == "proposals":
         of = f"{amount(nearest, limits[nearest])}, {_number(_most(offer))} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
-        yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}{over}")
+        yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
 
 
 def _calls(offer: CostForecast, limit: str, left: float) -> float | None:

@@ -15,6 +15,7 @@ from evogit.core import (
     FailedProposal,
     Forked,
     Proposed,
+    Reserved,
     RunStarted,
     Spent,
     Stopped,
@@ -37,6 +38,8 @@ def event_line(view: View, event: Event) -> Text:
             return _line("duplicate", f"{event.first[:SHORT]}  {first_line(event.agent)} {again}")
         case FailedProposal():
             return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
+        case Reserved():
+            return _line("asks", _asks(event))
         case Spent():
             return _line("asked", _asked(event))
         case Compared():
@@ -52,6 +55,12 @@ def event_line(view: View, event: Event) -> Text:
             return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}".strip(" :"))
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
+
+
+def _asks(event: Reserved) -> str:
+    cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
+    tokens = f"{event.prompt + event.completion:,} tokens"
+    return f"{first_line(event.agent)}: {first_line(event.model)}, at most {tokens}{cost}"
 
 
 def _asked(event: Spent) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from dataclasses import dataclass
 
@@ -91,6 +90,8 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            import difflib
+
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
             raise click.UsageError(error.message + (f" Did you mean {near[0]!r}?" if near else ""), ctx) from error
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = Callable[..., Any]
 
@@ -90,6 +92,8 @@ class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Names always, ids once a digit is typed."""
+        from click.shell_completion import CompletionItem
+
         from evogit.cli.place import open_place
         from evogit.core import EvoGitError
         from evogit.review import agents
@@ -111,6 +115,8 @@ class TaskName(click.ParamType):  # type: ignore[type-arg]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The gallery's names, then folders."""
+        from click.shell_completion import CompletionItem
+
         from evogit.config import gallery
 
         names = [CompletionItem(name) for name in gallery() if name.startswith(incomplete)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from evogit.config import Task
-from evogit.config.run_settings import USUAL_SELECTOR
+from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
 from evogit.review import last_start
@@ -28,7 +28,7 @@ def selector_before(asked: str | None, task: Task, history: History) -> str:
         ConfigError: a person's own file is wrong.
         UsageError: there is no such selector or option.
     """
-    chosen = str(last_start(history).get("selector", USUAL_SELECTOR)) if asked is None else asked
+    chosen = str(last_start(history).get("selector", DEFAULT_SELECTOR)) if asked is None else asked
     try:
         open_selector(chosen, traits_of(task))
     except (ConfigError, UsageError) as error:

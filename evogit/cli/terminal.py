@@ -7,12 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from functools import cached_property
+from operator import add
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
+from rich.cells import cell_len
 from rich.text import Span, Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +92,33 @@ PLAIN = Glyphs(
 )
 
 
+Styled = tuple[str, str]
+"""A text and how it looks."""
+
+
 class Terminal:
     """Where a command writes. `color` is `auto`, `always` or `never`; `json` asks for data instead of text."""
 
     def __init__(self, color: str, json: bool) -> None:
         self.json = json
-        self.out = _console(sys.stdout, color)
-        self.err = _console(sys.stderr, color)
+        self._color = color
         self.glyphs = PRETTY if _speaks_unicode(sys.stdout) else PLAIN
         self.err_glyphs = PRETTY if _speaks_unicode(sys.stderr) else PLAIN
+
+    @cached_property
+    def out(self) -> Console:
+        """What lays data out for a terminal."""
+        return _console(sys.stdout, self._color)
+
+    @cached_property
+    def err(self) -> Console:
+        """What lays out what is said beside the data."""
+        return _console(sys.stderr, self._color)
+
+    @property
+    def plain(self) -> bool:
+        """Whether data is written as it is, without style and of any width."""
+        return self._color != "always" and not sys.stdout.isatty()
 
     @property
     def interactive(self) -> bool:
@@ -125,14 +148,17 @@ class Terminal:
 
     def print(self, lines: Iterable[Text], *, cut: bool = True) -> None:
         """Print lines without a pager."""
-        plain = not self.out.is_terminal
+        if self.plain:
+            self.write(line.plain for line in lines)
+            return
         for line in lines:
             if cut and sys.stdout.isatty():
                 self.glyphs.cut(line, self.out.width)
-            if plain and "\t" not in line.plain:  # what rich would write, without its layout
-                self.out.file.write(f"{line.plain}\n")
-            else:
-                self.out.print(line, soft_wrap=True)
+            self.out.print(line, soft_wrap=True)
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Print lines as they are: what Rich would write, without its layout, which takes most of a long log."""
+        sys.stdout.writelines(f"{line.expandtabs()}\n" if "\t" in line else f"{line}\n" for line in lines)
 
     def data(self, record: Mapping[str, Any]) -> None:
         """Print one JSON object on a line of its own; nothing in it can reach the terminal unescaped."""
@@ -156,23 +182,10 @@ def silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704  # rich would exit; `main` does that for all output alike
-
-
 def _console(stream: TextIO, color: str) -> Console:
-    plain = color == "never" or (color == "auto" and ("NO_COLOR" in os.environ or not stream.isatty()))
-    return _Console(
-        file=stream,
-        color_system=None if plain else "auto",
-        force_terminal=True if color == "always" else None,
-        no_color=plain,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+    from evogit.cli.console import console  # with what draws: a pipe has no use for it
+
+    return console(stream, color)
 
 
 def _speaks_unicode(stream: TextIO) -> bool:
@@ -196,6 +209,18 @@ def _page(pager: str, text: str) -> None:
             less.communicate(text)
         except (BrokenPipeError, KeyboardInterrupt):  # the reader has seen enough
             less.wait()
+
+
+def padded(rows: Sequence[Sequence[Styled]], align: str, gap: str = "  ") -> list[str]:
+    """What `table` makes of these rows, without style and at once; each has all the columns."""
+    columns = []
+    for cells, side in zip(zip(*rows, strict=True), align, strict=False):
+        lengths = [len(text) if text.isascii() else cell_len(text) for text, _ in cells]
+        width = max(lengths)
+        pads = [" " * (width - length) for length in lengths]
+        texts = [text for text, _ in cells]
+        columns.append(map(add, *((pads, texts) if side == "r" else (texts, pads))))
+    return [gap.join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def table(rows: Iterable[Iterable[Text | str]], align: str, gap: str = "  ") -> list[Text]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable, Sequence
 
-from evogit.text import UNSEEN
+from evogit.text import code, is_seen
 
 
 def escape(text: str) -> str:
     r"""Foreign text with everything but printable characters and tabs as `\x1b`, `\u202e` and so on."""
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c == "\t" or unicodedata.category(c) not in UNSEEN else _code(c) for c in text)
-
-
-def _code(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return "".join(char if char == "\t" or is_seen(text, at) else code(char) for at, char in enumerate(text))
 
 
 def decimals(*values: float | None, margins: Iterable[float | None] = ()) -> int:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from rich.text import Text
 
-from evogit.cli.terminal import Glyphs, Terminal, joined
+from evogit.cli.terminal import Glyphs, Styled, Terminal, joined
 from evogit.cli.text import age, change, decimals, escape, number
 from evogit.core import Candidate
 from evogit.history import History
@@ -46,32 +46,41 @@ class View:
 
     def glyph(self, commit: str) -> Text:
         """The symbol of a candidate: what people decided about it first, then what it is."""
+        return Text(*self.glyph_styled(commit))
+
+    def glyph_styled(self, commit: str) -> Styled:
+        """The same for a line of many."""
         history, glyphs = self.history, self.glyphs
         if commit in history.pruned:
-            return Text(glyphs.pruned, "magenta")
+            return glyphs.pruned, "magenta"
         if commit == history.best:
-            return Text(glyphs.best, "bold yellow")
+            return glyphs.best, "bold yellow"
         if commit in history.promoted:
-            return Text(glyphs.promoted, "bold green")
+            return glyphs.promoted, "bold green"
         if commit == history.seed:
-            return Text(glyphs.seed, "cyan")
+            return glyphs.seed, "cyan"
         if history.fitness(commit) is not None:
-            return Text(glyphs.scored)
+            return glyphs.scored, ""
         evaluation = history.evaluation(commit)
         if evaluation is None and history.former(commit):
-            return Text(glyphs.scored, "dim")
-        return Text(glyphs.failed, "red") if evaluation and evaluation.counts else Text(glyphs.pending, "dim")
+            return glyphs.scored, "dim"
+        return (glyphs.failed, "red") if evaluation and evaluation.counts else (glyphs.pending, "dim")
 
     def score(self, commit: str) -> Text:
         """The primary metric, or in a word why there is none; `old`: evaluated only before the task changed."""
-        value, evaluation = self.history.fitness(commit), self.history.evaluation(commit)
+        return Text(*self.score_styled(commit))
+
+    def score_styled(self, commit: str) -> Styled:
+        """The same for a line of many."""
+        value = self.history.fitness(commit)
         if value is not None:
-            return Text(number(value, self.places) + self.give(commit, self.places))
+            return number(value, self.places) + self.give(commit, self.places), ""
+        evaluation = self.history.evaluation(commit)
         if evaluation is None and self.history.former(commit):
-            return Text("old", "dim")
+            return "old", "dim"
         if evaluation and evaluation.status == "flaky":
-            return Text("flaky", "red")
-        return Text("fail", "red") if evaluation and evaluation.counts else Text("...", "dim")
+            return "flaky", "red"
+        return ("fail", "red") if evaluation and evaluation.counts else ("...", "dim")
 
     def give(self, commit: str, places: int, split: str | None = None, metric: str | None = None) -> str:
         """` ± x`, half of the 95 % interval of a value; empty where scores are exact, ` ± ?` while unknown."""
@@ -85,29 +94,46 @@ class View:
 
     def gain(self, commit: str, over: tuple[str, ...]) -> Text:
         """The change against the fittest of `over`, green when better."""
-        value, metric = self.history.fitness(commit), self.history.metric
+        return Text(*self.gain_styled(commit, over))
+
+    def gain_styled(self, commit: str, over: tuple[str, ...]) -> Styled:
+        """The same for a line of many."""
+        value, metric = self.history.fitness(commit), self.history.scores.metric
         known = [fitness for other in over if (fitness := self.history.fitness(other)) is not None]
         if value is None or not known:
-            return Text("")
+            return "", ""
         fittest = max(known) if metric.direction == "maximize" else min(known)
         style = "green" if metric.better(value, fittest) else "dim"
-        return Text(change(value - fittest, self.places), style)
+        return change(value - fittest, self.places), style
 
     def age(self, candidate: Candidate) -> Text:
         """How long ago the candidate was proposed."""
-        return Text(age(self.now - candidate.time), "dim")
+        return Text(*self.age_styled(candidate))
+
+    def age_styled(self, candidate: Candidate) -> Styled:
+        """The same for a line of many."""
+        return age(self.now - candidate.time), "dim"
 
     def title(self, candidate: Candidate) -> Text:
         """What the candidate is about; for a failed one what went wrong."""
-        evaluation = self.history.evaluation(candidate.commit)
+        return Text.assemble(*self.title_styled(candidate))
+
+    def title_styled(self, candidate: Candidate) -> list[Styled]:
+        """The same for a line of many."""
+        commit = candidate.commit
+        evaluation = self.history.evaluation(commit) if self.history.fitness(commit) is None else None
         if evaluation and evaluation.counts and not evaluation.ok:
-            return Text.assemble((f"{evaluation.status} ", "red"), (first_line(evaluation.reason), "dim"))
-        return Text(first_line(candidate.title) or candidate.operator)
+            return [(f"{evaluation.status} ", "red"), (first_line(evaluation.reason), "dim")]
+        return [(first_line(candidate.title) or candidate.operator, "")]
 
     def marks(self, commit: str) -> Text:
         """How people and agents marked the candidate, with space before it; empty without marks."""
+        return Text(*self.marks_styled(commit))
+
+    def marks_styled(self, commit: str) -> Styled:
+        """The same for a line of many."""
         words = [word for word, has in self._marks(commit) if has]
-        return Text(f"  {self.glyphs.mark} {', '.join(words)}" if words else "", "bold")
+        return f"  {self.glyphs.mark} {', '.join(words)}" if words else "", "bold"
 
     def finish(self, line: Text, candidate: Candidate, tail: Text | str = "") -> Text:
         """The line with the title, cut to fit, and the marks and the tail, which are never cut."""

@@ -23,7 +23,7 @@ KINDS = ("mutator", *CALLS)
 PROGRAM_CALLS = 30
 """The same for coding programs: a guess, as they decide themselves."""
 
-USUAL_SELECTOR = "elitist"
+DEFAULT_SELECTOR = "elitist"
 """How parents and survivors are chosen by default."""
 
 
@@ -157,7 +157,7 @@ class Settings(RunLimits):
 
     population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    selector: str = USUAL_SELECTOR
+    selector: str = DEFAULT_SELECTOR
     """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
     split: str = "train"
     seed: int = 0

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evogit.config.instructions import instructs
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches, nearest
 from evogit.content import content
@@ -118,10 +119,12 @@ class Task:
     def is_editable(self, path: str) -> bool:
         """Whether candidates may add, change or delete `path`, relative to the root of the tree.
 
-        What agents are told to heed, AGENTS.md in any folder, they may change only where `editable` names that file.
+        What agents or coding programs heed, such as AGENTS.md or CLAUDE.md in any folder, they may change only where
+        `editable` names that file, not by a pattern.
         """
-        instructions = path.rpartition("/")[2].casefold() == "agents.md" and path not in self.editable
-        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path) and not instructions
+        if instructs(path) and path not in self.editable:
+            return False
+        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path)
 
     def check_seed(self, paths: Collection[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.

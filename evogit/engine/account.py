@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from evogit.core import Spent, StopReason
+from evogit.core import Reserved, Spent, StopReason
 from evogit.history.context import RunContext
-from evogit.llm import Left, Limit, Model, RunEndsError, SpendingLimitError, TokenUsage
+from evogit.history.counts import picodollars
+from evogit.llm import Limit, Model, Reservation, RunEndsError, SpendingLimitError, TokenUsage
+from evogit.llm.bounds import LEAST_REPLY, USUAL_PROMPT
+
+LOOK_AGAIN = 0.5
+"""Seconds between two looks at what other engines got back."""
+
+LOST = "its engine ended before it was counted"
+"""Why an attempt is charged all that was set aside for it, long after."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunAccount:
     """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
 
-    A limit is checked before every attempt, so it is exceeded at most by the attempts that are in flight. An attempt is
-    journalled when it ends: an engine that is killed at once loses the account of those in flight, and of no others.
+    What an attempt may cost at most is set aside, in the journal, before it is sent: if that is not left, it is not
+    sent. So no limit is exceeded, whatever is in flight here or in engines that joined, and an engine that is killed
+    leaves behind what its attempts may have cost.
     Once `silent` is set no further attempt is allowed; what is left of a limit that is `exhausted`
-    does not pay for one.
+    does not pay for one. `counted` is set whenever an attempt is charged.
     """
 
     context: RunContext
@@ -26,26 +35,91 @@ class RunAccount:
     tokens: int | None = None
     silent: asyncio.Event = field(default_factory=asyncio.Event)
     exhausted: set[Limit] = field(default_factory=set)
+    counted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def empty(self) -> StopReason | None:
         """The limit that is reached, None while something may be spent."""
         spent = self.context.history.spent
-        if self.dollars is not None and ("dollars" in self.exhausted or spent.dollars >= self.dollars):
+        if self.dollars is not None and ("dollars" in self.exhausted or spent.picodollars >= picodollars(self.dollars)):
             return "dollars"
         full = self.tokens is not None and ("tokens" in self.exhausted or spent.tokens >= self.tokens)
         return "tokens" if full else None
 
-    def left(self) -> Left:
-        """What may still be spent, as far as this engine knows."""
-        spent = self.context.history.spent
-        return Left(
-            dollars=None if self.dollars is None else max(0.0, self.dollars - spent.dollars),
-            tokens=None if self.tokens is None else max(0, self.tokens - spent.tokens),
-        )
-
     def of_move(self, agent: str, move: int) -> MoveAccount:
         """What one move of an agent is charged to."""
         return MoveAccount(self, agent, move)
+
+    # --- setting aside ------------------------------------------------------------------------------------------
+
+    def limiting(self, model: Model) -> list[Limit]:
+        """The limits that bound what a model is asked.
+
+        Raises:
+            SpendingLimitError: it has no price by which dollars could be counted.
+        """
+        limits: list[Limit] = [] if self.tokens is None else ["tokens"]
+        if self.dollars is None or (model.price and model.price.free):
+            return limits
+        if model.price is None:
+            raise SpendingLimitError(f"the price of {model.name} is not known, so no limit on dollars can be kept")
+        return [*limits, "dollars"]
+
+    def affordable(self, limit: Limit, model: Model, worst: TokenUsage) -> int:
+        """Up to how many tokens of a reply to such a question what is left pays for; below 0 if not for the prompt."""
+        committed = self.context.history.committed()
+        if limit == "tokens":
+            assert self.tokens is not None
+            return min(worst.completion, self.tokens - committed.tokens - worst.prompt)
+        assert self.dollars is not None
+        assert model.price
+        return model.price.reply_for(self.dollars - committed.dollars, worst)
+
+    def in_flight(self) -> bool:
+        """Whether an attempt is under way, here or in another engine, that may give back some of what it holds."""
+        engines = {event.engine for event in self.context.history.reserved.values()}
+        return self.context.engine in engines or bool(engines and engines & set(self._alive()))
+
+    def _alive(self) -> list[str]:
+        return self.context.repository.engines(self.context.history.run).alive()
+
+    def settle_lost(self) -> None:
+        """Charge all that engines of this clone had set aside when they died: it may have been billed."""
+        context = self.context
+        host = context.engine.rpartition("-")[0]
+        lost = {
+            entry: event
+            for entry, event in context.history.reserved.items()
+            if event.engine != context.engine and event.engine.rpartition("-")[0] == host
+        }
+        alive = self._alive() if lost else []
+        for entry, event in lost.items():
+            if event.engine not in alive:
+                context.journal.append(_lost(entry, event), unless=lambda entry=entry: self._is_settled(entry))  # type: ignore[misc]
+
+    def _is_settled(self, entry: str) -> bool:
+        return entry not in self.context.history.reserved
+
+    async def wait(self) -> None:
+        """Wait until an attempt was charged, or it is time to look at other engines."""
+        self.counted.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_AGAIN):
+                await self.counted.wait()
+
+
+def _lost(entry: str, event: Reserved) -> Spent:
+    return Spent(
+        engine=event.engine,
+        move=event.move,
+        agent=event.agent,
+        model=event.model,
+        prompt=event.prompt,
+        completion=event.completion,
+        dollars=event.dollars,
+        estimated=True,
+        failure=LOST,
+        reserved=entry,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +143,48 @@ class MoveAccount:
         if self.run.silent.is_set():
             raise RunEndsError("the run ends, so no model is asked again")
 
-    def left(self) -> Left:
-        """What the run may still spend."""
-        return self.run.left()
+    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
+        """Set aside what one attempt may cost at most; its reply may have to be shorter.
+
+        Raises:
+            RunEndsError: the run was asked to stop, or a limit of it is reached.
+            SpendingLimitError: what is left does not pay for a useful reply.
+        """
+        least = min(worst.completion, LEAST_REPLY)
+        while True:
+            self.check()
+            if not (limits := self.run.limiting(model)):
+                return Reservation()
+            self.run.settle_lost()
+            reply, nearest = min((self.run.affordable(limit, model, worst), limit) for limit in limits)
+            busy = self.run.in_flight()
+            if reply >= (worst.completion if busy else least):
+                if reservation := self._hold(model, replace(worst, completion=reply), limits):
+                    return reservation
+            elif not busy:
+                if worst.prompt <= USUAL_PROMPT:
+                    self.exhaust(nearest)
+                raise SpendingLimitError(f"what is left of the limit on {nearest} does not pay for a question", nearest)
+            else:
+                await self.run.wait()
+
+    def _hold(self, model: Model, worst: TokenUsage, limits: list[Limit]) -> Reservation | None:
+        """Journal it, unless another engine was first and what is left is not enough any more."""
+
+        def too_much() -> bool:
+            return any(self.run.affordable(limit, model, worst) < worst.completion for limit in limits)
+
+        event = Reserved(
+            engine=self.run.context.engine,
+            move=self.move,
+            agent=self.agent,
+            model=model.name,
+            prompt=worst.prompt,
+            completion=worst.completion,
+            dollars=model.price.at_most(worst) if model.price else None,
+        )
+        entry = self.run.context.journal.append(event, unless=too_much)
+        return Reservation(entry.id, worst) if entry else None
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until no further attempt is allowed."""
@@ -83,7 +196,9 @@ class MoveAccount:
         """Count what the run has left of a limit as used up."""
         self.run.exhausted.add(limit)
 
-    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
+    def charge(
+        self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
         """Journal one attempt."""
         self.run.context.journal.append(
             Spent(
@@ -97,5 +212,7 @@ class MoveAccount:
                 dollars=model.price.of(usage) if model.price else None,
                 estimated=usage.estimated,
                 failure=failure,
+                reserved=reservation.entry if reservation else "",
             )
         )
+        self.run.counted.set()

@@ -1,4 +1,4 @@
-"""The steady-state loop: agents that never wait for each other, one budget, one journal."""
+"""The steady-state loop: agents that never wait for each other, one quota, one journal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from evogit.breeding.candidates import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
 from evogit.engine.account import RunAccount
-from evogit.engine.budget import Budget
 from evogit.engine.confirmation import Confirmation
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.panel import open_panel
 from evogit.engine.people import Adding, People
 from evogit.engine.projections import Projections
+from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
 from evogit.engine.steering import Steering
-from evogit.engine.stopping import HURRIED, Stopping
+from evogit.engine.stop_request import HURRIED, StopRequest
 from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.workshop import Drafts
 from evogit.history.context import RunContext
@@ -61,7 +61,7 @@ class Engine:
         self,
         context: RunContext,
         settings: Settings,
-        stopping: Stopping,
+        stopping: StopRequest,
         *,
         agents: Sequence[Agent],
         selector: Selector,
@@ -88,20 +88,20 @@ class Engine:
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent)
         panel = open_panel(context, models, self._account)
         self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
-        self._budget = Budget(history, context.engine, len(agents), settings)
+        self._quota = Quota(history, context.engine, len(agents), settings)
         self._confirmation = Confirmation(
             context,
             self._evaluations,
             hurry=stopping.hurry,
             limit=settings.confirmations,
-            room=self._budget.has_room_to_repeat,
+            room=self._quota.has_room_to_repeat,
             show=self._show,
         )
         self._steering = Steering(context.journal, self._projections, self._evaluations, self._people, stopping.over)
         self._writer = CandidateWriter(
             context=context,
             deterministic=settings.deterministic,
-            full=self._budget.full,
+            full=self._quota.full,
             fingerprint=breeder.fingerprint,
         )
         first = max(history.moves, 1)  # the seed is move 0
@@ -123,7 +123,7 @@ class Engine:
             reason, detail = self._stopping.asked
             if not await self._confirmation.confirm(reason):
                 reason, detail = "interrupted", ""
-            await self._evaluations.evaluate_finalists(self._history.repeats, self._stopping.hurry)
+            await self._evaluations.evaluate_on_holdout(self._history.repeats, self._stopping.hurry)
         except EvoGitError as error:
             with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
                 await self._conclude("error", str(error))
@@ -188,7 +188,7 @@ class Engine:
             if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)
-            if self._budget.reserve(name):
+            if self._quota.reserve(name):
                 failed = await self._move(number, name, agent)
                 failures = failures + 1 if failed and agent.pauses else 0
                 if failures:
@@ -202,7 +202,7 @@ class Engine:
 
     def _over(self) -> bool:
         """Whether the run is over. What ends it for one agent ends it for all, even if a result changes the reason."""
-        if reached := self._budget.over() or self._account.empty():
+        if reached := self._quota.over() or self._account.empty():
             self._stopping.ask(reached)
         return self._stopping.asked is not None
 
@@ -210,13 +210,13 @@ class Engine:
         """Choose parents, breed, propose, evaluate, and take the child if it is worth it; says why none came of it."""
         history = self._history
         rng = generator(self._settings.seed, number, name)
-        history.attempts.horizon = number - self._budget.agents if self._settings.deterministic else None
+        history.attempts.horizon = number - self._quota.agents if self._settings.deterministic else None
         move = self._selector.next_move(history, name, rng)
-        drafts = Drafts.of(agent, self._evaluations, self._budget)
+        drafts = Drafts.of(agent, self._evaluations, self._quota)
         made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
         async with self._turns.proposing(number):
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
-            self._budget.proposed(len(made))
+            self._quota.proposed(len(made))
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
         async with self._turns.applying(number):
             for child, result in zip(children, results, strict=True):
@@ -225,7 +225,7 @@ class Engine:
                     if await self._confirmation.settle():
                         self._adopt(name, child)
             self._packer.grown(len(history.phylogeny))
-            self._budget.release(
+            self._quota.release(
                 name, new_tree=any(children), more=drafts.granted, unused=drafts.granted + 1 - len(made)
             )
         return made[-1][0].reason if isinstance(made[-1][0], FailedProposal) else ""

@@ -42,6 +42,11 @@ class EvaluationBackend(Protocol):
         return None
 
     @property
+    def inputs(self) -> str:
+        """The hash of a secret that inputs are drawn with, which evaluations depend on; empty without one."""
+        return ""
+
+    @property
     def judged(self) -> Judged:
         """Where scores come from."""
         ...
@@ -256,7 +261,7 @@ class Evaluations:
         room = self._limit - history.counts.evaluated - (len(pending) - len(waiting))
         return waiting[max(room, 0) :]
 
-    async def evaluate_finalists(self, repeats: int, hurry: asyncio.Event) -> None:
+    async def evaluate_on_holdout(self, repeats: int, hurry: asyncio.Event) -> None:
         """Evaluate the seed and the best on the holdout, if the task has one and they were not yet.
 
         Valid ones so many times more, unless `hurry` is set.

@@ -102,6 +102,7 @@ class Start:
             withheld=self.context.task.unseen,
             parts=self.context.task.parts,
             repeats=self.context.task.repeats,
+            inputs=backend.inputs,
             settings={**asdict(self.settings), "agents": self.settings.agents},
         )
 

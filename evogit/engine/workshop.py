@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from evogit.agents import Agent, NoUsableChangeError, Proposal
 from evogit.breeding.breeder import Bred
 from evogit.core import Evaluation, Evidence, FailedProposal
-from evogit.engine.budget import Budget
 from evogit.engine.evaluations import Evaluations, Result
+from evogit.engine.quota import Quota
 from evogit.sandbox import Completed
 
 Outcome = tuple[Bred | FailedProposal, Result | None]
@@ -30,9 +30,9 @@ class Drafts:
     _evaluated: dict[str, tuple[Bred, Evaluation, Evidence]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: Agent, evaluations: Evaluations, budget: Budget) -> Drafts:
+    def of(cls, agent: Agent, evaluations: Evaluations, quota: Quota) -> Drafts:
         """Those of the move that was reserved last, as many as the agent wants and every limit has room for."""
-        granted = budget.more(agent.trials) if agent.trials else 0
+        granted = quota.more(agent.trials) if agent.trials else 0
         return cls(evaluations, granted, granted)
 
     def workshop(self, make: Callable[[Proposal], Bred]) -> MoveWorkshop:

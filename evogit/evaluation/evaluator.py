@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 from evogit.config import Task
@@ -17,10 +18,15 @@ from evogit.core import (
     Evaluation,
     Evidence,
     Judged,
+    RefusedError,
+    Status,
     UsageError,
 )
+from evogit.evaluation import own_limits
+from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorProcess
 from evogit.evaluation.frames import completed_of, evaluation_of
-from evogit.evaluation.worker import EvaluatorDiedError, EvaluatorProcess
+from evogit.evaluation.inputs import Inputs
+from evogit.evaluation.keeping import thinned
 from evogit.sandbox import Completed, Files
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
@@ -35,16 +41,26 @@ logger = logging.getLogger(__name__)
 class Evaluator:
     """Evaluates candidates of one task, up to `jobs` at a time; an async context manager.
 
-    `digest` identifies the way of evaluation; `provider`, `image` and `needs_seed` (whether `evaluate` must be given
-    the seed, as the base of the candidate's files) are known once it is entered. A task with `exclusive` has one job;
-    from entering to leaving, this process and all that it starts keep off the core that the candidates have.
+    `digest` identifies the way of evaluation; `provider`, `image`, `timing` (how CPU is known) and `needs_seed`
+    (whether `evaluate` must be given the seed, as the base of the candidate's files) are known once it is entered. A
+    task with `exclusive` has one job; from entering to leaving, this process and all that it starts keep off the core
+    that the candidates have.
+
+    `rng` of evaluators draws from `drawing`; from a secret that nothing else shares unless it is given. No program can
+    read the task's folder, the one where we are, their repositories, nor those that are `private`.
     """
 
-    def __init__(self, task: Task, *, provider: str, jobs: int) -> None:
+    def __init__(
+        self, task: Task, *, provider: str, jobs: int, drawing: Inputs | None = None, private: Sequence[Path] = ()
+    ) -> None:
         self.task = task
+        self._drawing = drawing or Inputs.own()
+        self._draws = False
+        self._private = (task.folder, Path.cwd(), *private)
         self.digest = task.evaluator_digest
         self.provider = provider
         self.image = ""
+        self.timing = ""
         self.needs_seed = False
         self._builds_on_seed = False
         self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
@@ -58,6 +74,11 @@ class Evaluator:
         """Where scores come from."""
         return self.task.judged
 
+    @property
+    def inputs(self) -> str:
+        """The hash of the secret that inputs are drawn with; empty where everybody can make them."""
+        return self._drawing.commitment
+
     async def __aenter__(self) -> Self:
         """Start the first process, which finds what is wrong before any candidate is made.
 
@@ -65,6 +86,7 @@ class Evaluator:
             ConfigError: when the evaluator's file is not what this version expects.
             EvaluatorError: when it cannot be imported.
             SandboxError: when the provider does not work here.
+            RefusedError: when it draws inputs with a secret that is not here.
             UsageError: when there is no such provider.
         """
         with contextlib.ExitStack() as apart:
@@ -72,11 +94,16 @@ class Evaluator:
                 core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))
                 apart.enter_context(kept_free(core))
             process, hello = await self._new_process()
+            if hello["draws"] and self._drawing.missing:
+                await process.stop()
+                raise RefusedError(self._drawing.missing)
             self._apart = apart.pop_all()
         self.provider = hello["provider"]
         self.image = hello["image"]
+        self.timing = hello["timing"]
         self.needs_seed = hello["needs_seed"]
         self._builds_on_seed = hello["builds_on_seed"]
+        self._draws = hello["draws"]
         for idle in [None] * (self._jobs - 1) + [process]:
             self._idle.put_nowait(idle)
         return self
@@ -96,6 +123,8 @@ class Evaluator:
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
         way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, task.excluded, environment]
         parts = [tree, base if self._builds_on_seed else "", *way, self.image, self.provider, split, repeat]
+        if self._draws and self.inputs:
+            parts.append(self.inputs)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     async def evaluate(
@@ -113,7 +142,7 @@ class Evaluator:
         files = files if isinstance(files, Files) else Files(files)
         if (self.needs_seed or self.task.command) and not files.base:
             raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
-        hearing = _Hearing(on_case)
+        hearing = _Hearing(on_case, self.task.limits.total)
         async with self._slot() as process:
             evaluation, evidence = await hearing.of(process, files, split, repeat)
         if self.judged == "pairs":  # all that is known is whether it is valid
@@ -127,7 +156,7 @@ class Evaluator:
             key=self.key(tree, split, repeat, base=files.base.id if files.base else ""),
             judged=self.judged,
         )
-        return evaluation, evidence
+        return evaluation, thinned(evidence)
 
     @property
     def runner(self) -> Evaluator:
@@ -164,7 +193,13 @@ class Evaluator:
             self._idle.put_nowait(process if process and not process.busy else None)
 
     async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
-        return await EvaluatorProcess.start(self.task, self.provider, self._cores, self._tell)
+        about = {
+            "provider": self.provider,
+            "cores": self._cores,
+            "secret": self._drawing.secret.hex(),
+            "private": [str(folder) for folder in self._private],
+        }
+        return await EvaluatorProcess.start(self.task, about, self._tell)
 
     def _tell(self, warning: str) -> None:
         """Warn once of what every process warns of."""
@@ -178,12 +213,13 @@ class _Hearing:
     """What an evaluator process tells during one evaluation."""
 
     on_case: OnCase | None
+    total: float
     cases: dict[str, Mapping[str, float]] = field(default_factory=dict)
     feedback: dict[str, str] = field(default_factory=dict)
     losses: list[str] = field(default_factory=list)
 
     async def of(self, process: EvaluatorProcess, files: Files, split: str, repeat: int) -> tuple[Evaluation, Evidence]:
-        """Have a process evaluate these files; a process that dies is the evaluator's error."""
+        """Have a process evaluate these files; a process that dies is the evaluator's error, unless it was held."""
         request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, body in process.ask(request, files.changed, files.base):
@@ -195,7 +231,9 @@ class _Hearing:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
         except EvaluatorDiedError as death:
-            evaluation, evidence = Evaluation(status="evaluator-error", reason=str(death)), Evidence()
+            late = own_limits.story(death.signal, self.total)
+            status: Status = "timeout" if late else "evaluator-error"
+            evaluation, evidence = Evaluation(status=status, reason=late or str(death)), Evidence()
             log = death.log
         return replace(evaluation, cases=self.cases), replace(evidence, feedback=self.feedback, log=log)
 

@@ -5,18 +5,24 @@ All of it runs inside the trusted evaluator process; the candidate itself runs i
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 
 from evogit.config.values import seconds
-from evogit.core import Cost, EvoGitError, Status
-from evogit.sandbox import Breach, CallReply, Session
+from evogit.core import Cost, EvoGitError, SandboxLostError, Status
+from evogit.sandbox import Breach, CallReply, ResourceUsage, Session
+from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.values import MisfitError, dump, parse
 
 ENDING = 1.0
 """Seconds that a server has to end after it has ended a stream, so that why it did is known."""
+MOST_PRINTED = 64 * 1024
+"""Bytes of stdout and of stderr that are kept of lives that began anew."""
 Check = Callable[[bytes], Any]
 """The value that a JSON text stands for, if it fits a type; raises `MisfitError` otherwise."""
 
@@ -99,16 +105,101 @@ class Ran:
 class Program:
     """The candidate, as the evaluator drives it: one life, from the first call to the end of the evaluation."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(
+        self, session: Session, another: Callable[[], Session] | None = None, *, total: float = math.inf
+    ) -> None:
+        """Drive the candidate in a session.
+
+        Args:
+            session: the life that calls and commands are for.
+            another: opens a session on the same files, for `anew`.
+            total: seconds of wall clock of all requests together, after which none begins anew.
+        """
         self._session = session
+        self._another = another
+        self._total = total
         self._calls = 0
         self._connected = False
+        self._earlier = NOTHING
+        self._printed = b"", b""
+        self._loss: SandboxLostError | None = None
 
     @property
     def cost(self) -> Cost:
-        """What all requests used so far."""
-        used = self._session.usage
+        """What all requests used so far, those of other lives included."""
+        used = _sum(self._earlier, self._session.usage)
         return Cost(wall=used.wall, cpu=used.cpu, memory=used.memory)
+
+    def output(self) -> tuple[bytes, bytes]:
+        """Stdout and stderr of all lives, each of which is capped.
+
+        Raises:
+            SandboxLostError: when a sandbox was lost, even if whoever asked for something then hid it.
+        """
+        if self._loss:
+            raise self._loss
+        stdout, stderr = self._session.output()
+        return stdout + self._printed[0], stderr + self._printed[1]
+
+    @contextmanager
+    def anew(self) -> Iterator[Program]:
+        """The same candidate in a session of its own, from its files alone, which ends with the block.
+
+        Nothing of this life is there: no memory, no process, no file that it wrote.
+
+        Raises:
+            CandidateFailedError: when all requests together took longer than `sandbox.total`.
+        """
+        if self._another is None:
+            raise ValueError("prepare() has one session; call anew() in evaluate()")
+        if self.cost.wall > self._total:
+            raise CandidateFailedError("timeout", f"took {self._total:g} s in all")
+        with self._another() as session:
+            life = Program(session, self._another, total=self._total - self.cost.wall)
+            try:
+                yield life
+            except (OSError, HTTPException) as error:
+                if blamed := life.broken_off(error):
+                    raise blamed from error
+                raise
+            finally:
+                self._take_in(life)
+
+    def _take_in(self, life: Program) -> None:
+        cost = life.cost
+        self._earlier = _sum(self._earlier, ResourceUsage(wall=cost.wall, cpu=cost.cpu, memory=cost.memory))
+        try:
+            printed = life.output()
+        except SandboxLostError as loss:
+            self._loss = loss
+            raise
+        kept = [(before + new)[:MOST_PRINTED] for before, new in zip(self._printed, printed, strict=True)]
+        self._printed = kept[0], kept[1]
+
+    def measure(
+        self,
+        target: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        warmup: Sequence[Any] | None = None,
+        timeout: float | str | None = None,
+        cpu: float | str | None = None,
+        returns: Any = None,
+    ) -> Called:
+        """Call `module:function` in a session of its own: for a score that is a time.
+
+        What an earlier call kept in memory, in a file or in a process is no help. `warmup` are the arguments of a call
+        before it, which imports and is not measured; give others than `args`.
+
+        Raises:
+            CandidateFailedError: as `call` does.
+            ValueError: when the arguments are not JSON.
+        """
+        with self.anew() as life:
+            if warmup is not None:
+                life.call(target, warmup, kwargs, timeout=timeout, cpu=cpu)
+            return life.call(target, args, kwargs, timeout=timeout, cpu=cpu, returns=returns)
 
     def call(
         self,
@@ -123,8 +214,9 @@ class Program:
     ) -> Called:
         """Call `module:function` of the candidate and check that the value fits the type `returns`.
 
-        The candidate's process stays up between calls, so its state does; `fresh` starts another one. `timeout` and
-        `cpu` take the place of the task's limits. Without `returns`, any JSON value is accepted.
+        The candidate's process stays up between calls, so its state does; `fresh` starts another one, which finds the
+        files that it wrote. `timeout` and `cpu` take the place of the task's limits. Without `returns`, any JSON value
+        is accepted.
 
         Raises:
             CandidateFailedError: when it crashes, breaks a limit or returns something else.
@@ -245,6 +337,10 @@ class Program:
         self._calls += 1
         self._done(reply)
         return Called(_value(reply.value, fits, self._calls), reply.usage.cpu, reply.usage.wall)
+
+
+def _sum(one: ResourceUsage, other: ResourceUsage) -> ResourceUsage:
+    return ResourceUsage(wall=one.wall + other.wall, cpu=one.cpu + other.cpu, memory=max(one.memory, other.memory))
 
 
 def _limit(value: float | str | None) -> float | None:

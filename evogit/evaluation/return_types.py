@@ -5,17 +5,18 @@ Evaluator processes start without pydantic. Plain types, which most evaluators e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, get_args, get_origin
 
 from pydantic_core import SchemaValidator, ValidationError
 from pydantic_core.core_schema import CoreConfig
 
-from evogit.sandbox.values import MisfitError
+from evogit.sandbox.values import MisfitError, check_hashes
 
 _STRICT = CoreConfig(strict=True, allow_inf_nan=False)
 _PLAIN = {float: "float", int: "int", str: "str", bool: "bool"}
-_MANY = ("list", "tuple", "set", "frozenset", "dict")
+_MANY = ("list", "tuple", "dict")
+_SETS: dict[str, type[set[Any] | frozenset[Any]]] = {"set": set, "frozenset": frozenset}
 
 
 def check(returns: Any) -> Callable[[bytes], Any]:
@@ -72,4 +73,21 @@ def _hasty(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     parts = {name: _hasty(part) for name, part in schema.items()}
+    if parts.get("type") in _SETS:
+        return _set_of_a_list(parts)
     return {**parts, "fail_fast": True} if parts.get("type") in _MANY else parts
+
+
+def _set_of_a_list(schema: dict[str, Any]) -> dict[str, Any]:
+    """A pydantic schema that reads a list before it makes a set of it, which could take hours."""
+    kind = _SETS[schema["type"]]
+
+    def build(items: list[Any]) -> Collection[Any]:
+        check_hashes(items)
+        return kind(items)
+
+    items = {"type": "list", "fail_fast": True, "items_schema": schema.get("items_schema", {"type": "any"})}
+    sizes = {name: schema[name] for name in ("min_length", "max_length") if name in schema}
+    read = {"type": "function-after", "function": {"type": "no-info", "function": build}, "schema": items}
+    about: dict[str, Any] = {name: schema[name] for name in ("ref", "serialization") if name in schema}
+    return {"type": "chain", "steps": [read, {"type": schema["type"], **sizes}], **about}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import random
 import statistics
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from http.client import HTTPException
 from numbers import Real
+from pathlib import Path
 from typing import Any, TypeVar
 
 from evogit.config import Task
@@ -26,7 +27,9 @@ from evogit.core import (
     SandboxLostError,
     Status,
 )
+from evogit.evaluation.inputs import PUBLIC, Inputs
 from evogit.evaluation.loading import load_evaluator, wanted
+from evogit.evaluation.own_limits import within_own_limits
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Base, Completed, Files, Sandbox
@@ -39,14 +42,11 @@ T = TypeVar("T")
 LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
 
+LAST_CALLS = 20
+"""Calls of a traceback that are kept."""
+
 ATTEMPTS = 5
 """Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
-
-
-def rng_for(task: str, split: str, repeat: int) -> random.Random:
-    """The generator that evaluators get: the same for all candidates, another one for each repeat."""
-    seed = hashlib.sha256(f"{task}\0{split}\0{repeat}".encode()).digest()
-    return random.Random(seed)
 
 
 def aggregate(metric: Metric, values: list[float]) -> float:
@@ -73,7 +73,14 @@ def aggregate(metric: Metric, values: list[float]) -> float:
 class Scorer:
     """Drives one task's evaluator over one candidate after the other."""
 
-    def __init__(self, task: Task, sandbox: Sandbox, tell: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        tell: Callable[[Mapping[str, Any]], None],
+        inputs: Inputs = PUBLIC,
+        private: Sequence[Path] = (),
+    ) -> None:
         """Load the evaluator; `tell` takes each case as it is known, and that all begins again.
 
         Raises:
@@ -82,6 +89,8 @@ class Scorer:
         self.task = task
         self._sandbox = sandbox
         self._tell = tell
+        self._inputs = inputs
+        self._private = private
         evaluator = load_evaluator(task)
         self._evaluate = evaluator.evaluate
         self._prepare = evaluator.prepare
@@ -93,6 +102,11 @@ class Scorer:
     def needs_seed(self) -> bool:
         """Whether the evaluator compares the candidate with the seed."""
         return "seed" in self._wanted
+
+    @property
+    def draws(self) -> bool:
+        """Whether the evaluator draws inputs."""
+        return "rng" in self._wanted
 
     @property
     def builds_on_seed(self) -> bool:
@@ -142,27 +156,28 @@ class Scorer:
             return _failed("evaluator-error", str(error)), Evidence(log=str(error))
         except CandidateFailedError as failure:
             return _failed(failure.status, failure.reason), Evidence(log=failure.log)
-        seed, log = rng_for(self.task.name, split, repeat).getrandbits(32), ""
+        seed, log = PUBLIC.generator(self.task.name, split, repeat).getrandbits(32), ""  # the program sees it
         stages: dict[str, dict[str, float]] = {}
-        with ExitStack() as stack:
-            sessions = [
-                stack.enter_context(self._sandbox.open(each, self.task.limits, self.task.preload, seed=seed))
-                for each in ([files, Files(pack({}), (), files.base)] if self.needs_seed else [files])
-            ]
-            programs = [Program(session) for session in sessions]
+        with within_own_limits(self.task.limits.total), ExitStack() as stack:
+            sides = [files, Files(pack({}), (), files.base)] if self.needs_seed else [files]
+            limits, preload = self.task.limits, self.task.preload
+            opens = [partial(self._sandbox.open, each, limits, preload, seed=seed) for each in sides]
+            programs = [Program(stack.enter_context(another()), another, total=limits.total) for another in opens]
             try:
                 evaluation = Evaluation(status="ok", metrics=self._cascade(stages, programs, split, repeat))
             except CandidateFailedError as failure:
                 evaluation, log = _failed(failure.status, failure.reason), failure.log
             except EvaluatorError as error:
                 evaluation = _failed("evaluator-error", str(error))
+            except (RecursionError, MemoryError) as error:  # what it said was too deep or too much for the evaluator
+                evaluation, log = _failed(*_exceeded(error)), traceback.format_exc(limit=-LAST_CALLS)
             except (OSError, HTTPException) as error:
                 blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
                 if not blamed:
                     raise
                 evaluation = _failed(blamed.status, blamed.reason)
             finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
-                (stdout, stderr), *_ = [session.output() for session in sessions]
+                (stdout, stderr), *_ = [program.output() for program in programs]
         cpu = sum(program.cost.cpu for program in programs)
         memory = max(program.cost.memory for program in programs)
         cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
@@ -185,7 +200,7 @@ class Scorer:
             raise EvaluatorError("prepare() needs the seed's files, got a candidate without them")
         if files.base.id not in self._layers:
             apart = replace(self.task.environment, exclusive=False)  # nothing is measured
-            with closing(provider(self._sandbox.name, apart)) as sandbox:
+            with closing(provider(self._sandbox.name, apart, self._private)) as sandbox:
                 self._layers[files.base.id] = layer(self.task, self._prepare, files.base, sandbox)
         return replace(files, base=self._layers[files.base.id])
 
@@ -209,7 +224,7 @@ class Scorer:
         self, programs: list[Program], split: str, repeat: int, *, shown: bool = False
     ) -> Iterator[Mapping[str, float]]:
         """The metrics of each case; those of the evaluated split are `shown` to the engine at once."""
-        given: dict[str, Any] = {"seed": programs[-1], "rng": rng_for(self.task.name, split, repeat)}
+        given: dict[str, Any] = {"seed": programs[-1], "rng": self._inputs.generator(self.task.name, split, repeat)}
         names = set[str]()
         for case in _iterate(self._evaluate(programs[0], split, **{name: given[name] for name in self._wanted})):
             metrics = self._checked(case)
@@ -232,6 +247,12 @@ class Scorer:
             got = ", ".join(sorted(case.metrics)) or "none"
             raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
         return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
+
+
+def _exceeded(error: RecursionError | MemoryError) -> tuple[Status, str]:
+    if isinstance(error, MemoryError):
+        return "out-of-memory", "the evaluator ran out of memory on what it said"
+    return "invalid", f"the evaluator could not follow what it said, as it is nested too deep: {error}"
 
 
 def _failed(status: Status, reason: str) -> Evaluation:

@@ -6,6 +6,7 @@ by loops of the interpreter's own. Nothing is checked: who writes columns reads 
 
 from __future__ import annotations
 
+import json
 import types
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,12 @@ from itertools import chain, islice, repeat
 from operator import attrgetter, is_
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
+from evogit.history.pages import Pages
+
 Column = list[Any]
+
+PAGE = 500
+"""Values on a page."""
 
 DERIVED = {"derived": True}
 """Metadata of fields that are in no column, as they follow from others; they come back as in a new object."""
@@ -53,6 +59,8 @@ def codec(kind: Any) -> Codec:
     arguments, origin = get_args(kind), get_origin(kind)
     if is_dataclass(kind):
         return _Objects(cast(type, kind))
+    if isinstance(kind, type) and issubclass(kind, Pages):
+        return _Pages(kind)
     if origin in (Union, types.UnionType):
         return _union(arguments)
     if kind is str or origin is Literal:
@@ -151,16 +159,46 @@ class _Mappings:
         return found if self._make is dict else [self._make(each) for each in found]
 
 
+class _Pages:
+    """Pages as texts of JSON, so that one is read without the others."""
+
+    def __init__(self, kind: type[Pages[Any]]) -> None:
+        self._kind = kind
+        self._pairs = _Mappings(dict, _Text(), codec(get_args(cast(Any, kind).__orig_bases__[0])[0]))
+
+    def encode(self, values: Column, texts: Texts) -> Any:
+        return [self._encode(each, texts) for each in values]
+
+    def _encode(self, pages: Pages[Any], texts: Texts) -> Any:
+        """The number of each id, its page, and the pages."""
+        known = {key: pages.get(key) for key in pages}
+        alike = sorted(known, key=lambda key: pages.group(known[key]))
+        parts = [alike[at : at + PAGE] for at in range(0, len(alike), PAGE)]
+        page_of = {key: number for number, part in enumerate(parts) for key in part}
+        told = [self._pairs.encode([{key: known[key] for key in part}], texts) for part in parts]
+        return [texts.numbers(known), [page_of[key] for key in known], [json.dumps(each) for each in told]]
+
+    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+        return [self._decode(numbers, page_of, pages, texts) for numbers, page_of, pages in told]
+
+    def _decode(self, numbers: list[int], page_of: list[int], told: list[str], texts: Column) -> Pages[Any]:
+        def page(number: int) -> Iterable[tuple[str, Any]]:
+            [found] = self._pairs.decode(json.loads(told[number]), 1, texts)
+            return cast("dict[str, Any]", found).items()
+
+        return self._kind(dict(zip(map(texts.__getitem__, numbers), page_of, strict=True)), page)
+
+
 class _Union:
     """Values of one of several types: which, and a column for each type."""
 
     def __init__(self, kinds: Sequence[Any]) -> None:
-        self._kinds = list(kinds)
+        self._types = [get_origin(each) or each for each in kinds]
         self._codecs = [_Plain() if each is types.NoneType else codec(each) for each in kinds]
 
     def encode(self, values: Column, texts: Texts) -> Any:
-        which = [self._kinds.index(type(each)) for each in values]
-        parts = [[each for each in values if type(each) is kind] for kind in self._kinds]
+        which = [self._types.index(type(each)) for each in values]
+        parts = [[each for each in values if type(each) is kind] for kind in self._types]
         return [which, [part.encode(each, texts) for part, each in zip(self._codecs, parts, strict=True)]]
 
     def decode(self, told: Any, amount: int, texts: Column) -> Column:

@@ -37,9 +37,19 @@ class StoredRun:
         except StaleError:
             history, after = History(name), BEGINNING
             journal = repository.journal(name, history.apply, secrets)
-        if (position := journal.position) and snapshot.worth_it(after.entries, position.entries):
-            snapshot.save(repository, history, position)
-        return cls(repository, history, journal)
+        run = cls(repository, history, journal)
+        run.keep(after.entries)
+        return run
+
+    @property
+    def entries(self) -> int:
+        """How many entries are known; 0 where they came in another order than that of the run's facts."""
+        return position.entries if (position := self.journal.position) else 0
+
+    def keep(self, before: int) -> None:
+        """Write a snapshot for who reads the run next, if enough came since there were `before` entries."""
+        if (position := self.journal.position) and snapshot.worth_it(before, position.entries):
+            snapshot.save(self.repository, self.history, position)
 
     def about(self, task: Task) -> RunContext:
         """The same with the task that candidates are evaluated by."""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evogit.core import HUMAN, Duplicate, Evaluation, FailedProposal, Proposed, Spent
+from evogit.core import HUMAN, Duplicate, Evaluation, FailedProposal, Proposed, Reserved, Spent
 
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
 
 CROSSING = frozenset({"fitter", "random", "function", "model"})
 """Strategies that settle conflicts of whole candidates."""
+
+
+PICO = 10**12
+"""Picodollars of a dollar; a token costs thousands of them."""
+
+
+def picodollars(dollars: float) -> int:
+    """An amount as a whole number, the same for every way to write it with up to twelve digits."""
+    return round(dollars * PICO)
 
 
 @dataclass(slots=True)
@@ -62,14 +71,17 @@ class Counts:
 
 @dataclass(slots=True)
 class Spending:
-    """What was asked of models: attempts (`failed` brought no reply), tokens, and dollars where prices are known."""
+    """What was asked of models: attempts (`failed` brought no reply), tokens, and dollars where prices are known.
+
+    Money is summed in whole picodollars, as ten floats of $0.10 come to less than $1.00.
+    """
 
     calls: int = 0
     failed: int = 0
     prompt: int = 0
     cached: int = 0
     completion: int = 0
-    dollars: float = 0.0
+    picodollars: int = 0
     unpriced: int = 0
     """Calls of models whose price was unknown."""
 
@@ -78,6 +90,17 @@ class Spending:
         """Of prompts and completions together."""
         return self.prompt + self.completion
 
+    @property
+    def dollars(self) -> float:
+        """Of all calls whose price was known."""
+        return self.picodollars / PICO
+
+    def hold(self, event: Reserved) -> None:
+        """Count what is set aside for an attempt as if it were spent."""
+        self.prompt += event.prompt
+        self.completion += event.completion
+        self.picodollars += picodollars(event.dollars or 0.0)
+
     def add(self, event: Spent) -> None:
         """Count one more attempt."""
         self.calls += 1
@@ -85,7 +108,7 @@ class Spending:
         self.prompt += event.prompt
         self.cached += event.cached
         self.completion += event.completion
-        self.dollars += event.dollars or 0.0
+        self.picodollars += picodollars(event.dollars or 0.0)
         self.unpriced += event.dollars is None
 
 

@@ -18,6 +18,7 @@ from evogit.core import (
     FailedProposal,
     Forked,
     Proposed,
+    Reserved,
     RunStarted,
     Spent,
     Stopped,
@@ -96,7 +97,11 @@ class History(RunState):
         del self.failures[:-FAILURES]
         self._moved(event)
 
+    def _reserved(self, event: Reserved, entry: Entry) -> None:
+        self.reserved[entry.id] = event
+
     def _spent(self, event: Spent, entry: Entry) -> None:
+        self.reserved.pop(event.reserved, None)
         self.spent.add(event)
         self.authors.pay(event)
         self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
@@ -248,6 +253,7 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     Proposed: History._proposed,
     Duplicate: History._duplicate,
     FailedProposal: History._failed_proposal,
+    Reserved: History._reserved,
     Spent: History._spent,
     Compared: History._compared,
     TaskChanged: History._task_changed,

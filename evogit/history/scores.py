@@ -8,7 +8,19 @@ from dataclasses import dataclass, field, replace
 
 from evogit.core import Cost, Evaluation, Metric
 from evogit.history.columns import DERIVED
+from evogit.history.pages import Pages
 from evogit.stats.estimates import Estimate, Noise, mean
+
+Known = dict[tuple[str, int], Evaluation]
+"""The evaluations of one candidate by split and repeat."""
+
+
+class Evaluations(Pages[Known]):
+    """The evaluations of all candidates."""
+
+    def group(self, value: Known) -> int:
+        """Failures apart: of those that are valid most questions are about their values."""
+        return min(each.ok for each in value.values())
 
 
 @dataclass(slots=True)
@@ -24,8 +36,12 @@ class Scores:
     split: str
     repeats: int = 0
     log: list[str] = field(default_factory=list)
-    _evaluations: dict[str, dict[tuple[str, int], Evaluation]] = field(default_factory=dict)
-    _told: dict[tuple[str, str], Evaluation] = field(default_factory=dict, metadata=DERIVED)
+    _evaluations: Evaluations = field(default_factory=Evaluations)
+    _values: dict[str, float] = field(default_factory=dict)
+    """The primary metric on the split that ranks, of those that are valid: what nearly all questions are about."""
+    seconds: float = 0.0
+    """What the evaluations on the split that ranks took, wall clock; those that were shared took nothing."""
+    _together: dict[tuple[str, str], Evaluation] = field(default_factory=dict, metadata=DERIVED)
     _by_case: dict[str, Mapping[str, float]] = field(default_factory=dict, metadata=DERIVED)
     _estimates: dict[tuple[str, str], Estimate] = field(default_factory=dict, metadata=DERIVED)
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
@@ -56,21 +72,26 @@ class Scores:
         split, known = evaluation.split, self._evaluations.get(commit)
         if known is None:  # as nearly always
             self._evaluations[commit] = {(split, evaluation.repeat): evaluation}
-            self._told[commit, split] = evaluation
+            self._count(commit, None, evaluation)
             return
+        before = Scores.evaluation(self, commit, split)
         known[split, evaluation.repeat] = evaluation
-        same = self._same(known, split)
-        self._told[commit, split] = together(same)
+        self._together.pop((commit, split), None)
         self._estimates.pop((commit, split), None)
-        if len(same) > 1:
+        self._count(commit, before, Scores.evaluation(self, commit, split))
+        if len(self._same(known, split)) > 1:
             self._learn(commit, evaluation)
 
-    def derive(self) -> None:
-        """Put together again what follows from single evaluations."""
-        for commit, known in self._evaluations.items():
-            for split, repeat in known:
-                alone = len(known) == 1  # as nearly always
-                self._told[commit, split] = known[split, repeat] if alone else together(self._same(known, split))
+    def _count(self, commit: str, before: Evaluation | None, now: Evaluation | None) -> None:
+        """Count what all that is known of a candidate on a split comes to, if that one ranks."""
+        if now is None or now.split != self.split:
+            return
+        self.seconds += seconds(now) - (seconds(before) if before else 0.0)
+        value = now.metrics.get(self.metric.name) if now.ok else None
+        if value is not None:
+            self._values[commit] = value
+        else:
+            self._values.pop(commit, None)
 
     @staticmethod
     def _same(known: Mapping[tuple[str, int], Evaluation], split: str) -> list[Evaluation]:
@@ -93,16 +114,21 @@ class Scores:
 
         All repeats as one: means, and `flaky` where some failed and some did not. With `repeat` that one alone.
         """
-        split = split or self.split
-        if repeat is None:
-            return self._told.get((commit, split))
-        return self._evaluations.get(commit, {}).get((split, repeat))
+        split, known = split or self.split, self._evaluations.get(commit)
+        if known is None:
+            return None
+        if repeat is not None:
+            return known.get((split, repeat))
+        if len(known) == 1:  # as nearly always
+            return next((each for (where, _), each in known.items() if where == split), None)
+        if (commit, split) not in self._together and (same := self._same(known, split)):
+            self._together[commit, split] = together(same)
+        return self._together.get((commit, split))
 
     def each(self, commit: str, split: str | None = None) -> list[Evaluation]:
         """The evaluations of a candidate on `split` that count, each repeat by itself."""
         split = split or self.split
-        known = self._evaluations.get(commit, {})
-        return [each for (where, _), each in sorted(known.items()) if where == split and each.counts]
+        return [each for each in self._same(self._evaluations.get(commit) or {}, split) if each.counts]
 
     def valid(self, commit: str, split: str | None = None) -> list[Evaluation]:
         """The evaluations of a candidate on `split` that are ok, each repeat by itself."""
@@ -110,8 +136,7 @@ class Scores:
 
     def fitness(self, commit: str) -> float | None:
         """The primary metric's value, the mean of all repeats; None unless the candidate was evaluated and is valid."""
-        evaluation = self.evaluation(commit)
-        return evaluation.metrics[self.metric.name] if evaluation and evaluation.ok else None
+        return self._values.get(commit)
 
     def cases(self, commit: str) -> Mapping[str, float]:
         """Case -> value of the primary metric, of all that have it; put together once, since planning asks often."""
@@ -160,10 +185,16 @@ class Scores:
 
         0 where scores are exact, infinite while nothing was evaluated twice.
         """
+        if self._exact(split, metric):
+            return 0.0 if commit in self._values else None
         estimate = self.estimate(commit, split, metric)
         if estimate is None:
             return None
         return self.noise(split, metric).margin(estimate.times) if self.repeats else 0.0
+
+    def _exact(self, split: str | None, metric: str | None = None) -> bool:
+        """Whether the value that ranks is asked for and is all there is to know."""
+        return not self.repeats and split in (None, self.split) and metric in (None, self.metric.name)
 
     def difference(self, a: str, b: str, split: str | None = None, metric: str | None = None) -> float:
         """Half of the 95 % interval of the difference of two means; 0 where scores are exact."""
@@ -177,6 +208,9 @@ class Scores:
 
         A valid candidate is surely better than one that is not.
         """
+        if self._exact(split):
+            worth, over = self._values.get(a), self._values.get(b)
+            return worth is not None and (over is None or self.metric.better(worth, over))
         mine, other = self.estimate(a, split), self.estimate(b, split)
         if mine is None or other is None:
             return mine is not None
@@ -218,7 +252,8 @@ class PartialScores(Scores):
             whole.split,
             whole.repeats,
             _evaluations=whole._evaluations,
-            _told=whole._told,
+            _values=whole._values,
+            _together=whole._together,
             _by_case=whole._by_case,
             _estimates=whole._estimates,
             _noise=whole._noise,
@@ -263,6 +298,11 @@ class PartialScores(Scores):
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise, strangers left out."""
         return a in self.members and (b not in self.members or self.whole.surely_better(a, b, split))
+
+
+def seconds(evaluation: Evaluation) -> float:
+    """The wall clock that an evaluation took; none where it was shared or does not count."""
+    return evaluation.cost.wall if evaluation.counts and not evaluation.cached else 0.0
 
 
 def together(evaluations: Sequence[Evaluation]) -> Evaluation:

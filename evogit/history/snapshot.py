@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from functools import cache
+from dataclasses import fields
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import evogit.core
-from evogit.history.columns import Texts, codec
+from evogit.history.columns import Column, Texts, codec
 from evogit.history.history import History
 from evogit.repository import Position, Repository
 
@@ -29,24 +31,40 @@ def load(repository: Repository, run: str) -> tuple[History, Position] | None:
     if head != _head(rest):
         return None
     told = json.loads(rest)
-    state = codec(History).decode(told["state"], 1, told["texts"])[0]
-    state.derive()
-    return state, Position(tips=told["tips"], seq=told["seq"], host=told["host"], entries=told["entries"])
+    kinds, state = get_type_hints(History), told["state"]
+    parts = {name: cache(partial(_decoded, kinds[name], part, told["texts"])) for name, part in state.items()}
+    return History.stored(run, parts), Position(
+        tips=told["tips"], seq=told["seq"], host=told["host"], entries=told["entries"]
+    )
 
 
 def save(repository: Repository, history: History, position: Position) -> None:
     """Write the state that these entries make, in the place of an earlier one."""
     texts = Texts()
-    state = codec(History).encode([history], texts)
+    kinds = get_type_hints(History)
+    state = {each.name: _encoded(kinds[each.name], getattr(history, each.name), texts) for each in fields(History)}
     about = {"tips": position.tips, "seq": position.seq, "host": position.host, "entries": position.entries}
     told = {**about, "texts": texts.table(), "state": state}
-    rest = json.dumps(told, separators=(",", ":")).encode()
+    rest = _json(told).encode()
     repository.snapshot(history.run).write(_head(rest) + b"\n" + rest)
 
 
 def worth_it(before: int, now: int) -> bool:
     """Whether so many entries, of which a snapshot has some, are worth another one."""
     return now - before >= max(LEAST, SHARE * before)
+
+
+def _encoded(kind: Any, value: Any, texts: Texts) -> str:
+    """A part of the state as a text in a text, so that it need not be read with the others."""
+    return _json(codec(kind).encode([value], texts))
+
+
+def _decoded(kind: Any, told: str, texts: Column) -> Any:
+    return codec(kind).decode(json.loads(told), 1, texts)[0]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _head(rest: bytes) -> bytes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from evogit.core import (
     Candidate,
@@ -15,6 +16,7 @@ from evogit.core import (
     Forked,
     Metric,
     NotFoundError,
+    Reserved,
     RunStarted,
     Stopped,
 )
@@ -54,6 +56,7 @@ class RunState:
         attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
+        reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
         repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact.
     """
@@ -78,6 +81,7 @@ class RunState:
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
+    reserved: dict[str, Reserved] = field(default_factory=dict, init=False)
     trees: dict[str, str] = field(default_factory=dict, init=False)
     fingerprints: dict[str, str] = field(default_factory=dict, init=False)
     forked: Forked | None = field(default=None, init=False)
@@ -93,10 +97,19 @@ class RunState:
     _scores: Scores | Strengths | None = field(default=None, init=False)
     _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
 
-    def derive(self) -> None:
-        """Put together again what a snapshot does not hold, as it follows from the rest."""
-        if self._scores is not None:
-            self._scores.derive()
+    @classmethod
+    def stored(cls, run: str, parts: Mapping[str, Callable[[], Any]]) -> Self:
+        """The state whose fields these give; of those that can be large each is asked for when somebody needs it."""
+        state = cls.__new__(cls)
+        vars(state).update({name: part() for name, part in parts.items() if hasattr(cls, name)}, run=run, _parts=parts)
+        return state
+
+    def __getattr__(self, name: str) -> Any:
+        part = vars(self).get("_parts", {}).get(name)
+        if part is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        value = vars(self)[name] = part()
+        return value
 
     @property
     def metric(self) -> Metric:
@@ -193,6 +206,8 @@ class RunState:
 
     def judged(self, commit: str, split: str | None = None, repeat: int | None = None) -> bool:
         """Whether a candidate has an evaluation on `split` (default: the run's) that counts."""
+        if split is None and repeat is None and self.fitness(commit) is not None:
+            return True
         evaluation = self.evaluation(commit, split, repeat)
         return evaluation is not None and evaluation.counts
 
@@ -202,8 +217,14 @@ class RunState:
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
         """The 95 % interval of the primary metric, (v, v) where scores are exact; None unless it is valid."""
-        estimate, margin = self.scores.estimate(commit, split), self.scores.margin(commit, split)
-        return (estimate.mean - margin, estimate.mean + margin) if estimate and margin is not None else None
+        margin = self.scores.margin(commit, split)
+        if margin is None:
+            return None
+        if split is None and not self.repeats:  # then it is the value itself
+            mean = self.fitness(commit)
+        else:
+            mean = estimate.mean if (estimate := self.scores.estimate(commit, split)) else None
+        return None if mean is None else (mean - margin, mean + margin)
 
     def fitter(self, a: str, b: str) -> bool:
         """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""
@@ -234,6 +255,13 @@ class RunState:
         if self.scores.shifting:
             return self.fitness(child) is not None and not self.fitter(head, child)
         return self.fitness(child) is not None and not self.surely_fitter(head, child)
+
+    def committed(self) -> Spending:
+        """What models cost in all, with what is set aside for attempts in flight or of engines that died."""
+        spending = copy.copy(self.spent)
+        for event in self.reserved.values():
+            spending.hold(event)
+        return spending
 
     @property
     def stagnant(self) -> int:

@@ -6,13 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 
 from evogit.core import Compared, Evaluation
 from evogit.history.columns import DERIVED
 from evogit.history.scores import Scores
 from evogit.stats.bradley_terry import Comparisons, Fit, fit
-from evogit.stats.estimates import LEVEL, Estimate
+from evogit.stats.estimates import LEVEL, Estimate, deviate
 
 ANCHOR, GROWTH = 64, 1.25
 """A fit to start from is kept after so many verdicts, and again whenever there are so many times more of them: so
@@ -20,9 +19,6 @@ strengths depend on the verdicts alone, not on when they were asked for, and a l
 
 DIGITS = 4
 """Digits of strengths behind the point; steps of a fit move what comes after them."""
-
-WIDTH = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""Standard errors in half an interval."""
 
 
 @dataclass(slots=True)
@@ -78,14 +74,14 @@ class Strengths(Scores):
 
     def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
         """Half of the 95 % interval of a strength; None unless the candidate is valid."""
-        return None if self.fitness(commit) is None else WIDTH * self.fit.error(commit)
+        return None if self.fitness(commit) is None else deviate(LEVEL) * self.fit.error(commit)
 
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is stronger beyond noise, as if the two errors had nothing in common: that asks for more."""
         mine, other = self.fitness(a), self.fitness(b)
         if mine is None or other is None:
             return mine is not None
-        return mine - other > WIDTH * math.hypot(self.fit.error(a), self.fit.error(b))
+        return mine - other > deviate(LEVEL) * math.hypot(self.fit.error(a), self.fit.error(b))
 
     def met(self, commit: str) -> int:
         """In how many verdicts a candidate was compared."""

@@ -6,7 +6,7 @@ The only package that imports openai, and only once a real endpoint is asked. A 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from evogit.core import EvoGitError
@@ -23,6 +23,9 @@ class CredentialError(EvoGitError):
 class UnknownModelError(EvoGitError):
     """The endpoint does not have this model: no further call can succeed."""
 
+
+PICO = 10**12
+"""Picodollars of a dollar."""
 
 Limit = Literal["dollars", "tokens"]
 """What limits how much is asked."""
@@ -80,6 +83,7 @@ class TokenUsage:
 class Price:
     """Dollars for a million tokens: of the prompt, of its cached part, of the completion, of what goes into the cache.
 
+    All of a call costs twice that if its prompt has more than `doubles` tokens; None: it never does.
     Where `written` is not known it is 1.25 times `prompt`, as Anthropic's pricing page says of its cache of 5 minutes
     (https://docs.claude.com/en/docs/build-with-claude/prompt-caching); no other endpoint tells of such tokens.
     """
@@ -88,13 +92,35 @@ class Price:
     cached: float
     completion: float
     written: float | None = None
+    doubles: int | None = None
 
     def of(self, usage: TokenUsage) -> float:
         """Dollars for one attempt."""
         fresh = usage.prompt - usage.cached - usage.written
-        written = 1.25 * self.prompt if self.written is None else self.written
-        prompt = fresh * self.prompt + usage.cached * self.cached + usage.written * written
-        return (prompt + usage.completion * self.completion) / 1e6
+        prompt = fresh * _pico(self.prompt) + usage.cached * _pico(self.cached) + usage.written * self._to_write
+        return self._times(usage) * (prompt + usage.completion * _pico(self.completion)) / PICO
+
+    def at_most(self, worst: TokenUsage) -> float:
+        """Dollars for an attempt of no more tokens, whatever of its prompt is cached; what is `written` may be."""
+        return (self._dearest(worst) + self._times(worst) * worst.completion * _pico(self.completion)) / PICO
+
+    def reply_for(self, dollars: float, worst: TokenUsage) -> int:
+        """Up to how many tokens of a reply so much pays for beside the prompt; below 0 if not even for that."""
+        left, each = round(dollars * PICO) - self._dearest(worst), self._times(worst) * _pico(self.completion)
+        if left < 0:
+            return -1
+        return min(worst.completion, left // each) if each else worst.completion
+
+    def _dearest(self, worst: TokenUsage) -> int:
+        each = max(_pico(self.prompt), _pico(self.cached), self._to_write if worst.written else 0)
+        return self._times(worst) * worst.prompt * each
+
+    def _times(self, usage: TokenUsage) -> int:
+        return 2 if self.doubles is not None and usage.prompt > self.doubles else 1
+
+    @property
+    def _to_write(self) -> int:
+        return _pico(1.25 * self.prompt if self.written is None else self.written)
 
     @property
     def free(self) -> bool:
@@ -102,12 +128,29 @@ class Price:
         return self.prompt == self.cached == self.completion == 0 and not self.written
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What may still be spent; None where there is no limit."""
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What is set aside for one attempt: the entry that says so, and its tokens at most.
 
-    dollars: float | None = None
-    tokens: int | None = None
+    `worst` is None where no limit is in force, so that nothing bounds the attempt.
+    """
+
+    entry: str = ""
+    worst: TokenUsage | None = None
+
+    @property
+    def ceiling(self) -> int | None:
+        """The tokens that the reply may have, which the endpoint must be told."""
+        return self.worst.completion if self.worst else None
+
+    def bound(self, usage: TokenUsage) -> TokenUsage:
+        """What an attempt is charged: what the endpoint told, else all that was set aside, as it may be billed."""
+        if not usage.estimated or self.worst is None:
+            return usage
+        prompt, completion = (
+            max(getattr(each, name) for each in (usage, self.worst)) for name in ("prompt", "completion")
+        )
+        return replace(self.worst, prompt=prompt, completion=completion, estimated=True)
 
 
 class Account(Protocol):
@@ -122,8 +165,15 @@ class Account(Protocol):
         """
         ...
 
-    def left(self) -> Left:
-        """What the attempts in flight may cost together, so that one which goes on and on can be cut."""
+    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
+        """Set aside what an attempt may cost at most, before it is sent; give it back with `charge`.
+
+        Its reply may have fewer tokens than `worst` says: as many as what is left pays for. Waits for attempts in
+        flight where what they do not use pays for more.
+
+        Raises:
+            RunEndsError, SpendingLimitError: as `check`, and where what is left does not pay for a useful reply.
+        """
         ...
 
     async def pause(self, seconds: float) -> None:
@@ -134,8 +184,13 @@ class Account(Protocol):
         """Count what is left of a limit as used up, since it does not pay for another question."""
         ...
 
-    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
-        """Tell of every attempt that was sent; `failure` says in a few words why it brought no reply."""
+    def charge(
+        self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
+        """Tell of every attempt that was sent; `failure` says in a few words why it brought no reply.
+
+        An attempt with a `reservation` costs what that makes of its usage (`Reservation.bound`).
+        """
         ...
 
 
@@ -160,6 +215,11 @@ class Model(Protocol):
             UnknownModelError: no call can succeed.
         """
         ...
+
+
+def _pico(price: float) -> int:
+    """Picodollars for a token: whole numbers, so that sums are exact."""
+    return round(price * 1e6)
 
 
 def estimate_tokens(text: str) -> int:

@@ -22,10 +22,13 @@ from evogit.llm import (
     CredentialError,
     Price,
     Question,
+    Reservation,
+    SpendingLimitError,
     TokenUsage,
     UnknownModelError,
     estimate_tokens,
 )
+from evogit.llm.bounds import EACH_MESSAGE, PREAMBLE, USUAL_REPLY, most_tokens
 from evogit.llm.replies import (
     LONGEST_BODY,
     LONGEST_ERROR,
@@ -150,7 +153,8 @@ class Endpoint:
     """The `llm.Model` behind an endpoint.
 
     `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
-    `options` are sent with every question.
+    `options` are sent with every question. `max_tokens` of a reply are sent as `ceiling`, which is what the endpoint
+    calls them; None: as many as it likes, while no limit is in force.
     """
 
     name: str
@@ -162,6 +166,8 @@ class Endpoint:
     secrets: tuple[str, ...]
     rng: random.Random
     options: Mapping[str, Any] = field(default_factory=dict)
+    max_tokens: int | None = None
+    ceiling: str = "max_tokens"
     patience: Patience = field(default_factory=Patience)
 
     async def ask(self, question: Question, account: Account) -> str:
@@ -178,28 +184,43 @@ class Endpoint:
         for attempt in range(self.patience.retries + 1):
             try:
                 async with self.client.room():
-                    account.check()
-                    return await self._charged(question, prompt, account)
+                    reservation = await self._reserved(question, account)
+                    return await self._charged(question, prompt, account, reservation)
             except LostAttemptError as lost:
                 if not lost.again or attempt == self.patience.retries:
                     raise
                 await account.pause(self._pause(attempt, lost.wait))
         raise AssertionError("the last attempt returns or raises")
 
-    async def _charged(self, question: Question, prompt: int, account: Account) -> str:
-        """One attempt, which is charged whatever comes of it."""
+    async def _reserved(self, question: Question, account: Account) -> Reservation:
+        """Set aside what one attempt costs at most, if the endpoint heeds the ceiling that it is sent."""
+        prompt = PREAMBLE + sum(EACH_MESSAGE + most_tokens(message.content) for message in question.messages)
         try:
-            text, usage = await self._attempt(question, prompt)
+            return await account.reserve(self, TokenUsage(prompt=prompt, completion=self.longest_reply))
+        except SpendingLimitError as error:
+            if error.limit:
+                account.exhaust(error.limit)
+            raise
+
+    @property
+    def longest_reply(self) -> int:
+        """Tokens that a reply has at most where a limit is in force."""
+        return self.max_tokens or min(USUAL_REPLY, self.context)
+
+    async def _charged(self, question: Question, prompt: int, account: Account, reservation: Reservation) -> str:
+        """One attempt, which is charged whatever comes of it."""
+        failure, usage = "broken off", TokenUsage(prompt=prompt, estimated=True)
+        try:
+            text, usage = await self._attempt(question, prompt, reservation.ceiling or self.max_tokens)
+            failure = ""
         except LostAttemptError as lost:
-            account.charge(self, lost.usage, str(lost))
+            failure, usage = str(lost), lost.usage
             raise
         except (CredentialError, UnknownModelError) as error:
-            account.charge(self, TokenUsage(), str(error))
+            failure, usage = str(error), TokenUsage()
             raise
-        except asyncio.CancelledError:
-            account.charge(self, TokenUsage(prompt=prompt, estimated=True), "broken off")
-            raise
-        account.charge(self, usage)
+        finally:
+            account.charge(self, reservation.bound(usage), failure, reservation)
         return text
 
     def _pause(self, attempt: int, wait: float | None) -> float:
@@ -207,11 +228,11 @@ class Endpoint:
         grown = min(self.patience.pause * 2**attempt, LONGEST_PAUSE) * self.rng.uniform(0.5, 1.0)
         return grown if wait is None else wait + self.rng.uniform(0.0, min(self.patience.pause, wait))
 
-    async def _attempt(self, question: Question, prompt: int) -> tuple[str, TokenUsage]:
+    async def _attempt(self, question: Question, prompt: int, most: int | None) -> tuple[str, TokenUsage]:
         body = bytearray()
         unknown = TokenUsage(prompt=prompt, estimated=True)
         try:
-            async with asyncio.timeout(self.patience.total), self._answer(question) as answer:
+            async with asyncio.timeout(self.patience.total), self._answer(question, most) as answer:
                 async for part in answer.iter_bytes():
                     body += part
                     if len(body) > LONGEST_BODY:
@@ -228,15 +249,16 @@ class Endpoint:
         return read_reply(self._redacted(body.decode(errors="replace")), prompt)
 
     @asynccontextmanager
-    async def _answer(self, question: Question) -> AsyncIterator[Any]:
+    async def _answer(self, question: Question, most: int | None) -> AsyncIterator[Any]:
         patience = self.patience
+        options = self.options if most is None else {**self.options, self.ceiling: most}
         messages = [{"role": each.role, "content": each.content} for each in question.messages]
         with self.client.borrow() as client:
             async with client.chat.completions.with_streaming_response.create(
                 model=self.id,
                 messages=(),  # the client takes milliseconds to look for files to encode in messages that it knows of
                 timeout=openai.Timeout(patience.first_byte, connect=patience.connect),
-                extra_body={"messages": messages, **self.options},
+                extra_body={"messages": messages, **options},
             ) as answer:
                 yield answer
 

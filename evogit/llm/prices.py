@@ -9,9 +9,12 @@ import re
 
 from evogit.llm import Price
 
+LONG = 270_000
+"""Tokens of a prompt above which OpenAI charges up to twice as much for all of a call, at the models that take more."""
+
 PRICES = {
-    "gpt-5.5": Price(prompt=5.00, cached=0.50, completion=30.00),
-    "gpt-5.4": Price(prompt=2.50, cached=0.25, completion=15.00),
+    "gpt-5.5": Price(prompt=5.00, cached=0.50, completion=30.00, doubles=LONG),
+    "gpt-5.4": Price(prompt=2.50, cached=0.25, completion=15.00, doubles=LONG),
     "gpt-5.4-mini": Price(prompt=0.75, cached=0.075, completion=4.50),
     "gpt-5.4-nano": Price(prompt=0.20, cached=0.02, completion=1.25),
     "gpt-5": Price(prompt=1.25, cached=0.125, completion=10.00),
@@ -27,7 +30,6 @@ https://github.com/api-evangelist/openai (plans/openai-plans-pricing.yml of 2026
 https://www.morphllm.com/openai-api-pricing (June 2026); GPT-5 and GPT-4.1 from
 https://deploybase.ai/articles/openai-pricing (March 2026), with the rates of cached tokens from the documentation of
 the Rust crate adk-model 0.6 (March 2026). Some were cut since, so that a limit on dollars may be reached early.
-Prompts above 270 000 tokens cost more at some of these models, which `context` in settings must not exceed.
 """
 
 

@@ -3,7 +3,7 @@
 A recording is a text file with a JSON object a line, one for every question that was answered or given up: `key` (the
 sha256 of model and messages, without what was measured), `model`, `move`, `attempt`, `price` (dollars for a million
 tokens: prompt, cached, completion; null when unknown), `context`, `charges` (what every attempt used, and why
-it failed), and `reply` or `error`.
+it failed), and `reply` or `error`, with `limit` if what was left of that did not pay for the question.
 """
 
 from __future__ import annotations
@@ -20,7 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from evogit.core import UsageError
-from evogit.llm import Account, Left, Limit, Model, ModelError, Price, Question, TokenUsage
+from evogit.llm import (
+    Account,
+    Limit,
+    Model,
+    ModelError,
+    Price,
+    Question,
+    Reservation,
+    SpendingLimitError,
+    TokenUsage,
+)
 
 _USAGE = [each.name for each in fields(TokenUsage)]
 
@@ -35,8 +45,8 @@ class _Listener:
     def check(self) -> None:
         self.account.check()
 
-    def left(self) -> Left:
-        return self.account.left()
+    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
+        return await self.account.reserve(model, worst)
 
     async def pause(self, seconds: float) -> None:
         await self.account.pause(seconds)
@@ -44,9 +54,11 @@ class _Listener:
     def exhaust(self, limit: Limit) -> None:
         self.account.exhaust(limit)
 
-    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
+    def charge(
+        self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
         self.charges.append({**asdict(usage), "failure": failure})
-        self.account.charge(model, usage, failure)
+        self.account.charge(model, usage, failure, reservation)
 
 
 class Recorder:
@@ -93,12 +105,16 @@ class RecordedModel:
         self.context = model.context
 
     async def ask(self, question: Question, account: Account) -> str:
-        """Ask; a question that ends the run or is broken off is not recorded."""
+        """Ask; a question that ends the run or is broken off is not recorded, but for one that is too dear."""
         listener = _Listener(account)
         try:
             reply = await self._model.ask(question, listener)
         except ModelError as error:
             self._record(question, listener, error=str(error))
+            raise
+        except SpendingLimitError as error:
+            if error.limit:
+                self._record(question, listener, error=str(error), limit=error.limit)
             raise
         self._record(question, listener, reply=reply)
         return reply
@@ -132,6 +148,8 @@ class RecordedCall:
     charges: tuple[tuple[TokenUsage, str], ...]
     reply: str | None
     error: str
+    limit: Limit | None
+    """What was left of it did not pay for the question."""
 
 
 class ReplayedModel:
@@ -164,6 +182,9 @@ class ReplayedModel:
             if number:
                 account.check()
             account.charge(self, usage, failure)
+        if record.limit:
+            account.exhaust(record.limit)
+            raise SpendingLimitError(record.error, record.limit)
         if record.reply is None:
             raise ModelError(record.error)
         return record.reply
@@ -227,6 +248,7 @@ def _record(said: dict[str, Any]) -> RecordedCall:
         charges=tuple((_usage(each), str(each["failure"])) for each in said["charges"]),
         reply=said.get("reply"),
         error=str(said.get("error", "")),
+        limit=said.get("limit"),
     )
 
 

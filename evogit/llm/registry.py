@@ -148,7 +148,9 @@ class OpenModels:
             key_from=key_from,
             secrets=self.secrets,
             rng=self._rng,
-            options=_options(table, url),
+            options=_options(table),
+            max_tokens=table.max_tokens,
+            ceiling=_ceiling(url),
             patience=Patience(
                 connect=table.connect,
                 first_byte=table.first_byte,
@@ -234,13 +236,11 @@ def _price(table: ModelTable, url: str, model: str) -> Price | None:
     return Price(prompt=price.input, cached=cached, completion=price.output, written=price.written)
 
 
-def _options(table: ModelTable, url: str) -> dict[str, Any]:
-    limit = (
-        "max_completion_tokens" if url.rstrip("/") == OPENAI else "max_tokens"
-    )  # OpenAI's newer models know no other
-    options = {
-        "temperature": table.temperature,
-        limit: table.max_tokens,
-        "reasoning_effort": table.reasoning_effort or None,
-    }
+def _ceiling(url: str) -> str:
+    """What an endpoint calls the limit on the tokens of a reply; OpenAI's newer models know no other name."""
+    return "max_completion_tokens" if url.rstrip("/") == OPENAI else "max_tokens"
+
+
+def _options(table: ModelTable) -> dict[str, Any]:
+    options = {"temperature": table.temperature, "reasoning_effort": table.reasoning_effort or None}
     return {name: value for name, value in options.items() if value is not None}

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from evogit.llm import ModelError, TokenUsage, estimate_tokens
+from evogit.llm.bounds import is_plausible
 
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
@@ -37,7 +38,7 @@ class LostAttemptError(ModelError):
 
 
 def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
-    """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say.
+    """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say, or too few.
 
     Raises:
         LostAttemptError: it is not a chat completion with a text.
@@ -49,14 +50,16 @@ def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
         raise LostAttemptError(f"the reply is not JSON: {quote(body)}", unknown, again=True) from None
     if not isinstance(answer, dict):
         raise LostAttemptError(f"the reply is not a chat completion: {quote(body)}", unknown, again=True)
-    usage = read_usage(answer.get("usage")) or unknown
+    told = read_usage(answer.get("usage"))
+    usage = told if told and is_plausible(told, 4 * (prompt - 1), 0) else unknown
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise LostAttemptError(f"the reply has no choices: {quote(body)}", usage, again=True)
     text = _text(choice, message, usage)
-    return text, usage if usage.completion else unknown
+    counted = usage.completion and is_plausible(usage, 0, len(text.encode()))
+    return text, usage if counted else unknown
 
 
 def _text(choice: dict[str, Any], message: dict[str, Any], usage: TokenUsage) -> str:

@@ -1,55 +1,97 @@
 """All of Git: the only package that imports pygit2. Journals are the truth, branches and notes are projections."""
 
-from __future__ import annotations
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import getpass
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
+if TYPE_CHECKING:
+    from evogit.repository.bundle import Step
+    from evogit.repository.changes import Change, ChangedLines, Hunk
+    from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
+    from evogit.repository.folders import tracked_below
+    from evogit.repository.hunks import count_markers
+    from evogit.repository.journal import BEGINNING, Journal, Position, StaleError
+    from evogit.repository.merge import Merged, Merger, UnsettledMerge
+    from evogit.repository.messages import clean, clean_title
+    from evogit.repository.packing import Packer
+    from evogit.repository.paths import UnfitChangeError, check_path, twins
+    from evogit.repository.repository import RESERVED, Repository, check_run_name
+    from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, blob_id
 
-import pygit2
+_HOMES = {
+    "bundle": ("Step",),
+    "changes": (
+        "Change",
+        "ChangedLines",
+        "Hunk",
+    ),
+    "conflicts": (
+        "Choose",
+        "Conflict",
+        "MergeImpossibleError",
+        "Settlement",
+        "Settler",
+        "Side",
+    ),
+    "folders": ("tracked_below",),
+    "hunks": ("count_markers",),
+    "journal": (
+        "BEGINNING",
+        "Journal",
+        "Position",
+        "StaleError",
+    ),
+    "merge": (
+        "Merged",
+        "Merger",
+        "UnsettledMerge",
+    ),
+    "messages": (
+        "clean",
+        "clean_title",
+    ),
+    "packing": ("Packer",),
+    "paths": (
+        "UnfitChangeError",
+        "check_path",
+        "twins",
+    ),
+    "repository": (
+        "RESERVED",
+        "Repository",
+        "check_run_name",
+    ),
+    "trees": (
+        "EXECUTABLE",
+        "FILE",
+        "GITLINK",
+        "LINK",
+        "TreeEntry",
+        "blob_id",
+    ),
+}
+"""Module -> what it gives to other rooms; loaded when asked for, as who reads a run has no use for merging.
 
-from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
-from evogit.repository import engines, forks, notes, refs
-from evogit.repository.branches import Branches
-from evogit.repository.bundle import Step, bundle
-from evogit.repository.changes import Change, ChangedLines, Hunk, lines, take_apart
-from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
-from evogit.repository.faults import advice, found_tree, written
-from evogit.repository.folders import tracked_below
-from evogit.repository.git import git
-from evogit.repository.hunks import count_markers
-from evogit.repository.ignored import ignored
-from evogit.repository.journal import BEGINNING, Journal, Position, StaleError
-from evogit.repository.merge import Merged, Merger, UnsettledMerge
-from evogit.repository.messages import candidate_message, clean, clean_title
-from evogit.repository.packing import Packer
-from evogit.repository.paths import UnfitChangeError, check_path, twins
-from evogit.repository.snapshot_file import SnapshotFile
-from evogit.repository.trees import EXECUTABLE, FILE, GITLINK, LINK, TreeEntry, Trees, blob_id
+What is called like its module (`bundle`, `ignored`) is not here: a package has its modules as attributes, too.
+"""
 
 __all__ = [
     "BEGINNING",
+    "Change",
+    "ChangedLines",
+    "Choose",
+    "Conflict",
     "EXECUTABLE",
     "FILE",
     "GITLINK",
-    "LINK",
-    "RESERVED",
-    "Change",
-    "Choose",
-    "Conflict",
-    "UnsettledMerge",
     "Hunk",
     "Journal",
-    "ChangedLines",
+    "LINK",
     "MergeImpossibleError",
     "Merged",
     "Merger",
     "Packer",
     "Position",
+    "RESERVED",
     "Repository",
     "Settlement",
     "Settler",
@@ -58,299 +100,20 @@ __all__ = [
     "Step",
     "TreeEntry",
     "UnfitChangeError",
+    "UnsettledMerge",
     "blob_id",
-    "bundle",
     "check_path",
     "check_run_name",
     "clean",
     "clean_title",
     "count_markers",
-    "ignored",
     "tracked_below",
     "twins",
 ]
 
-RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
-"""Names that no agent may have."""
 
-_RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
-
-
-class Repository:
-    """One Git repository and what EvoGit does in it; the person's checkout, index, HEAD and settings stay."""
-
-    def __init__(self, repo: pygit2.Repository) -> None:
-        self._repo = repo
-        repo.set_ident("evogit", "evogit@evogit.invalid")
-        self.git_dir = Path(repo.path)
-        self.common = _common_dir(self.git_dir)
-        self.path = Path(repo.workdir or repo.path).resolve()
-        self.bare = bool(repo.is_bare)
-        self.trees = Trees(repo)
-        self.branches = Branches(repo, self.common)
-        self.merger = Merger(self.common, repo, self.trees)
-
-    # --- finding ------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def open(cls, path: Path) -> Repository:
-        """The repository at `path` exactly, normal or bare.
-
-        Raises:
-            NotFoundError: there is none.
-            RepositoryError: libgit2 refuses it; the message says why.
-        """
-        try:
-            return cls(pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH))
-        except (pygit2.GitError, KeyError, ValueError) as error:
-            if "not found" in str(error).lower() and not (path / ".git").exists():
-                raise NotFoundError(f"expected a Git repository at {path}; create one with `git init`") from error
-            raise RepositoryError(f"cannot use the repository at {path}: {error}; {advice(str(error))}") from error
-
-    @classmethod
-    def discover(cls, path: Path) -> Repository:
-        """The repository that `path` lies in.
-
-        Raises:
-            NotFoundError: it lies in none.
-        """
-        found = pygit2.discover_repository(str(path)) if path.exists() else None
-        if found is None:
-            raise NotFoundError(f"expected {path} to lie in a Git repository; go to one, or name it with -C DIR")
-        git_dir = Path(found)
-        return cls.open(git_dir.parent if git_dir.name == ".git" else git_dir)
-
-    @classmethod
-    def create(cls, path: Path) -> Repository:
-        """A new repository of EvoGit's own at `path`, which must be empty or absent."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RefusedError(f"expected {path} to be empty or a Git repository; choose another folder with -C DIR")
-        pygit2.init_repository(str(path), bare=False, initial_head="main")
-        repository = cls.open(path)
-        repository._marker.parent.mkdir(exist_ok=True)
-        repository._marker.touch()
-        return repository
-
-    @classmethod
-    def borrow(cls, path: Path, source: Repository) -> Repository:
-        """A new one at `path` that stands where `source` does; it reads what is in there and writes nothing to it.
-
-        Raises:
-            NotFoundError: the source has no commit.
-        """
-        head, repository = source.head(), cls.create(path)
-        alternates = repository.common / "objects" / "info" / "alternates"
-        alternates.write_bytes(os.fsencode(source.common / "objects") + b"\n")
-        borrowed = cls.open(path)  # alternates are read when it is opened
-        borrowed._repo.set_head(pygit2.Oid(hex=head))
-        return borrowed
-
-    @property
-    def _marker(self) -> Path:
-        return self.common / "evogit" / "created"
-
-    @property
-    def created(self) -> bool:
-        """Whether EvoGit created this repository, so that agents may have plain branches in it."""
-        return self._marker.exists()
-
-    def runs(self) -> list[str]:
-        """Names of the runs that have a journal here."""
-        names = (name.split("/") for name in self._repo.references if name.startswith("refs/evogit/"))
-        return sorted({parts[2] for parts in names if len(parts) == 5 and parts[3] == "journal"})
-
-    @property
-    def host(self) -> str:
-        """The name of this clone."""
-        return engines.host_name(self.common)
-
-    @property
-    def user(self) -> str:
-        """The person's name as Git knows it, else (none, or one that is no UTF-8) as the machine does."""
-        name = ""
-        with suppress(KeyError, UnicodeDecodeError):
-            name = clean(self._repo.config["user.name"] or "")
-        return clean_title(name) if name else _login()
-
-    def survive_power_loss(self) -> None:
-        """Have all that this process writes reach the disk before it counts; without it, a kill alone is survived."""
-        pygit2.settings.enable_fsync_gitdir(True)
-
-    # --- one run ------------------------------------------------------------------------------------------------
-
-    def journal(
-        self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = (), after: Position = BEGINNING
-    ) -> Journal:
-        """The journals of a run; entries `after` those known are fed to `sink` at once, `secrets` never written.
-
-        Raises:
-            StaleError: the journals are not those that are known with some entries more.
-        """
-        return Journal(self._repo, self.common, self.trees, check_run_name(run), self.host, sink, secrets, after)
-
-    def snapshot(self, run: str) -> SnapshotFile:
-        """The file for what was made of a run's journals."""
-        return SnapshotFile(self.common, check_run_name(run))
-
-    def engines(self, run: str) -> engines.Engines:
-        """The engines at work on a run."""
-        return engines.Engines(self.common, run, self.host)
-
-    def population(self, run: str) -> str:
-        """The prefix of a run's refs of agents: plain branches in a repository of EvoGit's own alone.
-
-        A team's would be pushed and start its CI.
-        """
-        return f"refs/heads/evogit/{run}/" if self.created else f"refs/evogit/{run}/agents/"
-
-    def fork(self, run: str, tips: Mapping[str, str], event: Forked, seq: int) -> bool:
-        """Begin a run with entries of another one, up to `tips` (host -> id); False where it is there already."""
-        return forks.fork(self._repo, self.common, self.host, run, tips, event, seq)
-
-    def clear_locks(self, run: str) -> None:
-        """Remove ref locks that a killed engine of this run left; only for the engine that holds the run's lock."""
-        for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
-            refs.clear_locks(self.common, folder)
-
-    def forget_run(self, run: str) -> None:
-        """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
-        self.snapshot(run).forget()
-        if not self.runs():
-            engines.forget_clone(self.common)
-
-    def check_room(self, run: str) -> None:
-        """Refuse a run whose branches and notes Git could not hold beside what is there.
-
-        Raises:
-            RefusedError: naming the ref in the way.
-        """
-        for ref in ("refs/heads/evogit", f"refs/heads/evogit/{run}", "refs/notes/evogit"):
-            if self.target(ref) is not None:
-                kind, name = ref.removeprefix("refs/").split("/", 1)
-                rename = f"`git branch -m {name} NAME`" if kind == "heads" else f"`git update-ref -d {ref}`"
-                raise RefusedError(f"expected room for refs below {ref}/, found a ref of that name; try {rename}")
-
-    # --- candidates ---------------------------------------------------------------------------------------------
-
-    def commit(
-        self, tree: str, parents: tuple[str, ...], *, author: str, time: int, title: str, trailers: Mapping[str, str]
-    ) -> str:
-        """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
-        who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
-        message = candidate_message(title, trailers)
-        write = partial(self._repo.create_commit, None, who, who, message, tree, list(parents))
-        return str(written("a candidate", write))
-
-    def tree_of(self, commit: str) -> str:
-        """The tree id of a commit."""
-        return str(self._commit(commit).tree_id)
-
-    def commit_time(self, commit: str) -> int:
-        """The committer's time of a commit, in seconds since the epoch."""
-        return self._commit(commit).commit_time
-
-    def message(self, commit: str) -> str:
-        """The whole message of a commit."""
-        return self._commit(commit).message
-
-    def head(self) -> str:
-        """The commit that HEAD names.
-
-        Raises:
-            NotFoundError: before the first commit.
-        """
-        if self._repo.head_is_unborn:
-            raise NotFoundError(f"expected a commit at HEAD of {self.path}; commit what is to be improved first")
-        return str(self._repo.head.peel(pygit2.Commit).id)
-
-    def dirty(self) -> bool:
-        """Whether the checkout holds changes that HEAD does not."""
-        return not self.bare and any(
-            flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW)
-            for flags in self._repo.status(untracked_files="no").values()
-        )
-
-    def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
-        """The change from one commit or tree to another as a patch, of the wanted paths."""
-        a, b = found_tree(self._repo, old), found_tree(self._repo, new)
-        patches = (patch for patch in a.diff_to_tree(b) if patch and wanted(os.fsdecode(patch.delta.new_file.raw_path)))
-        return b"".join(patch.data for patch in patches).decode(errors="replace")
-
-    def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
-        """Path, lines added, lines removed for each file that differs between two commits or trees."""
-        a, b = found_tree(self._repo, old), found_tree(self._repo, new)
-        patches = [patch for patch in a.diff_to_tree(b) if patch]
-        return [(os.fsdecode(patch.delta.new_file.raw_path), *patch.line_stats[1:]) for patch in patches]
-
-    def change(self, old: str, new: str) -> Change:
-        """The change from one tree to another, taken apart into hunks; raises UnfitChangeError where that is none."""
-        return take_apart(self._repo, self.trees, old, new)
-
-    def lines(self, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
-        """The lines that one tree has and the other has not, in wanted files."""
-        return lines(self._repo, old, new, wanted)
-
-    def changed_paths(self, old: str, new: str) -> list[str]:
-        """Paths that differ between two trees."""
-        return sorted({each.path for pair in self.trees.differences(old, new) for each in pair if each})
-
-    def _commit(self, commit: str) -> pygit2.Commit:
-        found = self._repo.get(commit)
-        if not isinstance(found, pygit2.Commit):
-            raise RepositoryError(f"expected the commit {commit}; the repository lacks it")
-        return found
-
-    # --- projections --------------------------------------------------------------------------------------------
-
-    def move_branch(self, ref: str, commit: str) -> bool:
-        """Point a ref of ours to `commit`, unless some worktree has it checked out: then nothing moves (False)."""
-        if ref.startswith("refs/heads/"):
-            branch = self._repo.branches.local.get(ref.removeprefix("refs/heads/"))
-            if branch is not None and branch.is_checked_out():
-                return False
-        refs.move(self._repo, self.common, ref, commit)
-        return True
-
-    def target(self, ref: str) -> str | None:
-        """The commit that a ref names, None when it is absent."""
-        return refs.target(self._repo, ref)
-
-    def plant(self, commit: str) -> None:
-        """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own."""
-        if self.created and self._repo.head_is_unborn:
-            force = pygit2.enums.CheckoutStrategy.FORCE
-            self._repo.checkout_tree(self._repo[commit], strategy=force)  # type: ignore[no-untyped-call]
-            self._repo.create_reference("refs/heads/main", commit)  # last: until then it is done again
-
-    def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
-        """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""
-        ref = f"refs/notes/evogit/{run}"
-        refs.move(self._repo, self.common, ref, notes.notes_commit(self._repo, self.trees, self.target(ref), texts))
-
-    async def pack(self) -> None:
-        """Pack loose objects; beside the loop, since it takes a process and some seconds."""
-        await git(self.common, "repack", "-d", "-n", "-q", "--window=5")
-
-
-def check_run_name(name: str) -> str:
-    """The name itself, if a ref can hold it.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if not _RUN_NAME.fullmatch(name):
-        raise UsageError(f"expected a run's name of letters, digits, `-`, `_` and single dots, got {name!r}")
-    return name
-
-
-def _common_dir(git_dir: Path) -> Path:
-    """The folder that all worktrees share."""
-    pointer = git_dir / "commondir"
-    return (git_dir / pointer.read_text().strip()).resolve() if pointer.exists() else git_dir.resolve()
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may be a mere number
-        return f"user {os.getuid()}"
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

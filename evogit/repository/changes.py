@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from itertools import groupby
 
 import pygit2
 
-from evogit.repository.faults import found_tree
+from evogit.repository.patches import compare
 from evogit.repository.paths import UnfitChangeError
 from evogit.repository.trees import TreeEntry, Trees, sides
 
@@ -91,24 +90,22 @@ def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Cha
     Raises:
         UnfitChangeError: its hunks together do not make the new tree, as where a file gives way to a folder.
     """
-    diff = found_tree(repo, old).diff_to_tree(found_tree(repo, new), context_lines=0, interhunk_lines=0)
     files: dict[str, _File] = {}
     hunks: list[Hunk] = []
-    for patch in filter(None, diff):
-        file = _File(*sides(patch.delta))
-        path = os.fsdecode(patch.delta.new_file.raw_path)
-        files[path] = file
-        hunks += _hunks(trees, path, file, patch)
+    for each in compare(repo, trees, old, new, context_lines=0, interhunk_lines=0):
+        file = _File(*sides(each.delta))
+        files[each.path] = file
+        hunks += _hunks(trees, each.path, file, each.patch)
     change = Change(old, tuple(hunks), files, trees)
     if change.tree(change.hunks) != new:
         raise UnfitChangeError("its parts do not add up: files, folders and links replace each other in it")
     return change
 
 
-def _hunks(trees: Trees, path: str, file: _File, patch: pygit2.Patch) -> Iterator[Hunk]:
+def _hunks(trees: Trees, path: str, file: _File, patch: pygit2.Patch | None) -> Iterator[Hunk]:
     old, new = file.old, file.new
     same = old is not None and new is not None and old.blob == new.blob
-    if new is None or not same and (patch.delta.is_binary or not patch.hunks):
+    if new is None or patch is None or not same and (patch.delta.is_binary or not patch.hunks):
         yield Hunk(path, whole=True)
         return
     before, after = _lines(trees, old), _lines(trees, new)
@@ -132,9 +129,6 @@ def _lines(trees: Trees, entry: TreeEntry | None) -> list[bytes]:
 SHORTEST_LINE = 9
 """Characters of a line that says something of its own: more than `continue`."""
 
-LARGEST = 1_000_000
-"""Bytes of a file whose lines are compared."""
-
 
 @dataclass(frozen=True, slots=True)
 class ChangedLines:
@@ -144,16 +138,12 @@ class ChangedLines:
     added: Counter[tuple[str, bytes]]
 
 
-def lines(repo: pygit2.Repository, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
-    """The lines in which two trees differ, in wanted files that are texts."""
-    diff = found_tree(repo, old).diff_to_tree(found_tree(repo, new), context_lines=0, interhunk_lines=0)
+def lines(repo: pygit2.Repository, trees: Trees, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
+    """The lines in which two trees differ, in wanted files that are texts and not too large to compare."""
     removed, added = Counter[tuple[str, bytes]](), Counter[tuple[str, bytes]]()
-    for patch in filter(None, diff):
-        path = os.fsdecode(patch.delta.new_file.raw_path)
-        if not wanted(path) or max(patch.delta.old_file.size, patch.delta.new_file.size) > LARGEST:
-            continue
-        for line in (line for hunk in patch.hunks for line in hunk.lines):
+    for each in compare(repo, trees, old, new, wanted, context_lines=0, interhunk_lines=0):
+        for line in (line for hunk in (each.patch.hunks if each.patch else ()) for line in hunk.lines):
             text = line.raw_content.strip()
             if len(text) >= SHORTEST_LINE and line.origin in "+-":
-                (added if line.origin == "+" else removed)[path, text] += 1
+                (added if line.origin == "+" else removed)[each.path, text] += 1
     return ChangedLines(removed - added, added - removed)

@@ -45,6 +45,8 @@ class Conflict:
     theirs: Entries
     marked: str = ""
     """The blob in which Git left both sides' lines between markers of seven characters, where it wrote one."""
+    whole: bool = False
+    """Whether it is settled as a whole, whatever it is about, as there is too much to look into."""
 
     @property
     def files(self) -> tuple[Version, Version] | None:

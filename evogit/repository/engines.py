@@ -49,10 +49,11 @@ def _name_host(file: Path) -> None:
 
 
 def forget_clone(common: Path) -> None:
-    """Remove the clone's name and the scratch folder, unless an engine begins a run just now."""
+    """Remove the clone's name, its scratch folder and secrets, unless an engine begins a run just now."""
     with suppress(OSError):
         (common / "evogit" / "engines").rmdir()
-        shutil.rmtree(common / "evogit" / "scratch", ignore_errors=True)
+        for folder in ("scratch", "keys"):
+            shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
         (common / "evogit" / "host").unlink(missing_ok=True)
         (common / "evogit").rmdir()
 

@@ -37,9 +37,12 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     """The tree with this id, or of the commit with this id.
 
     Raises:
-        RepositoryError: the repository has no such object.
+        RepositoryError: the repository has no such object, or one that cannot be read.
     """
-    found = repo.get(name)
+    try:
+        found = repo.get(name)
+    except pygit2.GitError as error:
+        raise RepositoryError(f"the tree or commit {name} cannot be read: {error}; Git makes none such") from error
     if not isinstance(found, pygit2.Tree | pygit2.Commit):
         raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
     return found.peel(pygit2.Tree)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.core import RepositoryError
+from evogit.repository.children import PATIENCE, TooLongError, bound, end_group, leash, run_child, too_long
 
 USAGE = 129
 """Exit code of a git that does not know the command or option."""
 
 MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
+
+LONGEST = 600.0
+"""Seconds of CPU for what is done beside the loop, such as packing all objects of a large run."""
+
+LONGEST_WAIT = 60.0
+"""Seconds of CPU for what somebody waits for; who reads what a candidate wrote has less."""
 
 MISSING = "expected the git command (2.38 or newer) on the PATH; install git"
 
@@ -28,28 +35,38 @@ class Output:
     stderr: str
 
 
+class GitTooLongError(RepositoryError):
+    """Git took too long over something, and was ended."""
+
+
 async def git(git_dir: Path, *arguments: str) -> Output:
-    """Run git on `git_dir` beside the loop, as it takes long.
+    """Run git on `git_dir` beside the loop, as it takes long; it ends with the task that waits for it.
 
     Raises:
-        RepositoryError: when git is missing or fails.
+        RepositoryError: when git is missing, fails or takes more than `LONGEST`.
     """
     import asyncio  # which takes a while to load, and reading needs none of it
 
     pipe = asyncio.subprocess.PIPE
+    if shutil.which("git") is None:
+        raise RepositoryError(MISSING)
+    process = await asyncio.create_subprocess_exec(
+        *(*leash(), "git", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=pipe,
+        env=environment(git_dir),
+        start_new_session=True,
+    )
+    bound(process.pid, LONGEST)
     try:
-        process = await asyncio.create_subprocess_exec(
-            "git",
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
-            env=environment(git_dir),
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        raise RepositoryError(MISSING) from error
-    stdout, stderr = await process.communicate()
+        stdout, stderr = await asyncio.wait_for(process.communicate(), PATIENCE * LONGEST)
+    except TimeoutError as error:
+        raise GitTooLongError(too_long(f"git {arguments[0]}", LONGEST)) from error
+    finally:
+        if process.returncode is None:
+            end_group(process.pid)
+            await process.wait()
     return _checked(arguments[0], process.returncode, stdout, stderr, (0,))
 
 
@@ -61,24 +78,21 @@ def run_git(
     stdin: bytes = b"",
     pass_fds: Sequence[int] = (),
     ok: Sequence[int] = (0,),
+    seconds: float = LONGEST_WAIT,
 ) -> Output:
     """Run git on `git_dir` and wait; its objects optionally in another folder, some more of them `elsewhere`.
 
     Raises:
+        GitTooLongError: it takes more than so many seconds of CPU, or much longer by the clock.
         RepositoryError: when git is missing or exits with a code that is not in `ok`.
     """
+    surroundings = environment(git_dir, objects, elsewhere)
     try:
-        done = subprocess.run(
-            ["git", *arguments],
-            input=stdin,
-            capture_output=True,
-            env=environment(git_dir, objects, elsewhere),
-            pass_fds=pass_fds,
-            start_new_session=True,
-            check=False,
-        )
+        done = run_child(["git", *arguments], seconds=seconds, env=surroundings, stdin=stdin, pass_fds=pass_fds)
     except FileNotFoundError as error:
         raise RepositoryError(MISSING) from error
+    except TooLongError as error:
+        raise GitTooLongError(f"git {arguments[0]}: {error}") from error
     return _checked(arguments[0], done.returncode, done.stdout, done.stderr, ok)
 
 

@@ -14,6 +14,9 @@ from evogit.repository.git import run_git
 SHORTEST_MARKER = 7
 """Characters of Git's own markers."""
 
+LONGEST = 2.0
+"""Seconds of CPU that one file may take; larger ones than Git merges faster are not given to it."""
+
 
 def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, choose: Choose) -> tuple[bytes, int]:
     """The merged text, and how many hunks `choose` was asked about. `scratch` is a Git directory without settings."""
@@ -31,7 +34,7 @@ def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> byte
     with _in_memory(*versions) as (paths, descriptors):
         labels = (part for name in ("ours", "base", "theirs") for part in ("-L", name))
         command = ("merge-file", "-p", "-q", *options, *labels, *paths)
-        return run_git(scratch, *command, pass_fds=descriptors, ok=range(128)).stdout
+        return run_git(scratch, *command, pass_fds=descriptors, ok=range(128), seconds=LONGEST).stdout
 
 
 def ends_of(ours: bytes, theirs: bytes) -> dict[Side, bool]:

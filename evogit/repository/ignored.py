@@ -15,6 +15,9 @@ from evogit.repository.git import passing, run_git
 HERE = b"./"
 """Before a path that may begin with a colon, which would be magic to Git."""
 
+LONGEST = 3.0
+"""Seconds of CPU for it: patterns can be such that Git takes for ever over a few names."""
+
 NONE = 1
 """Exit code of `git check-ignore` that found nothing to ignore."""
 
@@ -28,6 +31,7 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
         files: `.gitignore` files with their paths, which `check_path` takes.
 
     Raises:
+        GitTooLongError: the patterns take too long.
         RepositoryError: git fails, or the disk is full.
     """
     if not paths:
@@ -43,7 +47,8 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
                 (top / path).write_bytes(content)
             stdin = b"\0".join(HERE + os.fsencode(path) for path in paths)
             where = f"--work-tree={top}"
-            done = run_git(git_dir, where, "check-ignore", "--no-index", "-z", "--stdin", stdin=stdin, ok=(0, NONE))
+            asked = (where, "check-ignore", "--no-index", "-z", "--stdin")
+            done = run_git(git_dir, *asked, stdin=stdin, ok=(0, NONE), seconds=LONGEST)
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
     return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}

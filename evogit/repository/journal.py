@@ -46,6 +46,7 @@ class Journal:
 
     Who subscribes later hears of each entry after `sink` has it.
     `secrets` are redacted from all that is written. They are ASCII, without quotes, so that JSON has them as they are.
+    What is `durable` survives a power loss.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class Journal:
         sink: Callable[[Entry], None],
         secrets: Sequence[str] = (),
         after: Position = BEGINNING,
+        *,
+        durable: bool = False,
     ) -> None:
         self._repo = repo
         self._common = common
@@ -66,6 +69,7 @@ class Journal:
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
         self._host = host
+        self._durable = durable
         self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None, **after.tips}
@@ -159,7 +163,7 @@ class Journal:
                 return None
             last, now, seq = self._seen[self._host], int(time.time()), self._newest[0] + 1
             commit = self._commit(self._redacted(records.encode(event, seq)), self._empty, [last] if last else [], now)
-            if refs.swap(self._repo, self._common, self._folder + self._host, commit, last):
+            if self._move(self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
                 entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event)
                 self._deliver(entry)
@@ -180,10 +184,14 @@ class Journal:
             parents = [parent for parent in (tip, candidate) if parent]
             subject = f"keep {candidate[:10] if candidate else 'a failed proposal'}\n"
             kept = self._commit(subject, tree, parents, int(time.time()))
-            return refs.swap(self._repo, self._common, self._keep, kept, tip)
+            return self._move(self._keep, kept, tip)
 
         refs.retry(attempt)
         return tree if evidence else ""
+
+    def _move(self, ref: str, new: str, expected: str | None) -> bool:
+        """Move one of our two refs if it still is where we saw it."""
+        return refs.swap(self._repo, self._common, ref, new, expected, exchange=not self._durable)
 
     def _evidence(self, files: Mapping[str, bytes]) -> str:
         redacted = {

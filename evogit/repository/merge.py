@@ -6,8 +6,9 @@ on its guesses; such pairs are merged path by path instead, so that every outcom
 
 from __future__ import annotations
 
-import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from evogit.repository.conflicts import (
     path_by_path,
 )
 from evogit.repository.faults import found_tree
-from evogit.repository.git import Output, passing
+from evogit.repository.git import Output
 from evogit.repository.hunks import SHORTEST_MARKER, choose_hunks, ends_of, marked_hunks, marker_size, merge_hunks
+from evogit.repository.merge_sizes import is_quick, merge_room
 from evogit.repository.merge_tree import MergeTree
 from evogit.repository.trees import Trees
 
@@ -36,6 +38,9 @@ _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "
 
 MOST_DRAFTS = 1_000
 """Merges that are remembered before their conflicts are settled."""
+
+OLD = 86_400.0
+"""Seconds after which nobody merges any more what was written for one merge."""
 
 LONGEST_MARKER = 1000
 """Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
@@ -78,49 +83,40 @@ class Merger:
 
     def __init__(self, common: Path, repo: pygit2.Repository, trees: Trees) -> None:
         self._scratch = common / "evogit" / "scratch"
-        self._objects = common / "objects"
-        self._git = MergeTree(self._scratch, self._objects)
-        self._shallow: bytes | None = None
-        self._drafts: dict[tuple[str, str], UnsettledMerge] = {}
+        self._git = MergeTree(self._scratch, common / "objects")
+        self._commits: pygit2.Odb | None = None
+        self._drafts: dict[tuple[str | None, str, str], UnsettledMerge] = {}
         self._repo = repo
         self._trees = trees
 
     # --- drafts -------------------------------------------------------------------------------------------------
 
-    def draft(self, ours: str, theirs: str) -> UnsettledMerge:
-        """Merge commit `theirs` into commit `ours` as far as Git can; a merge of late is known."""
-        self._prepare()
-        if (ours, theirs) not in self._drafts:
+    def draft(self, base: str | None, ours: str, theirs: str) -> UnsettledMerge:
+        """Apply what leads from the tree `base` (None: nothing) to the tree `theirs` to the tree `ours`, as Git can.
+
+        A merge of late is remembered. Git is given two commits of `ours` and `theirs` whose one parent is a commit of
+        `base`, outside of the repository: what it makes follows from three trees alone, and takes no longer where
+        lines of candidates crossed many times. Git before 2.40 takes no other word for a base.
+        """
+        if (base, ours, theirs) not in self._drafts:
             if len(self._drafts) >= MOST_DRAFTS:
                 self._drafts = {}
-            self._drafts[ours, theirs] = self._draft(ours, theirs)
-        return self._drafts[ours, theirs]
+            self._drafts[base, ours, theirs] = self._draft(base, ours, theirs)
+        return self._drafts[base, ours, theirs]
 
-    def _draft(self, ours: str, theirs: str) -> UnsettledMerge:
-        mine = str(found_tree(self._repo, ours).id)
-        draft = self._read(self._git.merge(ours, theirs, mine), ours, theirs)
-        if not draft.remark:
-            return draft
-        base = self._repo.merge_base(ours, theirs)
-        trees = [str(found_tree(self._repo, str(commit)).id) if commit else "" for commit in (base, ours, theirs)]
-        return self._path_by_path(trees, draft.remark)
-
-    def graft(self, base: str, ours: str, theirs: str) -> UnsettledMerge:
-        """Apply what leads from the tree `base` to the tree `theirs` to the tree `ours`, as far as Git can.
-
-        It is a merge of two commits of `ours` and `theirs` whose one parent is a commit of `base`; Git before 2.40
-        takes no other word for a base. They live outside of the repository, for as long as this takes.
-        """
-        self._prepare()
-        memory = passing() or self._scratch
+    def _draft(self, base: str | None, ours: str, theirs: str) -> UnsettledMerge:
+        if self._commits is None:
+            self._commits = self._prepared()
+        for tree in filter(None, (base, ours, theirs)):
+            found_tree(self._repo, tree)  # Git takes one that it cannot read for an empty one
+        if not is_quick(self._trees, base, ours, theirs):
+            return self._file_by_file((base, ours, theirs))
         try:
-            with tempfile.TemporaryDirectory(dir=memory, prefix="evogit-graft-") as folder:
-                odb = pygit2.Odb(folder)
-                root = _throw_away(odb, base)
-                one, other = (_throw_away(odb, tree, root) for tree in (ours, theirs))
-                draft = self._read(self._git.once(one, other, Path(folder)), one, other)
-        except (OSError, pygit2.GitError) as error:
-            raise RepositoryError(f"cannot write three commits for a graft to {memory}: {error}; make room") from error
+            parents = [_passing_commit(self._commits, base)] if base else []
+            one, other = (_passing_commit(self._commits, tree, *parents) for tree in (ours, theirs))
+        except pygit2.GitError as error:
+            raise RepositoryError(f"cannot write to {self._scratch}: {error}; make room, then run again") from error
+        draft = self._read(self._git.merge(one, other, ours), ours, theirs)
         return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
 
     def _read(self, output: Output, ours: str, theirs: str) -> UnsettledMerge:
@@ -143,25 +139,29 @@ class Merger:
             return ""
         return str(found_tree(self._repo, tree)[conflict.path].id)
 
-    def _path_by_path(self, trees: Sequence[str], remark: str) -> UnsettledMerge:
-        """The draft of base (empty: none), ours and theirs."""
+    def _path_by_path(self, trees: Sequence[str | None], remark: str) -> UnsettledMerge:
+        """The draft of base, ours and theirs."""
         changes, conflicts = path_by_path(*(self._trees.entries(tree) if tree else () for tree in trees))
-        return UnsettledMerge(trees[1], tuple(conflicts), changes, remark)
+        return UnsettledMerge(trees[1] or "", tuple(conflicts), changes, remark)
 
-    def _prepare(self) -> None:
-        """Make the scratch directory: the least that git takes for a repository."""
+    def _file_by_file(self, trees: Sequence[str | None]) -> UnsettledMerge:
+        """The draft of base, ours and theirs where there is too much to look into files."""
+        draft = self._path_by_path(trees, "")
+        return replace(draft, conflicts=tuple(replace(each, whole=True) for each in draft.conflicts))
+
+    def _prepared(self) -> pygit2.Odb:
+        """The scratch directory: the least that git takes for a repository, and nothing of yesterday's merges."""
+        objects = self._scratch / "objects"
+        objects.mkdir(parents=True, exist_ok=True)
         if not (self._scratch / "HEAD").exists():
-            (self._scratch / "refs").mkdir(parents=True, exist_ok=True)
-            (self._scratch / "objects").mkdir(exist_ok=True)
+            (self._scratch / "refs").mkdir(exist_ok=True)
             (self._scratch / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
             (self._scratch / "HEAD").write_text("ref: refs/heads/none\n")
-        shallow = _content(self._objects.parent / "shallow")
-        if shallow != self._shallow:  # where a shallow clone's history ends, without which none is found
-            if shallow != _content(self._scratch / "shallow"):
-                (self._scratch / "shallow").write_bytes(shallow)
-            self._git.forget()
-            self._drafts = {}
-            self._shallow = shallow
+        for commit in objects.glob("??/*"):
+            with suppress(FileNotFoundError):
+                if time.time() - commit.stat().st_mtime > OLD:
+                    commit.unlink()
+        return pygit2.Odb(str(objects))
 
     # --- settling -----------------------------------------------------------------------------------------------
 
@@ -205,14 +205,22 @@ class Merger:
         return Settlement(conflict.path, kind, how, max(count, 1), {conflict.path: version})
 
     def texts(self, conflict: Conflict) -> tuple[bytes, bytes, bytes] | None:
-        """Ours, base (nothing where it has none) and theirs, where both sides have a text at the path."""
+        """Ours, base (nothing where it has none) and theirs, where both sides have a text of some size at the path."""
         files, base = conflict.files, conflict.base.get(conflict.path)
-        if files is None:
+        if files is None or conflict.whole or not self._fits(conflict):
             return None
         ours, theirs = (self._trees.blob(version.blob) for version in files)
         old = self._trees.blob(base.blob) if base else b""
         text = b"\0" not in ours + old + theirs and marker_size(ours, old, theirs) <= LONGEST_MARKER
         return (ours, old, theirs) if text else None
+
+    def _fits(self, conflict: Conflict) -> bool:
+        """Whether its texts may be merged by lines."""
+        old, ours, theirs = (
+            side[conflict.path].blob if conflict.path in side else ""
+            for side in (conflict.base, conflict.ours, conflict.theirs)
+        )
+        return merge_room(self._trees).takes((old, ours), (old, theirs))
 
     def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
         """The text with its conflicts between markers, and how many characters a marker has."""
@@ -220,19 +228,11 @@ class Merger:
         return marked_hunks(self._scratch, *texts, size), size
 
 
-def _throw_away(odb: pygit2.Odb, tree: str, *parents: str) -> str:
-    """Write a commit that says nothing but its tree and parents."""
+def _passing_commit(odb: pygit2.Odb, tree: str, *parents: str) -> str:
+    """Write a commit that says nothing but its tree and parents; one that is there counts as new."""
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"{who} evogit <evogit@evogit.invalid> 0 +0000" for who in ("author", "committer")]
     return str(odb.write(pygit2.enums.ObjectType.COMMIT, ("\n".join(lines) + "\n\n").encode()))
-
-
-def _content(file: Path) -> bytes:
-    """What is in a file, nothing where there is none."""
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 def _other_kind(messages: bytes) -> str:

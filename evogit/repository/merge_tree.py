@@ -7,26 +7,29 @@ import select
 import subprocess
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from evogit.core import RepositoryError
+from evogit.repository.children import leash
 from evogit.repository.conflicts import MergeImpossibleError
 from evogit.repository.faults import ATTEMPTS
-from evogit.repository.git import Output, environment, run_git
+from evogit.repository.git import GitTooLongError, Output, environment, run_git
 
 MERGE_TREE = ("merge-tree", "--allow-unrelated-histories")
 
-LONGEST = 10.0
-"""Seconds that an answer may take, wall clock; the process is given up after it, as one that went wrong is."""
+LONGEST = 2.0
+"""Seconds that an answer may take, wall clock; the process is given up after it, as one that went wrong is. What could
+take so long is not asked (`merge_sizes`): this is for a Git that hangs."""
 
 MOST_ANSWERS = 2_000
 """Merges after which the process is replaced, as Git remembers every object that it read."""
 
 
 class MergeTree:
-    """Merges commits that are in `objects`; `git_dir` is a Git directory without anybody's settings.
+    """Merges commits of `git_dir`, a Git directory without anybody's settings, whose trees are in `objects`.
 
     Git 2.39 and newer answers question after question (`--stdin`). Older ones, and whatever the resident process fails
     at, get a process for each merge.
@@ -35,6 +38,7 @@ class MergeTree:
     def __init__(self, git_dir: Path, objects: Path) -> None:
         self._git_dir = git_dir
         self._objects = objects
+        self._elsewhere = git_dir / "objects"
         self._resident: _Resident | None = None
         self._is_able = True
 
@@ -55,15 +59,16 @@ class MergeTree:
                 raise MergeImpossibleError(f"Git needs more than {LONGEST:.0f} s to merge them") from error
             except (OSError, EOFError, ValueError):
                 self._is_able = self.forget() > 0
-        return self.once(ours, theirs)
+        return self._once(ours, theirs)
 
-    def once(self, ours: str, theirs: str, elsewhere: Path | None = None) -> Output:
-        """The same by a process of its own, some of the objects `elsewhere`; it is run again where `written` would."""
+    def _once(self, ours: str, theirs: str) -> Output:
+        """The same by a process of its own; it is run again where `written` would."""
         command = (*MERGE_TREE, "--write-tree", "-z", ours, theirs)
-        for _ in range(ATTEMPTS - 1):
-            with suppress(RepositoryError):
-                return run_git(self._git_dir, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
-        return run_git(self._git_dir, *command, objects=self._objects, elsewhere=elsewhere, ok=(0, 1))
+        run = partial(run_git, self._git_dir, *command, objects=self._objects, elsewhere=self._elsewhere, ok=(0, 1))
+        try:
+            return _repeated(partial(run, seconds=LONGEST))
+        except GitTooLongError as error:
+            raise MergeImpossibleError(str(error)) from error
 
     def forget(self) -> int:
         """End the process; what it knows of the repository may be out of date. Says how many answers it gave."""
@@ -76,7 +81,7 @@ class MergeTree:
     def _ask(self, ours: str, theirs: str, tree: str) -> Output:
         if self._resident is None or self._resident.answers >= MOST_ANSWERS or self._resident.owner != os.getpid():
             self.forget()
-            self._resident = _Resident(environment(self._git_dir, self._objects))
+            self._resident = _Resident(environment(self._git_dir, self._objects, self._elsewhere))
         return self._resident.ask(ours, theirs, tree)
 
 
@@ -90,7 +95,7 @@ class _Resident:
     def __init__(self, surroundings: Mapping[str, str]) -> None:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            ["git", *MERGE_TREE, "--stdin", "--messages"],
+            [*leash(), "git", *MERGE_TREE, "--stdin", "--messages"],
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
@@ -127,6 +132,18 @@ class _Resident:
             whole = bytes(answer).strip(b"\0") + b"\0\0"
             if len(whole) > len(known) and whole.endswith(known):
                 return whole.removesuffix(known)
+
+
+def _repeated(run: Callable[[], Output]) -> Output:
+    """What comes of it, run again where it failed otherwise than by taking too long."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return run()
+        except GitTooLongError:
+            raise
+        except RepositoryError:
+            continue
+    return run()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,8 @@ LONGEST_NAME, DEEPEST = 255, 100
 
 _GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 
+_NO_PATH = re.compile(r"(?:^|/)(?:\.{0,2}|\.git)(?:/|$)", re.IGNORECASE)
+
 
 class UnfitChangeError(RepositoryError):
     """A change that the tree cannot take; the repository itself is well."""
@@ -41,6 +43,18 @@ def check_path(path: str) -> None:
             raise UnfitChangeError(f"expected a relative path with plain names, got {path!r}")
         if _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")):
             raise UnfitChangeError(f"the path {path!r} would reach into a .git folder")
+
+
+def check_read(path: str) -> None:
+    """Refuse a path of a tree that Git itself would not write; what came from a stranger's repository may have such.
+
+    Raises:
+        UnfitChangeError: it is absolute, has `.` or `..` in it, or reaches into `.git`.
+    """
+    if _NO_PATH.search(path):
+        raise UnfitChangeError(
+            f"expected paths in a tree that a checkout can hold, got {ascii(path)[:300]}; Git makes none such"
+        )
 
 
 def twins(paths: Iterable[str], changed: Iterable[str]) -> set[str]:

@@ -28,7 +28,20 @@ VERSION = 1
 _EVENTS = {each.default: event for event in get_args(Event) for each in fields(event) if each.name == "event"}
 """Name of an event -> the event."""
 
-_IDS = ("candidate", "tree", "parents", "evidence", "first", "a", "b", "candidates", "undoes", "commit", "entry")
+_IDS = (
+    "candidate",
+    "tree",
+    "parents",
+    "evidence",
+    "first",
+    "a",
+    "b",
+    "candidates",
+    "undoes",
+    "commit",
+    "entry",
+    "reserved",
+)
 """Fields that hold ids of Git objects, each one or several, empty where there is none."""
 
 _IS_ID = re.compile("([0-9a-f]{40})?").fullmatch

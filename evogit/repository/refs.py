@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pygit2
@@ -12,6 +17,11 @@ from evogit.core import RepositoryError
 
 STALE_AFTER = 10.0
 """Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
+
+EXCHANGE = 2
+"""Of renameat2(2): two files change names."""
+HERE = -100
+"""For renameat2(2): a relative path is one from the working directory."""
 
 
 def target(repo: pygit2.Repository, name: str) -> str | None:
@@ -22,10 +32,13 @@ def target(repo: pygit2.Repository, name: str) -> str | None:
         return None
 
 
-def swap(repo: pygit2.Repository, common: Path, name: str, new: str, expected: str | None) -> bool:
+def swap(
+    repo: pygit2.Repository, common: Path, name: str, new: str, expected: str | None, *, exchange: bool = False
+) -> bool:
     """Point the ref `name` to `new` if it still points to `expected` (None: if it does not exist yet).
 
-    Waits for other writers; returns False when another writer moved it.
+    Waits for other writers; returns False when another writer moved it. With `exchange` nothing waits for the disk: it
+    survives a kill, but no power loss.
 
     Raises:
         RepositoryError: when the ref cannot be written at all.
@@ -33,13 +46,64 @@ def swap(repo: pygit2.Repository, common: Path, name: str, new: str, expected: s
     began = time.monotonic()
     while True:
         try:
-            return _swap_once(repo, name, new, expected)
+            done = _exchange(common, name, new, expected) if exchange and expected else None
+            return _swap_once(repo, name, new, expected) if done is None else done
         except OSError as error:  # somebody holds the lock, or is just tidying up the folder
             patience = 3 * STALE_AFTER if "failed to lock" in str(error) else 1.0
             if time.monotonic() - began > patience:
                 raise _unwritable(name, error) from error
             break_lock(common, name, STALE_AFTER)
             time.sleep(0.002)
+
+
+def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
+    """The same for a ref that has a file and no log; None for others.
+
+    libgit2 renames the lock over the ref, and ext4 then begins to write it to the disk, while we wait: 0.6 to 2 ms. It
+    does not when the two change names, which takes 0.15 ms.
+    """
+    file = f"{common}/{name}"
+    if os.path.exists(f"{common}/logs/{name}") or not os.path.exists(file):  # noqa: PTH110  a Path takes longer
+        return None
+    lock = f"{file}.lock"
+    try:
+        fd = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    except FileExistsError as error:
+        raise OSError("failed to lock it") from error
+    try:
+        if (now := _content(file)) != f"{expected}\n".encode():
+            return None if now.startswith(b"ref:") else False
+        if os.write(fd, f"{new}\n".encode()) <= len(new):
+            raise OSError(errno.ENOSPC, "no room")
+        return _change_names(lock, file) or None
+    finally:
+        os.close(fd)
+        with suppress(FileNotFoundError):  # whoever took us for dead removed it
+            os.unlink(lock)  # noqa: PTH108
+
+
+def _content(file: str) -> bytes:
+    """What a ref's file holds, nothing where there is none: it may have been packed meanwhile."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.read(fd, 100)
+    finally:
+        os.close(fd)
+
+
+def _change_names(one: str, other: str) -> bool:
+    """Let two files change names in one step; False where the system or the file system cannot."""
+    renameat2 = _renameat2()
+    return renameat2 is not None and renameat2(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0
+
+
+@cache
+def _renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """The system's call of that name, where it has one; found once, as looking takes longer than calling."""
+    return getattr(ctypes.CDLL(None), "renameat2", None)
 
 
 def _swap_once(repo: pygit2.Repository, name: str, new: str, expected: str | None) -> bool:

@@ -12,7 +12,7 @@ import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.faults import found_tree, written
-from evogit.repository.paths import UnfitChangeError, check_path, folded, parts_of
+from evogit.repository.paths import UnfitChangeError, check_path, check_read, folded, parts_of
 
 if TYPE_CHECKING:
     import tarfile
@@ -22,6 +22,10 @@ FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000
 
 MOST_LISTED = 200_000
 """Entries in remembered listings, about 250 bytes each."""
+
+
+MOST_HELD = 4 << 20
+"""Bytes of remembered files: a candidate's are read by selection, brief, fingerprint and evaluation, one by one."""
 
 
 class TreeEntry(NamedTuple):
@@ -46,6 +50,8 @@ class Trees:
         self._repo = repo
         self._listed: dict[tuple[str, str], tuple[TreeEntry, ...]] = {}
         self._held = 0
+        self._blobs: dict[str, bytes] = {}
+        self._blob_bytes = 0
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -69,6 +75,7 @@ class Trees:
         found: list[TreeEntry] = []
         for item in self._tree(tree):
             path = prefix + os.fsdecode(item.raw_name or b"")
+            check_read(path[len(prefix) :])
             if item.filemode == FOLDER:
                 found.extend(self._below(str(item.id), path + "/"))
             else:
@@ -89,11 +96,24 @@ class Trees:
         return TreeFiles(self, (entry for entry in regular if wanted(entry.path)))
 
     def blob(self, blob: str) -> bytes:
-        """The content of a blob."""
-        found = self._repo.get(blob)
-        if not isinstance(found, pygit2.Blob):
-            raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
-        return found.data
+        """The content of a blob; that of the latest is not read again."""
+        content = self._blobs.get(blob)
+        if content is None:
+            found = self._repo.get(blob)
+            if not isinstance(found, pygit2.Blob):
+                raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
+            content = found.data
+            self._remember(blob, content)
+        return content
+
+    def _remember(self, blob: str, content: bytes) -> None:
+        """Hold the content of a blob; all are forgotten now and then, so that memory stays within bounds."""
+        if self._blob_bytes + len(content) > MOST_HELD:
+            self._blobs = {}
+            self._blob_bytes = 0
+        if len(content) <= MOST_HELD:
+            self._blobs[blob] = content
+            self._blob_bytes += len(content)
 
     def size(self, blob: str) -> int:
         """Bytes of a blob, without reading it."""
@@ -116,7 +136,7 @@ class Trees:
         What turns from a file into a link or the other way is in both. Folders that are equal are not read.
         """
         changed, removed = list[TreeEntry](), list[str]()
-        for delta in self._tree(base).diff_to_tree(self._tree(tree)).deltas:
+        for delta in deltas(self._repo, base, tree):
             old, new = _side(delta.old_file), _side(delta.new_file)
             if not wanted(new.path):
                 continue
@@ -128,7 +148,7 @@ class Trees:
 
     def differences(self, base: str, tree: str) -> list[tuple[TreeEntry | None, TreeEntry | None]]:
         """What differs between two trees, before and after, None where there is nothing; equal folders are not read."""
-        return [sides(delta) for delta in self._tree(base).diff_to_tree(self._tree(tree)).deltas]
+        return [sides(delta) for delta in deltas(self._repo, base, tree)]
 
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         import tarfile  # which takes a while to load
@@ -160,9 +180,9 @@ class Trees:
         Raises:
             UnfitChangeError: naming it; macOS and Windows could hold only one of the two.
         """
-        whole = self._tree(after)
-        deltas = self._tree(before).diff_to_tree(whole).deltas
-        fresh = [_side(delta.new_file).path for delta in deltas if delta.status == pygit2.enums.DeltaStatus.ADDED]
+        whole, added = self._tree(after), pygit2.enums.DeltaStatus.ADDED
+        differing = deltas(self._repo, before, after)
+        fresh = [_side(delta.new_file).path for delta in differing if delta.status == added]
         folders: dict[str, set[str]] = {}
         for above, _, name in {part.rpartition("/") for path in fresh for part in parts_of(path)}:
             folders.setdefault(above, set()).add(name)
@@ -204,9 +224,9 @@ class Trees:
         """
         if not entries:
             return base
-        index = pygit2.Index()
-        index.read_tree(self._tree(base))
+        index, old = pygit2.Index(), self._tree(base)
         try:
+            index.read_tree(old)
             for path in sorted(entries):
                 if entries[path] is None and path in index:
                     index.remove(path)
@@ -276,6 +296,27 @@ class TreeFiles(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return len(self.entries)
+
+
+def deltas(repo: pygit2.Repository, old: str, new: str) -> list[pygit2.DiffDelta]:
+    """What differs between two trees or commits.
+
+    Raises:
+        UnfitChangeError: one of the paths is none that Git makes.
+    """
+    return deltas_of(found_tree(repo, old).diff_to_tree(found_tree(repo, new)))
+
+
+def deltas_of(diff: pygit2.Diff) -> list[pygit2.DiffDelta]:
+    """What is in a diff, every path checked before anything looks at it.
+
+    Raises:
+        UnfitChangeError: one of the paths is none that Git makes.
+    """
+    found = list(diff.deltas)
+    for delta in found:
+        check_read(os.fsdecode(delta.new_file.raw_path))
+    return found
 
 
 def sides(delta: pygit2.DiffDelta) -> tuple[TreeEntry | None, TreeEntry | None]:

@@ -15,6 +15,7 @@ from evogit.core import Evaluation, Evidence
 from evogit.engine.seed_check import check_tree
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
@@ -36,15 +37,16 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The seed's evaluation on one split."""
+    """The seed's evaluation on one split; `timing` says how CPU is known."""
 
     evaluation: Evaluation
     evidence: Evidence
     provider: str
+    timing: str
 
 
 async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncIterator[Judged]:
-    """Evaluate the task's seed on each split in turn.
+    """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
 
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
@@ -52,10 +54,10 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncI
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = _seed(task, Path(folder) / "seed")
         files = Files(pack({}), (), await seed_files(repository, tree, task))
-        async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+        async with Evaluator(task, provider=provider, jobs=1, drawing=PUBLIC) as evaluator:
             for split in splits:
                 evaluation, evidence = await evaluator.evaluate(tree, files, split=split)
-                yield Judged(evaluation, evidence, evaluator.provider)
+                yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing)
 
 
 def problems(task: Task, evaluations: Sequence[Evaluation]) -> list[str]:

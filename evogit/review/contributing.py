@@ -115,10 +115,10 @@ def _grouped(done: dict[Deed, Contribution], group: Grouping, spent: dict[str, S
 
 
 def _count(history: History, candidate: Candidate, row: Contribution, records: set[str]) -> None:
-    evaluation, step = last_evaluation(history, candidate), gain(history, candidate.commit)
+    step = gain(history, candidate.commit)
     row.proposals += 1
     row.candidates += 1
-    row.valid += evaluation is not None and evaluation.ok
+    row.valid += _valid(history, candidate)
     row.records += candidate.commit in records
     if step is not None and step <= 0:  # as nearly always
         return
@@ -146,6 +146,14 @@ def _ranked(found: dict[str, Contribution]) -> list[Record]:
     return [found[name].record(name) for name in sorted(found, key=rank)]
 
 
+def _valid(history: History, candidate: Candidate) -> bool:
+    """Whether its last evaluation was ok; as a rule its fitness tells, and nothing more needs to be looked up."""
+    if (known := history.fitness(candidate.commit) is not None) or not history.former(candidate.commit):
+        return known
+    evaluation = last_evaluation(history, candidate)
+    return evaluation is not None and evaluation.ok
+
+
 # --- one candidate ------------------------------------------------------------------------------------------------
 
 
@@ -164,8 +172,9 @@ def improves(history: History, candidate: Candidate) -> bool:
 
 def gain(history: History, commit: str) -> float | None:
     """How much better a candidate is than its fittest valid parent; negative when worse, None if unknown."""
-    value, metric = history.fitness(commit), history.scores.metric
+    scores = history.scores
+    value = scores.fitness(commit)
     if value is None:
         return None
-    known = map(history.fitness, history.phylogeny[commit].parents)
-    return min((metric.gain(value, each) for each in known if each is not None), default=None)
+    known = map(scores.fitness, history.phylogeny[commit].parents)
+    return min([scores.metric.gain(value, each) for each in known if each is not None], default=None)

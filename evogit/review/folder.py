@@ -12,6 +12,7 @@ from evogit.config import Task
 from evogit.core import Evaluation, Evidence, RefusedError
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import Inputs
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 from evogit.sandbox import Files
 
@@ -74,7 +75,7 @@ async def read_work(repository: Repository, task: Task, seed: str, folder: Path)
 
 
 async def judge_work(
-    repository: Repository, task: Task, seed: str, work: Work, *, split: str, provider: str
+    repository: Repository, task: Task, seed: str, work: Work, *, split: str, provider: str, drawing: Inputs
 ) -> tuple[Evaluation, Evidence]:
     """Evaluate the tree as a candidate bred from the tree `seed`.
 
@@ -82,7 +83,7 @@ async def judge_work(
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
     files = await candidate_files(repository, task, seed, work.tree)
-    async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+    async with Evaluator(task, provider=provider, jobs=1, drawing=drawing) as evaluator:
         return await evaluator.evaluate(work.tree, files, split=split)
 
 

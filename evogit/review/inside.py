@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from evogit.config import Task
 from evogit.core import SandboxError
@@ -31,7 +32,7 @@ def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
     Raises:
         EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
     """
-    with closing(provider(name, replace(task.environment, exclusive=False))) as sandbox:
+    with closing(provider(name, replace(task.environment, exclusive=False), [task.folder, Path.cwd()])) as sandbox:
         files = Scorer(task, sandbox, lambda _: None).laid(files)
         with sandbox.open(files, replace(task.limits, wall=DAY, cpu=DAY, total=DAY)) as session:
             yield session

@@ -295,7 +295,7 @@ async def _merged(repository: Repository, history: History, candidate: Candidate
             "land with --squash, or choose another one with --onto BRANCH"
         )
     base = base or history.phylogeny.lineage(candidate.commit)[0].commit
-    draft = repository.merger.graft(*map(repository.tree_of, (base, tip, candidate.commit)))
+    draft = repository.merger.draft(*map(repository.tree_of, (base, tip, candidate.commit)))
     if conflicts := draft.unsettled:
         raise RefusedError(
             f"{candidate.commit[:7]} conflicts with what changed on the target meanwhile, in {', '.join(conflicts)}; "

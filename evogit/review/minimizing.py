@@ -9,6 +9,7 @@ from evogit.breeding.breeder import Bred
 from evogit.breeding.candidates import CandidateWriter
 from evogit.core import MINIMIZE, Candidate, RefusedError
 from evogit.engine.comparability import changed_judge, ways_on
+from evogit.engine.drawing import inputs_of
 from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
 from evogit.engine.turns import together
@@ -108,7 +109,8 @@ async def minimize(
     with repository.engines(history.run).enter(join=True) as engine:
         context = context.of(engine)
         context.journal.refresh()
-        async with Evaluator(context.task, provider=provider, jobs=jobs) as evaluator:
+        drawing = inputs_of(repository, history)
+        async with Evaluator(context.task, provider=provider, jobs=jobs, drawing=drawing) as evaluator:
             writer = CandidateWriter(context=context, deterministic=False, full=lambda: False)
             search = _Search(history, candidate, writer, Evaluations(context, evaluator), told, evaluations, jobs)
             found = await search.run(repository, change)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
+from evogit.history.scores import seconds
 from evogit.repository import Repository
 from evogit.review.contributing import gain, last_evaluation
 from evogit.review.crossing import merge_statistics
@@ -68,18 +69,20 @@ def _spec(spec: Record) -> str:
 
 def _judging(history: History) -> float:
     """Seconds of wall clock that evaluations took, all together; those that were shared cost nothing."""
-    return sum(each.cost.wall for each in _evaluations(history) if not each.cached)
+    known = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
+    before = (seconds(former) for commit, former in known if former and history.evaluation(commit) is None)
+    return history.scores.seconds + sum(before)
 
 
 def _statuses(history: History) -> Counter[str]:
-    return Counter(each.status for each in _evaluations(history) if not each.ok)
+    return Counter(each.status for each in _failures(history))
 
 
-def _evaluations(history: History) -> Iterator[Evaluation]:
-    """The last evaluation of each candidate, whatever the task was like then."""
+def _failures(history: History) -> Iterator[Evaluation]:
+    """The last evaluation of each candidate that failed, whatever the task was like then."""
     for candidate in history.phylogeny:
-        evaluation = last_evaluation(history, candidate)
-        if evaluation is not None and evaluation.counts:
+        evaluation = last_evaluation(history, candidate) if history.fitness(candidate.commit) is None else None
+        if evaluation and evaluation.counts and not evaluation.ok:
             yield evaluation
 
 
@@ -137,7 +140,7 @@ def _operator(candidate: Candidate) -> str:
 
 
 def _candidate_failures(history: History) -> list[Record]:
-    return _digest(f"{each.status}: {each.reason}" for each in _evaluations(history) if not each.ok)
+    return _digest(f"{each.status}: {each.reason}" for each in _failures(history))
 
 
 def _proposal_failures(history: History) -> list[Record]:

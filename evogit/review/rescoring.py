@@ -11,6 +11,7 @@ from evogit.config import Task
 from evogit.core import Entry, Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation
+from evogit.engine.drawing import inputs_of
 from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.projections import Projections
 from evogit.evaluation.evaluator import Evaluator
@@ -66,7 +67,8 @@ async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
         repository.clear_locks(history.run)
         context = context.of(engine)
         context.journal.refresh()
-        async with Evaluator(context.task, provider=provider, jobs=jobs) as evaluator:
+        drawing = inputs_of(repository, history)
+        async with Evaluator(context.task, provider=provider, jobs=jobs, drawing=drawing) as evaluator:
             limit = history.counts.evaluated  # new ones of people are for a run, within its limits
             evaluations = Evaluations(context, evaluator, limit)
             if _changed(context) is not None:
@@ -77,7 +79,7 @@ async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
             await evaluations.take_over()
             hurry = asyncio.Event()
             await Confirmation(context, evaluations, hurry=hurry).settle()
-            await evaluations.evaluate_finalists(history.repeats, hurry)
+            await evaluations.evaluate_on_holdout(history.repeats, hurry)
         projections = Projections(repository, history)
         projections.follow()
         projections.notes()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
+from evogit.text import escaped
 
 LARGE = 400
 """Changed lines above which a diff is called large."""
@@ -22,7 +23,6 @@ _TOOLS = re.compile(
     r"(^|/)\.|(^|/)(conftest|sitecustomize|usercustomize|noxfile)\.py$|\.pth$"
     r"|(^|/)(Jenkinsfile|Rakefile|[Jj]ustfile|tox\.ini|pytest\.ini)$"
 )
-_HIDDEN = re.compile("[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufff9-\ufffb]")
 _IMPORT = re.compile(
     rb"""^\s*(?:from\s+([\w.]+)\s+import\b|import\s+([\w.]+(?:\s*,\s*[\w.]+)*)|\#\s*include\s*[<"]([^>"]+)|use\s+(\w+)::)"""
     rb"""|\brequire\(\s*['"]([^'"]+)|^\s*(?:import|export)\b[^'"]*['"]([^'"]+)""",
@@ -89,7 +89,7 @@ def _of_lines(path: str, was: bytes, fresh: list[bytes]) -> Iterator[str]:
     for what, pattern in _USES.items():
         if line := next((line for line in fresh if pattern.search(line)), None):
             yield f"{path} may use {what}: {line.strip().decode(errors='replace')[:80]}"
-    if any(_HIDDEN.search(line.decode(errors="replace")) for line in fresh):
+    if any(escaped(text) != text for text in (line.decode(errors="replace") for line in fresh)):
         yield f"{path} contains invisible characters, or ones that reverse text direction"
 
 

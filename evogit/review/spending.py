@@ -20,7 +20,7 @@ class Use:
 
     @property
     def share(self) -> float:
-        """Of one; more than one for what was exceeded by calls in flight."""
+        """Of one."""
         return self.used / self.most
 
 
@@ -46,8 +46,8 @@ def _asks(settings: Mapping[str, Any]) -> bool:
 
 
 def used(history: History, limit: Total) -> float:
-    """How much of what a limit is on the run has used so far."""
-    spent, counts = history.spent, history.counts
+    """How much of what a limit is on the run has used so far, what is set aside for questions in flight included."""
+    spent, counts = history.committed(), history.counts
     return {
         "dollars": spent.dollars,
         "tokens": spent.tokens,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from evogit.config import Task
 from evogit.core import Candidate, Evaluation, RefusedError
+from evogit.engine.drawing import inputs_of
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
@@ -74,7 +75,7 @@ async def verify(
     check_verifiable(history, candidates)
     seed = history.phylogeny[history.seed or ""].tree
     base = await seed_files(repository, seed, task)
-    async with Evaluator(task, provider=provider, jobs=1) as evaluator:
+    async with Evaluator(task, provider=provider, jobs=1, drawing=inputs_of(repository, history)) as evaluator:
         for candidate in candidates:
             files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)
             for split in dict.fromkeys((history.split, "holdout")):

@@ -208,9 +208,14 @@ class Session(Protocol):
 
 
 class Sandbox(Protocol):
-    """A provider of sessions."""
+    """A provider of sessions.
+
+    `timing` says how CPU is known: `counted` by the kernel for all processes together, or `sampled`, which misses most
+    of what children use that nobody waits for.
+    """
 
     name: str
+    timing: Literal["counted", "sampled"]
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""

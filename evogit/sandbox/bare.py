@@ -8,6 +8,7 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal
 
 from evogit.content import content
 from evogit.sandbox import Environment
@@ -29,6 +30,7 @@ class Bare:
     """
 
     name = "none"
+    timing: Literal["counted", "sampled"] = "sampled"
 
     def __init__(self, wanted: Environment | None = None) -> None:
         """Compile the supervisor, and warn.

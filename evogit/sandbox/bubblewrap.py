@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
@@ -20,6 +20,7 @@ from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
+from evogit.sandbox.private import SOURCES, covered, persons, projects
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.seccomp import compile_filter
 
@@ -33,6 +34,8 @@ DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 """There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
 SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives")
 """What libraries below /usr need from /etc."""
+TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Links into /usr, or folders beside it."""
 RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
 """What programs need of /etc to use a network."""
 ACCOUNTS = {
@@ -46,16 +49,23 @@ class Bubblewrap:
     """The provider `bubblewrap`: warm workers that give each session new namespaces."""
 
     name = "bubblewrap"
+    timing: Literal["counted", "sampled"] = "sampled"
 
-    def __init__(self, environment: Environment | None = None, rng: random.Random | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment | None = None,
+        rng: random.Random | None = None,
+        private: Sequence[Path] | None = None,
+    ) -> None:
         """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
 
         Args:
             environment: what programs need.
             rng: chooses the user ids of sandboxes when the engine is root; unpredictable by default.
+            private: folders of projects, which programs cannot read wherever they lie; default: where we are.
 
         Raises:
-            SandboxError: when one of them is missing.
+            SandboxError: when one of them is missing, or a project cannot be kept apart from the system.
         """
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -66,6 +76,7 @@ class Bubblewrap:
         self._privileged = os.geteuid() == 0
         folder = content("sandbox")
         self._python = prepare(*choose(privileged=self._privileged), folder)
+        self._hidden = list(self._hidden_folders([Path.cwd()] if private is None else private))
         self._packages = packages_folder(self._environment, self._python.version)
         if self._packages:  # kept as long as we are, since a provider can be used again once it was closed
             weakref.finalize(self, lease(self._packages).close)
@@ -86,11 +97,19 @@ class Bubblewrap:
         with ExitStack() as stack, pinned(self._core) if self._core is not None else nullcontext():
             fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
             return JailProcess(
-                [self._bwrap, *self._shared(), *_arguments(self._python, start, fds)],
+                [self._bwrap, *self._shared(), *_arguments(self._python, start, fds, self._hidden)],
                 environment={},
                 user=self._rng.choice(USERS) if self._privileged else None,
                 pass_fds=fds,
             )
+
+    def _hidden_folders(self, private: Sequence[Path]) -> Sequence[Path]:
+        """What programs must not see of what they would have of the host."""
+        roots = [Path(root) for root in ("/usr", *map(str, self._python.folders), *TOPS) if not Path(root).is_symlink()]
+        ours = [folder for folder in (PACKAGE, *map(_content, ("tasks", "sandbox"))) if folder]
+        own = [*ours, *map(Path, SOURCES), *persons(os.environ)]
+        prefix = self._python.path.parent.parent
+        return covered(roots, projects(private), own, prefix, privileged=self._privileged)
 
     def _shared(self) -> Iterator[str]:
         """What sessions have of the host besides the system: Python packages, and for `prepare` perhaps its network."""
@@ -103,7 +122,7 @@ class Bubblewrap:
             yield from ("--ro-bind", str(self._packages), "/packages", "--setenv", "PYTHONPATH", "/packages")
 
 
-def _arguments(python: Interpreter, start: WorkerStart, data: list[int]) -> Iterator[str]:
+def _arguments(python: Interpreter, start: WorkerStart, data: list[int], hidden: Sequence[Path]) -> Iterator[str]:
     """Command line of bubblewrap; `data` are the descriptors of supervisor and accounts, in this order.
 
     The supervisor keeps what it needs to make namespaces, in a user namespace of its own, and gives it up in each of
@@ -118,7 +137,7 @@ def _arguments(python: Interpreter, start: WorkerStart, data: list[int]) -> Iter
     yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box")
     for name, value in environment(python.path, "/box").items():
         yield from ("--setenv", name, value)
-    yield from _system(python)
+    yield from _system(python, hidden)
     for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
         yield from ("--perms", "0444", "--file", next(fds), path)
     yield from ("--proc", "/proc", "--dir", "/box", "--symlink", "box/tmp", "/tmp")
@@ -128,27 +147,24 @@ def _arguments(python: Interpreter, start: WorkerStart, data: list[int]) -> Iter
     yield from (str(python.path), "-s", "-S", "-B", "/supervisor/jail_main.pyc", "namespaces", "/box")
 
 
-def _system(python: Interpreter) -> Iterator[str]:
+def _system(python: Interpreter, hidden: Sequence[Path]) -> Iterator[str]:
     """The read-only part: the host's /usr, the interpreter where it is elsewhere, and a few devices."""
     for path in ("/usr", *SYSTEM, *map(str, python.folders)):
         yield from ("--ro-bind-try", path, path)
-    for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
+    for name in TOPS:
         if Path(name).is_symlink():
             yield from ("--symlink", str(Path(name).readlink()), name)
         else:
             yield from ("--ro-bind-try", name, name)
-    for hidden in hidden_folders(("/usr", *map(str, python.folders))):
-        yield from ("--size", "4096", "--tmpfs", str(hidden), "--remount-ro", str(hidden))
+    prefix = python.path.parent.parent
+    for folder in hidden:
+        yield from ("--size", "4096", "--tmpfs", str(folder))
+        for part in (prefix / "bin", prefix / "lib") if prefix.is_relative_to(folder) else ():
+            yield from ("--ro-bind", str(part), str(part))
+        yield from ("--remount-ro", str(folder))
     for device in DEVICES:
         yield from ("--dev-bind", device, device)
     yield from ("--symlink", "/box/shm", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd")
-
-
-def hidden_folders(roots: Sequence[str]) -> Iterator[Path]:
-    """EvoGit's own folders below `roots`, which programs can read otherwise: evaluators are among the content."""
-    for folder in (PACKAGE, *map(_content, ("tasks", "sandbox"))):
-        if folder and any(folder.is_relative_to(root) for root in roots):
-            yield folder
 
 
 def _content(name: str) -> Path | None:

@@ -6,7 +6,8 @@ import json
 import logging
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from evogit.core import SandboxError, UsageError
 from evogit.sandbox import Environment, Limits, Sandbox, Session
@@ -46,9 +47,10 @@ def counted():
 """
 
 
-def provider(name: str, environment: Environment | None = None) -> Sandbox:
+def provider(name: str, environment: Environment | None = None, private: Sequence[Path] | None = None) -> Sandbox:
     """The provider of that name, for programs that need this environment (default: nothing special).
 
+    `private` are folders of projects that programs cannot read wherever they lie (default: where we are).
     `auto` is Docker where its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
 
     Raises:
@@ -57,7 +59,7 @@ def provider(name: str, environment: Environment | None = None) -> Sandbox:
     """
     wanted = environment or Environment()
     if name == "auto":
-        return _automatic(wanted)
+        return _automatic(wanted, private)
     if name == "docker":
         return _docker(wanted)
     if name not in NAMES:
@@ -67,7 +69,7 @@ def provider(name: str, environment: Environment | None = None) -> Sandbox:
             f"{key} needs Docker, got --sandbox {name}; start Docker (systemctl start docker) "
             "and use --sandbox docker, or remove it from [sandbox] in task.toml"
         )
-    return Bubblewrap(wanted) if name == "bubblewrap" else Bare(wanted)
+    return Bubblewrap(wanted, private=private) if name == "bubblewrap" else Bare(wanted)
 
 
 def self_check(name: str, environment: Environment | None = None) -> list[Check]:
@@ -93,7 +95,7 @@ def _docker(wanted: Environment) -> Sandbox:
     return Docker(wanted)
 
 
-def _automatic(wanted: Environment) -> Sandbox:
+def _automatic(wanted: Environment, private: Sequence[Path] | None) -> Sandbox:
     """Docker, else bubblewrap; each has to show that it works."""
     try:
         knock(address(), QUICK)
@@ -103,7 +105,7 @@ def _automatic(wanted: Environment) -> Sandbox:
     for key in _only_docker(wanted):
         raise SandboxError(f"{key} needs Docker, which does not work here: {docker}") from docker
     try:
-        sandbox = _shown(Bubblewrap(wanted))
+        sandbox = _shown(Bubblewrap(wanted, private=private))
     except SandboxError as bubblewrap:
         raise SandboxError(
             f"no sandbox works here. docker: {docker}. bubblewrap: {bubblewrap}. Start Docker (systemctl start "

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NoReturn
 
 CONTAINERS = 1_000_000
 """Most arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists."""
+
+
+LONGEST_KEY = 4300
+"""Digits of a key that may be read as an integer."""
+ALIKE = 1000
+"""Most values with one hash: sets and dicts compare each of these with each other, and a reply could hold millions."""
+_WIDE = (1 << 61) - 1
+"""The first integer whose hash is that of a smaller one."""
+_DIGITS = re.compile(rb"[0-9]{19}")
 
 
 class MisfitError(ValueError):
@@ -20,7 +32,8 @@ def parse(raw: bytes, *, depth: int = 64) -> Any:
 
     Raises:
         ValueError: when it is no JSON, nested deeper than `depth`, has NaN, infinity, an overflowing number, an
-            integer of more than 4300 digits, a lone surrogate or the same key twice; the message is a sentence part.
+            integer of more than 4300 digits, thousands of integers with one hash, a lone surrogate or the same key
+            twice; the message is a sentence part.
     """
     containers = raw.count(b"[") + raw.count(b"{")
     if containers > CONTAINERS:
@@ -30,7 +43,39 @@ def parse(raw: bytes, *, depth: int = 64) -> Any:
         raise ValueError(f"it is nested deeper than {depth} levels")
     if b"\\u" in raw:
         _check_text(value)
+    if _DIGITS.search(raw):
+        check_hashes(_wide_integers(value))
     return value
+
+
+def check_hashes(values: Iterable[Hashable]) -> None:
+    """Refuse values of which so many have one hash that a set of them would take hours; takes as long as a list.
+
+    Raises:
+        MisfitError: there are such.
+    """
+    found = list(values)
+    if len(found) <= ALIKE:
+        return
+    (most, times), *_ = Counter(map(hash, found)).most_common(1)
+    if times > ALIKE:
+        alike = sorted(repr(each) for each in found if hash(each) == most)
+        if (different := sum(1 for _ in itertools.groupby(alike))) > ALIKE:
+            raise MisfitError(f"{different} of its values have the same hash, more than {ALIKE}")
+
+
+def _wide_integers(value: Any) -> Iterator[int]:
+    """Integers that can have the hash of another one; keys of objects, which may be read as integers, too."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            todo.extend(part.values())
+            todo.extend(int(key) for key in part if 19 <= len(key) <= LONGEST_KEY and key.lstrip("-").isdecimal())
+        elif isinstance(part, list):
+            todo.extend(part)
+        elif isinstance(part, int) and abs(part) >= _WIDE:
+            yield part
 
 
 def dump(value: Any) -> bytes:

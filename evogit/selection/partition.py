@@ -16,7 +16,7 @@ from evogit.history.state import ROUNDING
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy, Piece
 from evogit.selection.linkage import Linkage
-from evogit.selection.strategies import PIECES
+from evogit.selection.merge_strategies import PIECES
 
 WINDOW = 100
 """Latest evaluated candidates that the best one is crossed with."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heappop, heappush
 
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.selection import Move
-from evogit.selection.partition import Partition
-from evogit.selection.previews import Previews
-from evogit.selection.settlers import Crossing, fitter
-from evogit.selection.strategies import (
+from evogit.selection.merge_strategies import (
     FITTER,
     FUNCTION,
     MODEL,
@@ -27,6 +26,9 @@ from evogit.selection.strategies import (
     available,
     tallies,
 )
+from evogit.selection.partition import Partition
+from evogit.selection.previews import Previews
+from evogit.selection.settlers import Crossing, fitter
 
 WINDOW = 100
 """Latest evaluated candidates among which steps are looked for: what helps and is older has been tried."""
@@ -63,48 +65,47 @@ class Plan:
 
 
 class Bases:
-    """Merge bases of many candidates with one: each candidate is looked at once, however long the lines are."""
+    """Merge bases of many candidates with one: each candidate is looked at once, and no further back than they go."""
 
     def __init__(self) -> None:
         self._graph: Phylogeny | None = None
         self._onto = ""
-        self._ancestors: set[str] = set()
+        self._reached = set[str]()
+        """Ancestors of that one, itself included, as far as was needed."""
+        self._open: list[tuple[int, str]] = []
+        """Those whose parents were not, the youngest first."""
         self._known: dict[str, str | None] = {}
 
     def of(self, graph: Phylogeny, onto: str, commit: str) -> str | None:
         """The youngest common ancestor of both, one of them where it is the other's; None where there is none."""
         if graph is not self._graph or onto != self._onto:
-            self._turn_to(graph, onto)
-        open_ones = [commit]
+            self._graph = graph
+            self._onto = onto
+            self._reached = {onto}
+            self._open = [(-graph[onto].number, onto)]
+            self._known = {}
+        open_ones = [] if commit in self._known else [commit]
         while open_ones:
             each = open_ones[-1]
-            parents = () if each in self._ancestors else graph[each].parents
+            is_ancestor = self._is_ancestor(graph, each)
+            parents = () if is_ancestor else graph[each].parents
             if unknown := [parent for parent in parents if parent not in self._known]:
                 open_ones += unknown
                 continue
             bases = [base for parent in parents if (base := self._known[parent])]
             nearest = max(bases, key=lambda base: graph[base].number, default=None)
-            self._known[each] = each if each in self._ancestors else nearest
+            self._known[each] = each if is_ancestor else nearest
             open_ones.pop()
         return self._known[commit]
 
-    def _turn_to(self, graph: Phylogeny, onto: str) -> None:
-        """Learn the ancestors of another candidate; of a descendant of the last one, as usual, those that are new."""
-        before, known = (self._onto, self._ancestors) if graph is self._graph else ("", set())
-        fresh, open_ones, met = {onto}, [onto], False
-        while open_ones:
-            parents = graph[open_ones.pop()].parents
-            met = met or before in parents
-            new = {parent for parent in parents if parent not in known} - fresh
-            fresh |= new
-            open_ones += new
-        self._graph = graph
-        self._onto = onto
-        self._known = {}
-        if met:
-            self._ancestors |= fresh
-        else:
-            self._ancestors = graph.ancestors(onto)
+    def _is_ancestor(self, graph: Phylogeny, commit: str) -> bool:
+        number = graph[commit].number
+        while self._open and -self._open[0][0] > number:
+            for parent in graph[heappop(self._open)[1]].parents:
+                if parent not in self._reached:
+                    self._reached.add(parent)
+                    heappush(self._open, (-graph[parent].number, parent))
+        return commit in self._reached
 
 
 class Premises:
@@ -188,10 +189,10 @@ class Plans:
         return self._promising[plan]
 
     def _plan(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> Iterator[Plan]:
-        gain = expected(history, onto, commit, before)
+        values = _values(history, onto, commit, before)
+        gain = _expected(history, *values)
         if gain > 0:
-            apart = _changed_apart(*_values(history, onto, commit, before))
-            yield Plan(gain, operator, (onto, commit), apart, before)
+            yield Plan(gain, operator, (onto, commit), _changed_apart(*values), before)
 
     def _forget(self, history: History, onto: str) -> None:
         if not self._premises.hold(history):
@@ -261,10 +262,14 @@ class Planner:
         """Whose turn it is: of those whose sides changed other cases (True), of the others (False), of both."""
         if not self._premises.hold(history):
             self._alike.clear()
+        made, better = Counter[bool](), Counter[bool]()
+        for commit, each in latest.items():
+            apart = self._apart(history, commit)
+            made[apart] += 1
+            better[apart] += (each.gain or 0.0) > 0
         worthwhile = []
         for apart, prior in ((True, 2), (False, 1)):
-            gains = [each.gain or 0.0 for commit, each in latest.items() if self._apart(history, commit) == apart]
-            share = (sum(gain > 0 for gain in gains) + prior) / (len(gains) + prior + 1)
+            share = (better[apart] + prior) / (made[apart] + prior + 1)
             worthwhile += [apart] * (rng.random() < max(RARELY, share))
         return worthwhile
 
@@ -339,11 +344,12 @@ def _tried(history: History, operator: str, onto: str, commit: str) -> bool:
 
 def expected(history: History, onto: str, commit: str, before: str) -> float:
     """What `onto` should gain by what `commit` gained over `before`, in the primary metric's unit, mean over cases."""
-    metric = history.metric
-    mine, theirs, then = _values(history, onto, commit, before)
-    gains = [
-        metric.gain(theirs[case], then[case]) * (1.0 if mine[case] == then[case] else INTERFERING) for case in mine
-    ]
+    return _expected(history, *_values(history, onto, commit, before))
+
+
+def _expected(history: History, mine: Values, theirs: Values, then: Values) -> float:
+    gain_of = history.metric.gain
+    gains = [gain_of(theirs[case], then[case]) * (1.0 if mine[case] == then[case] else INTERFERING) for case in mine]
     return sum(gains) / len(gains)
 
 

@@ -10,15 +10,22 @@ from evogit.core import RepositoryError
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Side, UnfitChangeError, UnsettledMerge
+from evogit.repository.room import LARGEST
 from evogit.selection.anatomy import PLAIN, Anatomy, File
+from evogit.selection.merge_strategies import FITTER, FUNCTION
 from evogit.selection.settlers import Crossing, draft, fitter, settler
-from evogit.selection.strategies import FITTER, FUNCTION
 
 MOST_TREES = 10_000
 """Merged trees that are remembered."""
 
 MOST_LINES = 1_000_000
 """Lines that are remembered, about 100 bytes each."""
+
+LONGEST = 20_000
+"""Lines of a file that is looked into."""
+
+MOST_STEPS = 1_000
+"""Pairs of files of which it is remembered what differs; most are asked about many times, one after the other."""
 
 Lines = frozenset[bytes]
 
@@ -37,8 +44,10 @@ class Previews:
     anatomy: Anatomy
     _trees: dict[tuple[str, tuple[str, str], str, Side], str] = field(default_factory=dict)
     """Operator, parents, strategy and the better side -> the tree."""
-    _lines: dict[str, Lines] = field(default_factory=dict)
+    _lines: dict[str, Lines | None] = field(default_factory=dict)
     _held: int = 0
+    _steps: dict[tuple[str, str], tuple[Lines, Lines]] = field(default_factory=dict)
+    """Blob before and after -> the lines that came, and those that went."""
     _graph: Phylogeny | None = None
     _followed: int = 0
     """Candidates of the graph that were looked at."""
@@ -83,33 +92,58 @@ class Previews:
         )
 
     def _sum(self, mine: File, its: File, then: File) -> Lines | File:
+        have = self._text(mine)
         if its in (then, mine):
-            return self._of(mine.blob) if mine.mode in PLAIN else mine
-        if not all(file.mode in PLAIN for file in (mine, its, then)):
+            return mine if have is None else have
+        step = self._step(then, its)
+        if have is None or step is None:
             return its
-        have, new, old = (self._of(file.blob) for file in (mine, its, then))
-        return (have - (old - new)) | (new - old)
+        added, removed = step
+        return (have - removed) | added
 
     def _adds(self, mine: File, its: File, then: File, *, wins: bool) -> bool:
         if its in (then, mine):
             return False
-        if mine == then or not all(file.mode in PLAIN and file.mode == its.mode for file in (mine, then)):
+        if mine == then or not mine.mode == its.mode == then.mode:
             return True
-        have, new, old = (self._of(file.blob) for file in (mine, its, then))
-        added, removed = new - old, old - new
-        if not removed.isdisjoint(have) or not (added or removed):
+        have, step = self._text(mine), self._step(then, its)
+        if have is None or step is None:
+            return True
+        added, removed = step
+        if not have.isdisjoint(removed) or not (added or removed):
             return True
         return len(added - have) > (0 if wins else len(removed))
 
-    def _of(self, blob: str) -> Lines:
-        if blob not in self._lines:
-            found = frozenset(self.anatomy.repository.trees.blob(blob).split(b"\n"))
-            self._held += len(found)
+    def _step(self, old: File, new: File) -> tuple[Lines, Lines] | None:
+        """The lines that a version has and an earlier one has not, and the other way round; None if one is no text."""
+        before, after = self._text(old), self._text(new)
+        if before is None or after is None:
+            return None
+        if (old.blob, new.blob) not in self._steps:
+            if len(self._steps) >= MOST_STEPS:
+                self._steps = {}
+            self._steps[old.blob, new.blob] = after - before, before - after
+        return self._steps[old.blob, new.blob]
+
+    def _text(self, file: File) -> Lines | None:
+        """The lines of a file; None for what is none, or too large to look into."""
+        if file.mode not in PLAIN:
+            return None
+        if file.blob not in self._lines:
+            found = self._read(file.blob)
+            self._held += len(found or ())
             if self._held > MOST_LINES:
                 self._lines = {}
-                self._held = len(found)
-            self._lines[blob] = found
-        return self._lines[blob]
+                self._held = len(found or ())
+            self._lines[file.blob] = found
+        return self._lines[file.blob]
+
+    def _read(self, blob: str) -> Lines | None:
+        trees = self.anatomy.repository.trees
+        if trees.size(blob) > LARGEST:
+            return None
+        lines = trees.blob(blob).split(b"\n")
+        return frozenset(lines) if len(lines) <= LONGEST else None
 
     def is_new(self, history: History, operator: Crossing, parents: tuple[str, str], strategy: str) -> bool:
         """Whether two candidates make what nobody proposed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +21,8 @@ from evogit.repository import (
     UnfitChangeError,
     UnsettledMerge,
 )
-from evogit.selection.strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
+from evogit.repository.children import TooLongError, run_child
+from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions
 from evogit.source.pieces import MAX_SOURCE_BYTES
 
@@ -40,14 +40,12 @@ def draft(repository: Repository, history: History, how: Crossing, parents: tupl
     Raises:
         UnfitChangeError: the second one is to be grafted, but is a seed.
     """
-    merger, (first, second) = repository.merger, parents
-    if how == "merge":
-        return merger.draft(first, second)
-    graph = history.phylogeny
-    if not graph[second].parents:
+    graph, (first, second) = history.phylogeny, parents
+    if how == "graft" and not graph[second].parents:
         raise UnfitChangeError(f"expected a candidate that changed its parent, but {second[:7]} has none")
-    origin = graph[second].parents[0]
-    return merger.graft(graph[origin].tree, graph[first].tree, graph[second].tree)
+    origin = graph.merge_base(first, second) if how == "merge" else graph[second].parents[0]
+    base = graph[origin].tree if origin else None
+    return repository.merger.draft(base, graph[first].tree, graph[second].tree)
 
 
 def fitter(history: History, parents: tuple[str, ...]) -> Side:
@@ -91,13 +89,11 @@ def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
     """
     if all(len(version) <= MAX_SOURCE_BYTES and SLOW not in version for version in versions):
         return definitions.merge_definitions(*versions)
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", definitions.__file__],
-        input=b"\n".join([" ".join(str(len(version)) for version in versions).encode(), b"".join(versions)]),
-        capture_output=True,
-        env={},
-        start_new_session=True,
-        check=False,
-    )
+    lengths = " ".join(str(len(version)) for version in versions).encode()
+    command = [sys.executable, "-I", "-S", definitions.__file__]
+    try:
+        done = run_child(command, seconds=definitions.SECONDS, env={}, stdin=b"\n".join([lengths, b"".join(versions)]))
+    except TooLongError:
+        return None
     count, newline, merged = done.stdout.partition(b"\n")
     return (merged, int(count)) if newline and done.returncode == 0 else None

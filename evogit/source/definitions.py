@@ -13,12 +13,12 @@ import resource
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
-SECONDS, BYTES = 5, 1 << 30
+SECONDS, BYTES = 1, 1 << 30
 """CPU time and address space that the program allows itself; a module of a thousand lines takes 0.02 s."""
 
 Key = tuple[str, int]
@@ -29,8 +29,22 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """What the parser counts as a line, with its end."""
 
 
+class _Statement(NamedTuple):
+    """A statement with the comments and empty lines above it, or the lines above the first one of a class's body."""
+
+    text: str
+    name: str = ""
+    """What it defines."""
+    bare: str = ""
+    """The statement alone, where it defines nothing."""
+    kind: str = ""
+    """What it is where only the base's text could tell it from others; an import is always told by its text."""
+    members: tuple[_Statement, ...] = ()
+    """Of a class its head, and the statements of its body."""
+
+
 class _Part(NamedTuple):
-    """A statement with the comments and empty lines above it. `members` are the parts of a class, first its head."""
+    """A statement of a version. `members` are the parts of a class, first its head."""
 
     text: str
     members: tuple[tuple[Key, _Part], ...] = ()
@@ -38,7 +52,7 @@ class _Part(NamedTuple):
 
 Parts = dict[Key, _Part]
 
-_HEAD: Key = ("class", 0)
+_HEAD = "class"
 """No statement is called like that."""
 
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -83,69 +97,80 @@ def _quietly() -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=64)
 def merge_definitions(base: bytes, fitter: bytes, other: bytes) -> tuple[bytes, int] | None:
     """The merged module, and for how many definitions the fitter's version was taken though both had changed it.
 
     A definition that one side changed, added or removed is as that side has it; of one that both changed (of a class:
     a member) the fitter's is taken whole. All stands where the fitter has it, what is new after what it followed.
+    Remembered, as a merge is looked at before it is made.
 
     Returns:
         None where a version cannot be parsed or the result would not compile.
     """
     try:
-        old = _ModuleReader(base)
-        mine, its = (_ModuleReader(version, old.texts) for version in (fitter, other))
+        old, mine, its = map(_taken_apart, (base, fitter, other))
     except _UNREADABLE:
         return None
-    merged, conflicts = _merge(old.parts, mine.parts, its.parts)
+    known = frozenset(_bare(old))
+    merged, conflicts = _merge(*(_parts(version, known) for version in (old, mine, its)))
     result = "".join(part.text for part in merged.values()).encode()
     return (result, conflicts) if compiles(result) else None
 
 
-class _ModuleReader:
-    """Takes a module apart. `known` are the statements of the base, None for the base itself."""
+@lru_cache(maxsize=256)
+def _taken_apart(content: bytes) -> tuple[_Statement, ...]:
+    """The statements of a module, remembered, as a good one is merged with many; raises one of `_UNREADABLE`."""
+    text = content.decode()
+    lines = LINE.findall(text)
+    if lines and not lines[-1].endswith(("\r", "\n")):
+        lines[-1] += "\n"
+    return tuple(_statements(lines, syntax(text).body, 0, len(lines)))
 
-    def __init__(self, content: bytes, known: frozenset[str] | None = None) -> None:
-        text = content.decode()
-        self._lines = LINE.findall(text)
-        if self._lines and not self._lines[-1].endswith(("\r", "\n")):
-            self._lines[-1] += "\n"
-        self._known = known
-        self._texts = set[str]()
-        self.parts: Parts = dict(self._parts(syntax(text).body, 0, len(self._lines)))
 
-    @property
-    def texts(self) -> frozenset[str]:
-        """All statements that define nothing."""
-        return frozenset(self._texts)
+def _statements(lines: Sequence[str], body: Sequence[ast.stmt], start: int, end: int) -> Iterator[_Statement]:
+    """The statements of a body that takes the lines `start` to `end`; the last one takes what is left."""
+    groups = statements(body)
+    for group in groups:
+        stop = end if group is groups[-1] else group[-1].end_lineno or end
+        text, name = "".join(lines[start:stop]), defined(group)
+        if name:
+            yield _Statement(text, name, members=tuple(_members(lines, group, start, stop)))
+        else:
+            bare = "".join(lines[_first_line(group[0]) - 1 : group[-1].end_lineno]).strip()
+            kind = "" if isinstance(group[0], ast.Import | ast.ImportFrom) else f"<{type(group[0]).__name__}>"
+            yield _Statement(text, bare=bare, kind=kind)
+        start = stop
+    if start < end:
+        yield _Statement("".join(lines[start:end]))
 
-    def _parts(self, body: Sequence[ast.stmt], start: int, end: int) -> Iterator[tuple[Key, _Part]]:
-        """The statements of a body that takes the lines `start` to `end`; the last one takes what is left."""
-        seen = Counter[str]()
-        groups = statements(body)
-        for group in groups:
-            stop = end if group is groups[-1] else group[-1].end_lineno or end
-            name = defined(group) or self._recognised(group)
-            yield (name, seen[name]), self._part(group, start, stop)
-            seen[name] += 1
-            start = stop
-        if start < end:
-            yield ("", 0), _Part("".join(self._lines[start:end]))
 
-    def _recognised(self, group: Sequence[ast.stmt]) -> str:
-        text = "".join(self._lines[_first_line(group[0]) - 1 : group[-1].end_lineno]).strip()
-        self._texts.add(text)
-        plain = self._known is None or text in self._known or isinstance(group[0], ast.Import | ast.ImportFrom)
-        return text if plain else f"<{type(group[0]).__name__}>"
+def _members(lines: Sequence[str], group: Sequence[ast.stmt], start: int, stop: int) -> Iterator[_Statement]:
+    """The head and the body of a class."""
+    match group:
+        case [ast.ClassDef(body=[first, *_] as body) as definition] if _first_line(first) > definition.lineno:
+            at = _first_line(first) - 1
+            yield _Statement("".join(lines[start:at]), _HEAD)
+            yield from _statements(lines, body, at, stop)
 
-    def _part(self, group: Sequence[ast.stmt], start: int, stop: int) -> _Part:
-        text = "".join(self._lines[start:stop])
-        match group:
-            case [ast.ClassDef(body=[first, *_] as body) as definition] if _first_line(first) > definition.lineno:
-                at = _first_line(first) - 1
-                head = _Part("".join(self._lines[start:at]))
-                return _Part(text, ((_HEAD, head), *self._parts(body, at, stop)))
-        return _Part(text)
+
+def _bare(statements: Iterable[_Statement]) -> Iterator[str]:
+    """All statements that define nothing."""
+    for each in statements:
+        if each.bare:
+            yield each.bare
+        yield from _bare(each.members)
+
+
+def _parts(statements: Iterable[_Statement], known: frozenset[str]) -> Parts:
+    """What `statements` are recognised by, where the base has the `known` ones that define nothing."""
+    seen = Counter[str]()
+    parts = Parts()
+    for each in statements:
+        name = each.name or (each.kind if each.kind and each.bare not in known else each.bare)
+        parts[name, seen[name]] = _Part(each.text, tuple(_parts(each.members, known).items()))
+        seen[name] += 1
+    return parts
 
 
 def statements(body: Sequence[ast.stmt]) -> list[list[ast.stmt]]:

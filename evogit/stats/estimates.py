@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from statistics import NormalDist
+from functools import cache, lru_cache
 
 LEVEL = 0.95
 """Confidence of all intervals that are shown, two-sided."""
@@ -101,7 +100,7 @@ def student(level: float, freedom: int) -> float:
         return math.tan(math.pi * (p - 0.5))
     if freedom == 2:
         return (2 * p - 1) / math.sqrt(2 * p * (1 - p))
-    z = NormalDist().inv_cdf(p)
+    z = deviate(level)
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
@@ -109,6 +108,14 @@ def student(level: float, freedom: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return z + math.fsum(term / freedom ** (power + 1) for power, term in enumerate(terms))
+
+
+@cache
+def deviate(level: float) -> float:
+    """The quantile z with P(-z < Z < z) = `level` of the standard normal distribution."""
+    from statistics import NormalDist  # with fractions and decimals: longer to load than all that is here
+
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 # --- whom to measure next -----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from evogit.agents import Agent, Brief
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task
 from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric
-from evogit.llm import Account, Price, Question, TokenUsage
+from evogit.llm import Account, Price, Question, Reservation, TokenUsage
 from evogit.repository import EXECUTABLE
 from evogit.selection import Move
 from evogit.testing import RecordedRun
@@ -61,7 +61,13 @@ class Wallet:
     async def pause(self, seconds: float) -> None:
         """No reply is ever lost."""
 
-    def charge(self, model: object, usage: TokenUsage, failure: str = "") -> None:
+    async def reserve(self, model: object, worst: TokenUsage) -> Reservation:
+        """There is always something left."""
+        return Reservation()
+
+    def charge(
+        self, model: object, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
         self.paid += 1
 
 

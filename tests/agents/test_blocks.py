@@ -301,3 +301,8 @@ def test_a_hostile_reply_takes_no_longer_than_its_length_asks_for(reply: Callabl
             carried_out(reply(size), {"a.py": b"x\n", "f": b"\n" * size})
 
     assert_grows_linearly(answer, 12_500)
+
+
+def test_what_nobody_sees_is_found_as_it_is_shown() -> None:
+    files = {"a.py": "one\nx = '\u200b'\ntwo\n".encode()}
+    assert carried_out(search("a.py", "x = '\\u200b'\n", "x = 3\n"), files) == {"a.py": b"one\nx = 3\ntwo\n"}

@@ -330,10 +330,11 @@ def test_names_of_files_cannot_be_taken_for_anything_else(lab: Lab, name: str) -
     assert all(line.startswith("File ") for line in rest.splitlines() if line.endswith(f"{name.strip()}:"))
 
 
-def test_code_is_shown_to_the_letter_as_it_has_to_be_found_again(lab: Lab) -> None:
-    odd = "x = '\x1b[31m\u202e'  # \u200b\n"
+def test_code_is_shown_to_the_letter_but_for_what_nobody_sees(lab: Lab) -> None:
+    odd = "x = '\x1b[31m\u202e❤\ufe0f'  # \u200b\U000e0041\n"
     seed = lab.add({"main.py": odd.encode()}, evaluation=1.0)
-    assert odd in section(written(lab, seed).text, "Code")
+    told = section(written(lab, seed).text, "Code")
+    assert "x = '\x1b[31m\\u202e❤\ufe0f'  # \\u200b\\U000e0041\n" in told
 
 
 def test_of_long_output_beginning_and_end_are_shown_and_a_single_case_gets_the_room(lab: Lab) -> None:

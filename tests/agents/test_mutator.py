@@ -314,6 +314,7 @@ async def test_what_cannot_be_edited_is_no_proposal() -> None:
         await Mutator().propose(brief({"a.py": b"def"}), random.Random(1))
 
 
+@pytest.mark.slow
 def test_a_module_that_is_too_large_to_be_taken_apart_is_edited_like_any_text() -> None:
     large = b"X = 1\n" * (MAX_SOURCE_BYTES // 6 + 1)
 

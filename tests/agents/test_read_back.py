@@ -288,3 +288,17 @@ def test_a_list_of_many_files_deep_down_is_refused_before_anybody_looks_at_it() 
     deep = "/".join(["x"] * 100)
     with pytest.raises(NoUsableChangeError, match="too many files in too many folders"):
         read_members(listed([[f"{deep}/{number}", "file", 0, 0] for number in range(4000)]))
+
+
+def test_patterns_that_take_git_for_ever_fail_the_proposal(returned: Callable[..., Returned]) -> None:
+    patterns = {"extra/.gitignore": b"**/" + b"a*/**/" * 12 + b"b\n"}
+    deep: Mapping[str, Entry] = {f"extra/{'a/' * 40}{number}": b"x" for number in range(40)}
+    with pytest.raises(NoUsableChangeError, match="gitignore files that Git can apply"):
+        returned({}, junk=("**/" + "a*/**/" * 12 + "b",), files={**SHOWN, **deep, **patterns})
+
+
+@pytest.mark.parametrize("kind", ["other", "link"])
+def test_folders_too_deep_for_a_candidate_cost_nothing_else(returned: Callable[..., Returned], kind: str) -> None:
+    read = returned({"src/program.py": b"better\n", "d/" * 1500 + "d": (kind, "x")})
+    assert read.changes == {"src/program.py": b"better\n"}
+    assert read.left_out[0].startswith("1 file whose names no candidate can have (d/d/d/")

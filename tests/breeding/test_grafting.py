@@ -20,7 +20,7 @@ from evogit.review.crossing import merge_statistics
 from evogit.run import Run
 from evogit.selection import Move
 from evogit.selection.elitist import Elitist
-from evogit.selection.strategies import available
+from evogit.selection.merge_strategies import available
 
 from .test_breeder import BASE, Nursery, Scripted, proposal
 

@@ -119,7 +119,7 @@ def test_money_is_agreed_to_once_and_no_call_is_paid_twice(
     assert "for 8 evaluations" in refused.err
     assert "$5.00, as none was given" in refused.err
 
-    cut = cli(*command, "--yes", "--dollars", "0.4", **env)
+    cut = cli(*command, "--yes", "--dollars", "0.95", **env)
     assert cut.code == 0, cut.err
     assert "a limit is reached with 1 run missing" in cut.err
     asked = len(endpoint.requests)

@@ -167,7 +167,7 @@ def place(tmp_path: Path, cli: Cli, endpoint: Server) -> dict[str, str]:
     cli("new", "sine")
     at = f'base_url = "{endpoint.url}"\nkey_env = "TEST_KEY"\n'
     (tmp_path / "settings.toml").write_text(
-        f"[models.dear]\n{at}price = {{ input = 100, output = 100 }}\n[models.mystery]\n{at}"
+        f"[models.dear]\n{at}max_tokens = 400\nprice = {{ input = 1, output = 248.5 }}\n[models.mystery]\n{at}"
         f'[models.own]\nbase_url = "{endpoint.url}"\nprice = {{ input = 0, output = 0 }}\n'
     )
     (tmp_path / "babble.txt").write_text("%%\nbabble\n")
@@ -201,7 +201,7 @@ def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     both = told(dear, dollars=5.0, proposals=12)
     assert "about   $1.20 in 12 calls for 6 evaluations" in both
     assert "at most $2.40 in 24 calls for 12 proposals" in both
-    assert "at most $1.00, about 10 calls; 2 calls in flight may exceed that" in told(dear, dollars=1.0, proposals=12)
+    assert "at most $1.00, about 10 calls" in told(dear, dollars=1.0, proposals=12)
     assert "at most 50,000 tokens, about 5 calls" in told(UNKNOWN, tokens=50_000)
     assert "about   $12.00 in 120 calls for 6 evaluations, 20 calls for each" in told(dear, "coder", proposals=12)
 
@@ -215,7 +215,7 @@ def test_a_paid_model_needs_consent_after_the_cost_is_told(
     (tmp_path / "sine" / "seed" / "hidden" / "answers.txt").write_text("42\n")
     done = cli("run", "sine", "--model", "dear", **place)
     assert done.code == 4
-    for words in (endpoint.url, "$100.00 in", "1 withheld file is not", "$5.00, about", "as none was given", "--yes"):
+    for words in (endpoint.url, "$1.00 in", "1 withheld file is not", "$5.00, about", "as none was given", "--yes"):
         assert words in done.err
     assert "answers" not in done.err
     assert not (tmp_path / "evogit-sine").exists()
@@ -229,7 +229,7 @@ def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
     first = cli("run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1", "--yes", "--json", **place)
     assert (first.code, first.json["stopped_because"]) == (0, "dollars"), first.err
     spending = first.json["spending"]
-    assert 1 <= spending["dollars"] < 1.3
+    assert 0.9 <= spending["dollars"] <= 1
     assert spending["calls"] == len(endpoint.requests) == round(10 * spending["dollars"])
     assert (spending["tokens"], spending["cached"]) == (1000 * spending["calls"], 300 * spending["calls"])
     assert {each["agent"] for each in spending["by"]} == {"a1", "a2", "a3"}
@@ -239,7 +239,7 @@ def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
     raised = cli("run", "sine", "--dollars", "1.5", **place)
     assert (raised.code, len(endpoint.requests)) == (4, spending["calls"])
     shown = cli("-C", "evogit-sine", "status", **place).out
-    assert re.search(r"budget  \S+  \$1\.\d0 of \$1\.00", shown)
+    assert re.search(r"budget  \S+  \$(0\.90|1\.00) of \$1\.00", shown)
     assert re.search(r"a1 +dear +\$[\d.]+ +\d+ calls +0 failed +[\d,]+ tokens +50\.0 % cached", shown)
     command = ["git", "-C", str(tmp_path / "evogit-sine"), "cat-file", "--batch-all-objects", "--batch"]
     objects = subprocess.run(command, capture_output=True, check=True)
@@ -260,11 +260,11 @@ def test_limits_hold_after_a_kill(cli: Cli, place: dict[str, str], tmp_path: Pat
     killed = cli("-C", "evogit-sine", "status", "--json", **place).json["spending"]
     lost = len(endpoint.requests) - killed["calls"]
     assert killed["calls"] >= 4
-    assert 0 <= lost <= 3, "what is lost was in flight"
+    assert 0 <= lost <= 3, "what is not counted yet was in flight"
     done = cli("run", "sine", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
-    assert 1.2 <= done.json["spending"]["dollars"] < 1.5
-    assert len(endpoint.requests) == done.json["spending"]["calls"] + lost
+    assert 0.9 <= done.json["spending"]["dollars"] <= 1.2
+    assert 0 <= done.json["spending"]["calls"] - len(endpoint.requests) <= 3, "set aside, and never sent"
 
 
 @pytest.mark.slow
@@ -278,12 +278,12 @@ def test_babble_stops_at_the_proposals_and_asks_nobody_for_money(cli: Cli, place
 @pytest.mark.slow
 def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
     for answer, code, calls in (("", 130, 0), ("n\n", 4, 0), ("y\n", 0, 1)):
-        screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.1", cwd=tmp_path, **place)
+        screen = Screen("run", "sine", "--agent", "editor@dear", "--dollars", "0.15", cwd=tmp_path, **place)
         screen.until("accept these costs?")
         screen.press(answer) if answer else screen.interrupt()
         assert screen.end() == code, screen.text
         assert len(endpoint.requests) == calls
-        assert "out \r\n        for a million tokens" in screen.text.replace("\x1b[0m", ""), "broken between words"
+        assert "for \r\n        a million tokens" in screen.text.replace("\x1b[0m", ""), "broken between words"
         assert ("[y/N]: \r\ninterrupted" in screen.text) == (code == 130)
     screen = Screen("run", "sine", cwd=tmp_path, **place)
     assert screen.end() == 0, screen.text

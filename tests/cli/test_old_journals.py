@@ -59,6 +59,7 @@ def candidates(cli: Cli, folder: Path) -> dict[str, list[object]]:
     return {row["commit"]: [*(row[name] for name in names), row["metrics"].get("score")] for row in rows}
 
 
+@pytest.mark.slow
 def test_a_run_of_045aade_is_what_it_was_and_goes_on(cli: Cli, old: Path) -> None:
     expected = json.loads((HERE / "045aade.json").read_text())
     known = candidates(cli, old)

@@ -95,10 +95,9 @@ def test_limits_on_money_hold_for_the_panel_after_a_kill(
     engine.send_signal(signal.SIGKILL)
     engine.communicate(timeout=PATIENCE)
     killed = cli("-C", "evogit-short", "status", "--json", **place).json["spending"]
-    lost = len(server.requests) - killed["calls"]
-    assert 0 <= lost <= 2, "what is lost was in flight"
+    assert 0 <= len(server.requests) - killed["calls"] <= 2, "what is not counted yet was in flight"
     done = cli("run", "short", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
-    assert len(server.requests) == done.json["spending"]["calls"] + lost
-    assert 0.12 <= done.json["spending"]["dollars"] <= 0.15
+    assert 0 <= done.json["spending"]["calls"] - len(server.requests) <= 2, "what was set aside, but never sent"
+    assert 0.06 <= done.json["spending"]["dollars"] <= 0.12
     assert done.json["pending"] == 0

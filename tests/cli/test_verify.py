@@ -82,3 +82,28 @@ def test_as_many_decimals_as_the_noise_leaves(
 def test_there_must_be_something_to_verify(cli: Cli, tmp_path: Path) -> None:
     done = cli("-C", str(tmp_path), "verify")
     assert (done.code, "Git repository" in done.err) == (3, True), done.err
+
+
+DRAWS = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    y = program.call("program:value", args=[1], returns=float).value
+    yield Case("one", score=rng.random() - abs(y - 20))
+"""
+
+
+@pytest.mark.slow
+def test_drawn_inputs_repeat_for_whoever_has_the_secret_of_the_run(cli: Cli, tmp_path: Path) -> None:
+    task = write_task(tmp_path / "draws", evaluate=DRAWS)
+    run(cli, task, "--evaluations", "4")
+    asked = ("-C", "repo", "verify", "best", "seed", "--task", str(task), "--sandbox", "none")
+    assert cli(*asked).out.count("holds") == 4
+    keys, apart = tmp_path / "repo" / ".git" / "evogit" / "keys", tmp_path / "keys"
+    keys.rename(apart)
+    for command in (asked, ("-C", "repo", "run", str(task), "--evaluations", "6", "--sandbox", "none")):
+        done = cli(*command)
+        assert (done.code, "draws inputs (rng) with a secret that this clone does not have" in done.err) == (4, True)
+    apart.rename(keys)
+    run(cli, task, "--evaluations", "6")
+    assert cli(*asked).out.count("holds") == 4

@@ -318,6 +318,67 @@ def test_instructions_to_agents_change_only_where_they_are_named(tiny: Callable[
     assert [task.is_editable(path) for path in paths] == [True, False, False, True, True]
 
 
+OBEYED = (
+    "CLAUDE.md",
+    "src/claude.MD",
+    "a/b/GEMINI.md",
+    "QWEN.md",
+    "AGENTS.override.md",
+    "CLAUDE.local.md",
+    ".claude/settings.json",
+    "src/.claude/commands/x.md",
+    ".Claude",
+    ".codex/config.toml",
+    ".mcp.json",
+    "mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
+    ".opencode/plugin/x.js",
+    ".qwen/settings.json",
+    ".gemini/settings.json",
+    ".aider.conf.yml",
+    ".aider.model.settings.yml",
+    "mini.yaml",
+    ".env",
+    ".cursorrules",
+    ".cursor/rules/x.mdc",
+    ".github/copilot-instructions.md",
+    ".github/instructions/x.instructions.md",
+    ".vscode/mcp.json",
+    ".goosehints",
+    "CLAUDE\u200b.md",
+    "\uff23LAUDE.md",
+    "CLAUDE.md.",
+)
+
+
+@pytest.mark.parametrize("path", OBEYED)
+def test_what_coding_programs_obey_is_out_of_reach_of_patterns(tiny: Callable[..., Task], path: str) -> None:
+    task = tiny()
+    for pattern in ("**", f"{path[:-1]}?", f"{path.rpartition('/')[0]}/**"):
+        assert not replace(task, editable=(pattern,)).is_editable(path)
+
+
+def test_what_coding_programs_obey_can_be_named(tiny: Callable[..., Task]) -> None:
+    task = replace(tiny(), editable=("CLAUDE.md", ".claude/agents/x.md"))
+    paths = ("CLAUDE.md", ".claude/agents/x.md", "src/CLAUDE.md", ".claude/agents/y.md")
+    assert [task.is_editable(path) for path in paths] == [True, True, False, False]
+
+
+def test_what_only_looks_like_it_is_code_like_any(tiny: Callable[..., Task]) -> None:
+    task = replace(tiny(), editable=("**",))
+    paths = (
+        "claude.py",
+        "src/agents/x.py",
+        "codex/a.md",
+        "cursor.md",
+        ".github/workflows/x.yml",
+        "conftest.py",
+        "pi/x",
+    )
+    assert all(map(task.is_editable, paths))
+
+
 @pytest.mark.parametrize("text", [SMALLEST, COMMAND], ids=["python", "command"])
 def test_templates_of_briefs_are_out_of_reach_of_candidates(tmp_path: Path, text: str) -> None:
     (folder(tmp_path, re.sub("editable = .*", 'editable = ["**"]', text)) / "task.toml").rename(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
+import pytest
+
 from evogit.evaluation.junit import Report
 from tests.clock import assert_grows_linearly
 
@@ -57,6 +59,7 @@ def test_many_and_long_failures_stay_short_and_keep_the_end_of_each() -> None:
     assert "and 2 more" in said
 
 
+@pytest.mark.slow
 def test_a_report_full_of_failures_is_read_in_a_time_like_its_length_and_told_in_short() -> None:
     def full(number: int) -> str:
         return told(*((f"t{n}", f"{n}", f"x\ny.py:{n}: E") for n in range(number)), passed=0)

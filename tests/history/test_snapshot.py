@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -30,6 +31,7 @@ from evogit.core import (
 )
 from evogit.history import History, snapshot
 from evogit.history.context import StoredRun
+from evogit.history.pages import Pages
 from evogit.history.snapshot import LEAST
 from evogit.repository import Repository
 from evogit.review.removing import remove
@@ -147,8 +149,11 @@ def runs(draw: st.DrawFn) -> list[Event]:
 def told(value: Any) -> Any:
     """All that an object holds, but for what is derived from the rest when asked for."""
     if is_dataclass(value):
-        names = [each.name for each in fields(value) if each.name not in ("_by_case", "_estimates", "_fit", "_pooled")]
+        derived = ("_by_case", "_estimates", "_together", "_fit", "_pooled")
+        names = [each.name for each in fields(value) if each.name not in derived]
         return type(value), {name: told(getattr(value, name)) for name in names}
+    if isinstance(value, Pages):
+        return [(key, told(value.get(key))) for key in value]
     if isinstance(value, dict):
         return type(value), [(told(key), told(each)) for key, each in value.items()]
     if isinstance(value, tuple | list):
@@ -176,7 +181,7 @@ def file(repository: Repository) -> Path:
     return repository.snapshot(RUN).path
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(events=runs(), share=st.floats(0, 1))
 def test_a_state_that_was_saved_and_went_on_is_the_one_of_all_entries(
     tmp_path_factory: pytest.TempPathFactory, events: list[Event], share: float
@@ -194,14 +199,33 @@ def test_a_state_that_was_saved_and_went_on_is_the_one_of_all_entries(
     assert told(opened(repository)) == told(rebuilt(repository))
 
 
-@pytest.fixture
-def long(repository: Repository) -> Repository:
-    """A repository with a run that is worth a snapshot, which nobody has read yet."""
+def test_the_spread_of_a_noisy_run_is_saved_once_it_was_asked_for(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "r")
+    events = [started(repeats=2), proposed(0, ()), *(evaluated(0, 3.0 + repeat, repeat) for repeat in range(3))]
+    write(repository, events)
+    before = StoredRun.open(repository, RUN)
+    interval = before.history.interval(commit(0))
+    assert (position := before.journal.position)
+    snapshot.save(repository, before.history, position)
+    assert interval is not None
+    assert opened(repository).interval(commit(0)) == interval
+
+
+@pytest.fixture(scope="module")
+def long_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a run that is worth a snapshot, which nobody has read yet; tests copy it."""
+    repository = Repository.create(tmp_path_factory.mktemp("long") / "r")
     events: list[Event] = [started(), proposed(0, ())]
     for number in range(1, LEAST // 2 + 10):
         events += [proposed(number, (number // 2,)), evaluated(number, 1 / number)]
     write(repository, events)
-    return repository
+    return repository.path
+
+
+@pytest.fixture
+def long(long_made: Path, tmp_path: Path) -> Repository:
+    shutil.copytree(long_made, tmp_path / "long", symlinks=True)
+    return Repository.open(tmp_path / "long")
 
 
 def test_what_was_appended_since_is_read_and_added_once_there_is_enough_of_it(long: Repository) -> None:
@@ -282,3 +306,27 @@ def test_nothing_of_a_run_that_is_removed_stays(long: Repository) -> None:
 def test_a_folder_that_cannot_be_written_does_no_harm(long: Repository) -> None:
     (long.common / "evogit" / "cache").write_text("in the way")
     assert told(opened(long)) == told(rebuilt(long))
+
+
+def test_what_an_engine_wrote_is_kept_for_who_reads_next_once_it_is_worth_it(long: Repository) -> None:
+    run = StoredRun.open(long, RUN)
+    before, whole = run.entries, file(long).read_bytes()
+    run.journal.append(Adopted(agent="a2", candidate=commit(1)))
+    run.keep(before)
+    assert file(long).read_bytes() == whole
+    for number in range(LEAST):
+        run.journal.append(Adopted(agent="a2", candidate=commit(number % 9)))
+    run.keep(before)
+    assert (known := snapshot.load(long, RUN))
+    assert known[1].entries == run.entries == before + LEAST + 1
+    assert told(known[0]) == told(rebuilt(long))
+
+
+def test_of_a_snapshot_only_what_is_asked_for_is_decoded(long: Repository) -> None:
+    opened(long)
+    history = opened(long)
+    assert "trees" not in vars(history)
+    assert history.trees == rebuilt(long).trees
+    assert "trees" in vars(history)
+    with pytest.raises(AttributeError, match="nothing"):
+        history.nothing  # type: ignore[attr-defined]  # noqa: B018

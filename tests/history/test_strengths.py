@@ -20,8 +20,9 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.history import History
-from evogit.history.strengths import WIDTH, judges, said_of
+from evogit.history.strengths import judges, said_of
 from evogit.stats.bradley_terry import SPREAD
+from evogit.stats.estimates import LEVEL, deviate
 
 COMMITS = [letter * 40 for letter in "0123456789"]
 METRICS = (Metric(name="strength", direction="maximize", primary=True),)
@@ -67,7 +68,7 @@ def test_values_are_those_of_now_and_the_best_moves_with_them() -> None:
     assert history.best == COMMITS[2]
     assert history.stagnant == 0
     low, high = history.interval(COMMITS[2]) or (0, 0)
-    assert low < (history.fitness(COMMITS[2]) or 0) < high < WIDTH * 2 * SPREAD
+    assert low < (history.fitness(COMMITS[2]) or 0) < high < deviate(LEVEL) * 2 * SPREAD
 
 
 def test_what_is_not_valid_has_no_strength_and_the_unknown_is_no_pair() -> None:

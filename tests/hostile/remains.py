@@ -27,6 +27,7 @@ ATTRIBUTES = (
     "attr/current", "autogroup", "clear_refs", "comm", "coredump_filter", "fd/0", "fd/1", "fd/2", "loginuid", "mem",
     "oom_score_adj", "projid_map", "sched", "setgroups", "timens_offsets", "timerslack_ns", "uid_map",
 )  # fmt: skip
+MAPS = ("projid_map", "uid_map", "gid_map", "setgroups", "timens_offsets", "loginuid", "attr/current")
 STATUS = ("Umask", "Groups", "SigBlk", "SigIgn", "CapEff", "NoNewPrivs", "Seccomp_filters", "Cpus_allowed")
 
 
@@ -87,6 +88,7 @@ def surroundings():
         "descriptors": sorted(attempt(os.readlink, f"/proc/self/fd/{fd}").split(":")[0] for fd in range(64)),
         "modules": sorted(sys.modules),
         "names": [len(vars(builtins)), len(vars(json)), len(vars(random)), sys.path[:1] == [os.getcwd()], hash("x")],
+        "namespace": {name: attempt(read, f"/proc/self/{name}") for name in MAPS},
         "host": [socket.gethostname(), os.getloadavg() != (), signal.getsignal(signal.SIGTERM) == signal.SIG_DFL],
     }  # fmt: skip
 
@@ -367,6 +369,41 @@ def change_the_pipes():
                 pipe = attempt(lambda p=process, n=fd, m=mode: os.open(f"/proc/{p}/fd/{n}", m | os.O_NONBLOCK))
                 if isinstance(pipe, int) and fd > 2:
                     attempt(os.write, pipe, frame)
+
+
+def write_the_maps():
+    """Whatever a namespace can be told once, in every form that the kernel takes."""
+    word = "".join(f"{number} {number * 3 + 7} 1\n" for number in range(0, 100, 10)).encode()
+    found = []
+    for process in ("self", os.getppid(), 1):
+        for name in ("projid_map", "uid_map", "gid_map"):
+            for content in (word, b"5 77 1\n", b"0 0 1\n", b"0 1000 1\n"):
+                found += [attempt(write, f"/proc/{process}/{name}", content)]
+        found += [attempt(write, f"/proc/{process}/setgroups", each) for each in (b"allow", b"deny")]
+        found += [attempt(write, f"/proc/{process}/timens_offsets", b"monotonic 86400 0\n")]
+    return found
+
+
+def write_the_audit_id():
+    """Whoever is the first to set it gets the next number of the machine, which is then the next candidate's clue."""
+    return attempt(write, "/proc/self/loginuid", b"1000")
+
+
+def write_switches_of_the_kernel():
+    """Those of network, processes, users and files that a namespace has of its own, and those of the machine."""
+    found = []
+    for top, _, names in os.walk("/proc/sys"):
+        for name in names:
+            path = f"{top}/{name}"
+            value = attempt(read, path)
+            if not value.startswith("refused"):
+                found += [path] * (attempt(write, path, value.encode() or b"1") == len(value.encode() or b"1"))
+    return found
+
+
+def name_the_host():
+    found = [libc.sethostname(b"planted", 7), libc.setdomainname(b"planted", 7)]
+    return [*found, socket.gethostname(), read("/proc/sys/kernel/domainname")]
 
 
 def change_what_is_imported():

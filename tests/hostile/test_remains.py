@@ -41,7 +41,8 @@ REMAINS = [
     "move_the_box_away", "keep_unlinked_files", "leave_daemons", "leave_zombies", "multiply_until_killed",
     "wait_for_the_next", "leave_sockets", "lock_files", "leave_messages", "open_terminals", "install_a_filter",
     "change_what_children_inherit", "change_the_supervisors", "change_the_pipes", "change_what_is_imported",
-    "ask_to_be_woken", "open_every_device",
+    "ask_to_be_woken", "open_every_device", "write_the_maps", "write_switches_of_the_kernel", "name_the_host",
+    "write_the_audit_id",
 ]  # fmt: skip
 
 
@@ -86,6 +87,17 @@ def test_files_processes_and_connections_cost_no_worker(request, sandbox, clean)
 def test_the_supervisor_cannot_be_changed(sandbox):
     with sandbox.open(FILES, TIGHT) as session:
         assert ask(session, "change_the_supervisors") == []
+
+
+@pytest.mark.parametrize("sandbox", ONE_KERNEL, indirect=True)
+def test_what_can_be_written_once_was_written(sandbox):
+    with sandbox.open(FILES, TIGHT) as session:
+        assert [each for each in ask(session, "write_the_maps") if isinstance(each, int) and each > 5] == []
+        assert str(ask(session, "write_the_audit_id")).startswith("refused")
+        own = [
+            path for path in ask(session, "write_switches_of_the_kernel") if not path.startswith("/proc/sys/kernel/ns")
+        ]
+        assert own == []
 
 
 def test_memory_holds_nothing_of_an_earlier_session(sandbox):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import httpx2
 import pytest
 
 from evogit.config.user_settings import UserSettings, load_user_settings
-from evogit.llm import Left, Message, Model, Question, SpendingLimitError, TokenUsage
+from evogit.llm import Message, Model, Question, Reservation, SpendingLimitError, TokenUsage
+from evogit.llm.bounds import LEAST_REPLY
 from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.llm.registry import OpenModels, open_models
 
@@ -39,18 +40,24 @@ class Ledger:
     dollars: float = 0.0
 
     def check(self) -> None:
-        if len(self.charges) >= self.attempts:
-            raise SpendingLimitError("the limit on dollars is reached")
-        if self.limit is not None and self.dollars >= self.limit:
+        if len(self.charges) >= self.attempts or (self.limit is not None and self.dollars >= self.limit):
             raise SpendingLimitError("the limit on dollars is reached")
 
-    def left(self) -> Left:
-        return Left(dollars=None if self.limit is None else self.limit - self.dollars)
+    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
+        self.check()
+        if self.limit is None or model.price is None:
+            return Reservation()
+        reply = model.price.reply_for(self.limit - self.dollars, worst)
+        if reply < min(worst.completion, LEAST_REPLY):
+            raise SpendingLimitError("what is left does not pay for a question", "dollars")
+        return Reservation("", replace(worst, completion=reply))
 
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    def charge(self, model: Model, usage: TokenUsage, failure: str = "") -> None:
+    def charge(
+        self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
         self.charges.append((usage, failure))
         self.dollars += model.price.of(usage) if model.price else 0.0
 

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from evogit.llm import SpendingLimitError, TokenUsage
-from tests.openai_server import reply, serve
-from tests.protocol_replies import chat_stream
+from tests.openai_server import SILENT, reply, serve
+from tests.protocol_replies import obedient
 
 from .conftest import ASKED, DUMMY, KEY, Ledger
 
@@ -36,25 +38,117 @@ async def test_a_call_passes_with_our_key_and_is_charged(program: Start, ledger:
     assert request.body == {"model": "real-name", "max_tokens": 99, **passed}
 
 
-async def test_a_stream_is_cut_when_the_money_is_gone(program: Start) -> None:
-    """A word of four bytes is a token of 10 $ a million; 0.001 $ are a hundred of them, less the prompt."""
-    ledger = Ledger(limit=0.001)
-    with serve([chat_stream(prompt=1, completion=3), chat_stream(["word"] * 3000, gap=0.0002)]) as server:
+async def test_a_reply_has_no_more_tokens_than_what_is_left_pays_for(program: Start) -> None:
+    """A token of a reply is 10 $ a million; 0.02 $ are two thousand of them, less the prompt."""
+    ledger = Ledger(limit=0.02)
+    with serve([obedient]) as server:
         async with program(server.url, PRICE, account=ledger) as cli:
-            assert "you." in await cli.stream()
+            assert (await cli.ask(max_tokens=10**6)).status_code == 200
             assert not cli.session.ended.is_set()
-            text = await cli.stream()
-            assert "Insufficient credits: the dollars that were left are used up" in text.splitlines()[-2]
-            assert 50 < text.count("word") < 200
+            again = await cli.ask()
             assert isinstance(cli.session.end, SpendingLimitError)
             assert cli.session.ended.is_set()
-            while server.connections:
-                await asyncio.sleep(0.01)
-            again = await cli.ask()
+    [request] = server.requests
+    assert 1800 < request.body["max_tokens"] < 2000
     assert (again.status_code, again.headers["x-should-retry"]) == (402, "false")
     assert again.json()["error"]["code"] == "insufficient_quota"
-    assert len(server.requests) == 2
-    (first, fine), (cut, failure) = ledger.charges
-    assert (first, fine) == (TokenUsage(prompt=1, completion=3), "")
-    assert (cut.estimated, failure) == (True, "the dollars that were left are used up")
-    assert 0.001 <= ledger.dollars < 0.0012
+    assert 0.018 < ledger.dollars <= 0.02
+
+
+async def test_a_program_that_hangs_up_pays_for_what_may_be_billed_and_is_ended(program: Start) -> None:
+    ledger = Ledger(limit=1.0)
+    with serve([SILENT]) as server:
+        async with program(server.url, PRICE, account=ledger) as cli:
+            for number in range(1, 4):
+                asking = asyncio.create_task(cli.ask(max_tokens=10_000))
+                while len(server.requests) < number:
+                    await asyncio.sleep(0.01)
+                assert cli.session.end is None
+                asking.cancel()
+                while len(ledger.charges) < number:
+                    await asyncio.sleep(0.01)
+            refused = await cli.ask()
+    assert (refused.status_code, "hung up on 3 calls" in refused.text) == (403, True)
+    assert [usage.completion for usage, _ in ledger.charges] == [10_000] * 3
+    assert all(usage.estimated and usage.prompt > 100 for usage, _ in ledger.charges)
+    assert len(server.requests) == 3
+
+
+async def test_nothing_that_a_program_asks_holds_the_engine(program: Start) -> None:
+    """While 4 MB of brackets are read somewhere else the loop turns; in the loop it would not for seconds."""
+    bomb = b'{"model": "m", "messages": [' + b"[]," * 1_300_000 + b"[]]}"
+    with serve() as server:
+        async with program(server.url, "context = 1000000\n") as cli:
+            await cli.http.post("/v1/messages/count_tokens", content=b"{}")  # the process is there
+            turns = 0
+
+            async def turn() -> None:
+                nonlocal turns
+                while True:
+                    await asyncio.sleep(0.01)
+                    turns += 1
+
+            turning, began = asyncio.create_task(turn()), asyncio.get_running_loop().time()
+            answers = [
+                await cli.http.post("/v1/messages/count_tokens", content=bomb),
+                await cli.http.post("/v1/chat/completions", content=bomb),
+                await cli.http.post("/v1/chat/completions", content=b"[" * 4_000_000),
+            ]
+            took = asyncio.get_running_loop().time() - began
+            turning.cancel()
+    assert [each.status_code for each in answers] == [200, 200, 400]
+    assert turns > took / 0.05
+
+
+async def test_what_is_counted_is_bounded_by_the_context_of_the_model(program: Start) -> None:
+    with serve() as server:
+        async with program(server.url, "context = 1000\n") as cli:
+            fine = await cli.http.post("/v1/messages/count_tokens", content=b'{"system": "' + b"x" * 7000 + b'"}')
+            large = await cli.http.post("/v1/messages/count_tokens", content=b"x" * 9000)
+    assert (fine.status_code, large.status_code) == (200, 413)
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "refused"),
+    [
+        ("responses", {"previous_response_id": "resp_1"}, True),
+        ("responses", {"input": [{"type": "item_reference", "id": "msg_1"}]}, True),
+        ("responses", {"input": [{"id": "msg_1"}]}, True),
+        ("responses", {"store": True, "context_management": [{"type": "compaction"}], "conversation": "c"}, False),
+        ("chat/completions", {"prediction": {"type": "content", "content": "x"}, "n": 9, "store": True}, False),
+        ("chat/completions", {"prompt_cache_retention": "24h", "tools": [{"function": {"name": "x"}}]}, False),
+        ("responses", {"tools": [{"type": "function_shell_hosted"}, {"name": "web"}]}, False),
+        ("messages", {"tools": [{"type": "bash_web"}, {"name": "x"}], "context_management": {"edits": []}}, False),
+    ],
+)
+async def test_what_is_not_known_to_be_priced_and_bounded_does_not_pass(
+    program: Start, path: str, more: dict[str, Any], refused: bool
+) -> None:
+    with serve() as server:
+        async with program(server.url) as cli:
+            answer = await cli.ask(path, **more)
+    assert (answer.status_code == 403) == refused
+    assert [request.body for request in server.requests] == ([] if refused else [ASKED[path]])
+
+
+async def test_caches_are_those_of_the_price_and_thinking_is_within_the_reply(program: Start) -> None:
+    part = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    thinking = {"type": "enabled", "budget_tokens": 50_000}
+    with serve() as server:
+        async with program(server.url, PRICE, account=Ledger(limit=0.1)) as cli:
+            await cli.ask(
+                "messages", messages=[{"role": "user", "content": [part]}], max_tokens=60_000, thinking=thinking
+            )
+    [request] = server.requests
+    assert request.body["messages"][0]["content"] == [{**part, "cache_control": {"type": "ephemeral"}}]
+    assert 9_000 < request.body["max_tokens"] < 10_000
+    assert request.body["thinking"] == {"type": "enabled", "budget_tokens": request.body["max_tokens"] * 3 // 4}
+
+
+async def test_what_costs_nobody_knows_what_is_refused_under_a_limit(program: Start) -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}
+    ledger = Ledger(limit=1.0)
+    with serve() as server:
+        async with program(server.url, PRICE, account=ledger) as cli:
+            answer = await cli.ask(messages=[{"role": "user", "content": [sound]}])
+    assert (answer.status_code, server.requests, ledger.dollars) == (403, [], 0.0)

@@ -24,6 +24,12 @@ def edited(**at: str) -> bytes:
     return b"".join(lines)
 
 
+def digits(seed: int) -> bytes:
+    """A text that takes long to compare with another one."""
+    rng = random.Random(seed)
+    return b"\n".join(bytes([digit]) for digit in rng.choices(b"0123456789", k=30_000)) + b"\n"
+
+
 def commit(repository: Repository, files: Files, *parents: str) -> str:
     base = repository.tree_of(parents[0]) if parents else None
     tree = repository.trees.write(base, files)
@@ -40,8 +46,10 @@ async def merge(
 
 
 def settled(repository: Repository, ours: str, theirs: str, choose: Choose) -> Merged:
-    merger = repository.merger
-    return merger.merge(merger.draft(ours, theirs), partial(merger.settle, choose=choose, how="test"))
+    merger, tree_of = repository.merger, repository.tree_of
+    base = repository.branches.fork(ours, theirs)
+    draft = merger.draft(tree_of(base) if base else None, tree_of(ours), tree_of(theirs))
+    return merger.merge(draft, partial(merger.settle, choose=choose, how="test"))
 
 
 async def test_what_git_finds_clean_is_what_git_makes(repository: Repository, git) -> None:
@@ -129,3 +137,51 @@ async def test_random_merges_agree_with_git_merge(repository: Repository, git, s
         assert git("rev-parse", "HEAD^{tree}").strip() == merged.tree
     else:
         assert merged.conflicts > 0
+
+
+def numbered(count: int, text: str) -> Files:
+    return {f"f{number}": f"{text} {number}\n".encode() * 9 for number in range(count)}
+
+
+TOO_MUCH: dict[str, tuple[Files, Files, Files]] = {
+    "long texts": ({"f": digits(1)}, {"f": digits(2)}, {"f": digits(3)}),
+    "large files": ({"f": b"1" * 2_000_000}, {"f": b"2" * 2_000_000}, {"f": b"3" * 2_000_000}),
+    "many files": (numbered(99, "a"), numbered(99, "b"), numbered(99, "c")),
+    "many renamed": (
+        numbered(200, "a"),
+        {**dict.fromkeys(numbered(200, "a")), **{f"g{name}": text for name, text in numbered(200, "a 2").items()}},
+        {"f7": b"changed"},
+    ),
+}
+
+
+@pytest.mark.parametrize("how", TOO_MUCH)
+def test_what_would_take_git_long_is_merged_file_by_file(repository: Repository, how: str) -> None:
+    old, ours, theirs = TOO_MUCH[how]
+    base = commit(repository, old)
+    one = commit(repository, {**ours, "mine": b"1"}, base)
+    other = commit(repository, {**theirs, "its": b"2"}, base)
+    merged = settled(repository, one, other, lambda: "ours")
+    files = repository.trees.files(merged.tree, lambda path: True)
+    assert files == {path: text for path, text in {**ours, "mine": b"1", "its": b"2"}.items() if text is not None}
+    assert len(merged.settled) == sum(text is not None for text in theirs.values())
+    assert {each.count for each in merged.settled} == {1}
+
+
+def test_large_files_that_one_side_changed_are_merged(repository: Repository) -> None:
+    base = commit(repository, {"f": digits(1), "g": b"1" * 2_000_000})
+    one = commit(repository, {"f": digits(2)}, base)
+    other = commit(repository, {"g": b"2" * 2_000_000}, base)
+    merged = settled(repository, one, other, lambda: "ours")
+    files = repository.trees.files(merged.tree, lambda path: True)
+    assert (merged.conflicts, files) == (0, {"f": digits(2), "g": b"2" * 2_000_000})
+
+
+def test_a_moved_folder_is_followed_however_large(repository: Repository) -> None:
+    files = numbered(300, "a")
+    base = commit(repository, files)
+    moved = {**dict.fromkeys(files), **{f"there/{path}": text for path, text in files.items()}}
+    one, other = commit(repository, moved, base), commit(repository, {"f7": b"changed\n"}, base)
+    merged = settled(repository, one, other, lambda: "ours")
+    assert merged.conflicts == 0
+    assert repository.trees.files(merged.tree, lambda path: path == "there/f7") == {"there/f7": b"changed\n"}

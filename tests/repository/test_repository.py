@@ -228,8 +228,8 @@ async def test_candidates_that_a_fetch_left_behind_are_missed_in_a_sentence(repo
     for look in (repository.diff, repository.line_changes, repository.change):
         with pytest.raises(RepositoryError, match="lacks it"):
             look(here, "1" * 40)
-    with pytest.raises(RepositoryError, match="cannot merge 1111111"):
-        repository.merger.draft(here, "1" * 40)
+    with pytest.raises(RepositoryError, match="lacks it"):
+        repository.merger.draft(None, tree, "1" * 40)
 
 
 def test_a_name_that_is_no_utf_8_is_not_asked_for(repository: Repository, git) -> None:

@@ -282,14 +282,10 @@ class Zoo:
         ids = [marks[f":{mark}"] for mark in range(1, number + 1)]
         self.commits: dict[str, Ids] = dict(zip(cases, zip(ids[::3], ids[1::3], ids[2::3], strict=True), strict=True))
 
-    async def merge(
-        self, name: str, strategy: str = "fitter", fitter: Side = "ours", *, grafted: bool = False
-    ) -> Merged:
+    async def merge(self, name: str, strategy: str = "fitter", fitter: Side = "ours") -> Merged:
         merger, trees = self.repository.merger, self.repository.trees
-        base, ours, theirs = self.commits[name]
-        ids = [self.repository.tree_of(commit) for commit in (base, ours, theirs)]
-        draft = merger.graft(*ids) if grafted else merger.draft(ours, theirs)
-        merged = merger.merge(draft, settler(merger, strategy, fitter, random.Random(1)))
+        ids = [self.repository.tree_of(commit) for commit in self.commits[name]]
+        merged = merger.merge(merger.draft(*ids), settler(merger, strategy, fitter, random.Random(1)))
         trees.refuse_twins(ids[1], merged.tree)
         return merged
 
@@ -334,12 +330,6 @@ async def test_the_fitter_side_wins_every_conflict_and_nothing_else(zoo: Zoo, na
     assert zoo.files(merged.tree) == CASES[name].taken[fitter]
     assert " ".join(each.kind for each in merged.settled) == CASES[name].kinds
     assert merged.conflicts == {"a module's functions": 2, "two changed files renamed to one name": 3}.get(name, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFLICTS)
-async def test_a_graft_from_the_same_base_is_the_same_merge(zoo: Zoo, name: str) -> None:
-    assert (await zoo.merge(name, grafted=True)).tree == (await zoo.merge(name)).tree
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -460,7 +450,6 @@ async def test_random_trees_merge_as_git_merges_them_and_never_end_in_conflict(t
         settled += 1
         plain = [content for content in wild.files(merged.tree).values() if isinstance(content, bytes)]
         assert not any(line.startswith((b"<<<<<<<", b">>>>>>>")) for content in plain for line in content.split(b"\n"))
-        assert (await wild.merge(name, strategy, fitter, grafted=True)).tree == merged.tree  # type: ignore[arg-type]
     assert min(clean, settled) >= 10
     assert refused <= 20
     subprocess.run(["git", "-C", str(wild.path), "fsck", "--strict", "--no-dangling"], check=True, capture_output=True)

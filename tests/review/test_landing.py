@@ -126,29 +126,6 @@ def test_a_branch_without_the_seed_takes_one_commit_and_no_merge(own: Own) -> No
         plan(own, best, squash=False)
 
 
-@pytest.mark.slow
-def test_a_shallow_clone_knows_where_its_history_ends(own: Own) -> None:
-    own.save("before", {"notes.txt": "0\n"})
-    shallow = own.folder.parent / "shallow"
-    own.git("clone", "-q", "--depth", "1", f"file://{own.folder}", str(shallow))
-    repository = Repository.open(shallow)
-    seed = repository.head()
-    one, two = (
-        repository.commit(
-            repository.trees.write(repository.tree_of(seed), {path: b"x\n"}),
-            (seed,),
-            author="a1",
-            time=1,
-            title="x",
-            trailers={},
-        )
-        for path in ("src/one.py", "src/main.py")
-    )
-    draft = repository.merger.draft(one, two)
-    assert not draft.unsettled
-    assert repository.changed_paths(repository.tree_of(seed), draft.tree) == ["src/main.py", "src/one.py"]
-
-
 def test_what_a_person_pruned_is_not_landed(own: Own) -> None:
     best = own.add(2, own.seed, files=main(2))
     own.journal.append(Decision(kind="prune", by="Ada", candidates=(best,)))

@@ -18,7 +18,8 @@ import evogit
 from evogit.content import content
 from evogit.sandbox import Limits, Session
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap, hidden_folders
+from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.private import covered
 from tests.clock import wait_until
 
 SOURCE = b"""
@@ -174,5 +175,6 @@ def test_engine_without_root():
 
 def test_evogit_itself_is_hidden_from_programs():
     package = Path(evogit.__file__).parent
-    assert set(hidden_folders([str(package.parent)])) == {package, content("tasks"), content("sandbox")}
-    assert list(hidden_folders(["/no/such/folder"])) == []
+    own, prefix = [package, content("tasks"), content("sandbox")], Path("/usr")
+    assert set(covered([package.parent], [], own, prefix, privileged=False)) == set(own)
+    assert covered([Path("/no/such/folder")], [], own, prefix, privileged=False) == []

@@ -27,6 +27,14 @@ def test_call_passes_arguments_and_returns_json(open_session, ask):
     assert reply.usage.memory > 1 << 20
 
 
+def test_no_call_item_or_command_took_no_cpu_at_all(open_session):
+    session = open_session("def f(n): return sum(range(n))\ndef one(n): return n")
+    calls = [session.call("m:f", b'{"args": [%d]}' % n).usage.cpu for n in [1, 20_000] * 100]
+    items = [reply.usage.cpu for reply in session.stream("m:one", [b"1"] * 200)]
+    assert min(*calls, *items, session.run(["true"]).usage.cpu) > 0
+    assert sum(calls[1::2]) > sum(calls[::2])
+
+
 def test_large_arguments_and_values_cross(open_session, ask):
     session = open_session("def echo(text): return text")
     text = "x" * 5_000_000
@@ -375,6 +383,28 @@ def test_closed_session_says_so(open_session, ask):
 def test_image_is_stable_and_names_the_provider(sandbox):
     assert sandbox.image() == type(sandbox)().image()
     assert sandbox.image().startswith(sandbox.name)
+
+
+DEEP = """
+import os
+open("good", "w").write("kept")
+for _ in range({depth}):
+    os.mkdir("d")
+    os.chdir("d")
+open("bottom", "w").close()
+"""
+
+
+@pytest.mark.parametrize("depth", [1500, 5000])
+def test_what_is_beside_folders_of_any_depth_can_be_had(open_session, depth):
+    session = open_session()
+    assert session.run(["python3", "-c", DEEP.format(depth=depth)]).code == 0
+    reply, entries, contents = session.salvage(1 << 20, [".git"])
+    assert not reply.failure
+    kinds = {path: kind for path, kind, *_ in entries if path.count("/") < 100}
+    assert kinds.items() <= {"m.py": "file", "good": "file"}.items()
+    assert b"kept" in contents
+    assert len(entries) == len(kinds) + 1
 
 
 LITTER = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -12,12 +13,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from evogit.content import content
 from evogit.core import SandboxError
 from evogit.sandbox import Limits
 from evogit.sandbox.answers import checked, clean
 from evogit.sandbox.archive import archive_of
 from evogit.sandbox.docker.worker import COMPLAINT, HEAD, AttachedWire
 from evogit.sandbox.session import SupervisedSession
+from evogit.sandbox.supervisor import MODULES
 from evogit.sandbox.wire import FRAME, LostError, Wire
 from tests.clock import PATIENCE
 
@@ -240,3 +243,10 @@ def test_a_container_that_is_gone_is_told_when_it_is_read_from_and_written_to(at
         wire.receive(5, deadline=late())
     with pytest.raises(LostError):
         wire.send({}, bytes(1 << 20), deadline=late())
+
+
+def test_each_part_of_the_supervisor_comes_after_those_that_it_imports() -> None:
+    """As it is sent to sandboxes that bring their own Python, where there is nothing to import from."""
+    for number, part in enumerate(MODULES):
+        text = (content("sandbox") / f"jail_{part}.py").read_text()
+        assert set(re.findall(r"^from jail_(\w+) import", text, re.MULTILINE)) <= {*MODULES[:number]}, part

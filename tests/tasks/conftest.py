@@ -10,6 +10,7 @@ import pytest_asyncio
 from evogit.config import find_task
 from evogit.core import Evaluation
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC
 from evogit.sandbox.archive import pack
 
 Judged = Callable[..., Awaitable[Evaluation]]
@@ -21,7 +22,7 @@ async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
     task = find_task(request.module.TASK)
     seed, _ = task.seed_files()["packing.py"]
 
-    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+    async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
         async def judge(code: str = "", split: str = "train") -> Evaluation:
             files = pack({"packing.py": seed + b"\n\n" + code.encode()})

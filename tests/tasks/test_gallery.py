@@ -10,6 +10,7 @@ import pytest
 from evogit.config import find_task, gallery, load_task
 from evogit.content import content
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC
 from evogit.sandbox.archive import pack
 
 SHIPPED = {"bin_packing", "circle_packing", "online_bin_packing"}
@@ -24,7 +25,7 @@ def test_the_gallery_has_the_shipped_tasks() -> None:
 async def test_the_seed_has_the_declared_baseline(name: str) -> None:
     task = find_task(name)
     files = pack({path: data for path, (data, _) in task.seed_files().items()})
-    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+    async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
         train, _ = await evaluator.evaluate("0" * 40, files, split="train")
         again, _ = await evaluator.evaluate("0" * 40, files, split="train")
         lite, _ = await evaluator.evaluate("0" * 40, files, split="lite")

@@ -13,6 +13,7 @@ import pytest
 from evogit.config import Task, load_task
 from evogit.core import Evaluation
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC
 from evogit.sandbox.archive import pack
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "landscapes"
@@ -75,7 +76,7 @@ Judged = Callable[..., Awaitable[Evaluation]]
 async def judge(name: str) -> AsyncIterator[tuple[Task, Judged]]:
     task = load_task(FOLDER / name)
 
-    async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
+    async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
         async def judged(changes: dict[str, bytes], split: str = "train", repeat: int = 0) -> Evaluation:
             files = pack({path: data for path, (data, _) in task.seed_files().items()} | changes)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from evogit.agents import Background, Brief
 from evogit.llm import estimate_tokens
-from evogit.text import cut, fence, one_line
+from evogit.text import cut, escaped, fence, one_line
 
 FILL_SHARE = 0.3
 """Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the
@@ -46,7 +46,7 @@ class Excerpt:
 
     def text(self) -> str:
         """The files, each between fences under its name."""
-        return "\n\n".join(f"File {one_line(path, 300)}:\n{fence(text)}" for path, text in self.files.items())
+        return "\n\n".join(f"File {one_line(path, 300)}:\n{fence(escaped(text))}" for path, text in self.files.items())
 
 
 def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FILL_SHARE) -> Excerpt:

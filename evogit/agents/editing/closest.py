@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evogit.text import fence
+from evogit.text import escaped, fence
 
 MOST_LINES = 60
 """Lines of the file that are shown, and of the search that are looked for."""
@@ -31,7 +31,7 @@ def closest(lines: Sequence[str], search: Sequence[str]) -> str:
     start = max(start, 0)
     why = " It differs in white space only:" if known[start:end] == sought else ""
     shown = "\n".join(f"{number + 1:>5}  {lines[number][:WIDEST]}" for number in range(start, end))
-    return f"The closest lines of the file, with their numbers:{why}\n{fence(shown)}"
+    return f"The closest lines of the file, with their numbers:{why}\n{fence(escaped(shown))}"
 
 
 def _by_equal_lines(known: Sequence[str], sought: Sequence[str]) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from evogit.agents import Files
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
 from evogit.agents.editing.closest import closest
-from evogit.text import one_line
+from evogit.text import escaped, one_line
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -191,7 +191,7 @@ class Text:
                 f"a SEARCH of {one_line(self._path)!r} is empty, but the file is not",
                 "Give lines of the file that the new ones replace or stand beside.",
             )
-        found = _positions(self._lines, search)
+        found = _positions(self._lines, search) or _positions(escaped("\n".join(self._lines)).split("\n"), search)
         if len(found) == 1:
             return found[0]
         if not found:

@@ -22,7 +22,7 @@ from evogit.agents.editing.proposing import proposal_of
 from evogit.core import Evaluation, Evidence
 from evogit.llm import Account, estimate_tokens
 from evogit.sandbox import Completed
-from evogit.text import cut, fence, one_line
+from evogit.text import cut, escaped, fence, one_line
 
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
 """Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
@@ -159,9 +159,9 @@ class ToolSession:
         end = call.first + len(shown) - 1
         about = f"File {one_line(call.path, 300)}, lines {call.first:,}-{end:,} of {len(lines):,}"
         if not shown and asked:
-            return f"{about}, the first of which is cut:\n{fence(cut(asked[0], room))}"
+            return f"{about}, the first of which is cut:\n{fence(escaped(cut(asked[0], room)))}"
         more = f"\nREAD {one_line(call.path, 300)} {end + 1}-{last} shows the rest." if end < last else ""
-        return f"{about}:\n{fence(chr(10).join(shown)) or '(empty)'}{more}"
+        return f"{about}:\n{fence(escaped(chr(10).join(shown))) or '(empty)'}{more}"
 
     def _grep(self, call: Grep, room: int) -> str:
         found = list(itertools.islice(self._found(call.text), MOST_FOUND + 1))
@@ -240,7 +240,7 @@ class ToolSession:
                 continue
             for number, line in enumerate((_decoded(content) or "").split("\n"), 1):
                 if text in line:
-                    yield f"{one_line(path, 300)}:{number}: {line[:300]}"
+                    yield f"{one_line(path, 300)}:{number}: {escaped(line[:300])}"
 
 
 def _name(call: Call) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -19,7 +20,7 @@ ROOM = 4000
 """Tokens of an answer."""
 
 MOST_UNFIT = 30
-"""Times that what is there cannot be evaluated, which costs no evaluation, but time of ours."""
+"""Times that what is there cannot be evaluated, which costs no evaluation, but time of ours: a second is one more."""
 
 TOO_MUCH = f"""\
 Not judged: the workspace, with others that wait, has more than {MOST >> 20} MiB. Remove what does not belong to the
@@ -90,7 +91,7 @@ class EvaluateServer:
         if self._over:
             return REFUSED, "The session is over."
         if self._unfit >= MOST_UNFIT:
-            return REFUSED, f"Nothing more is evaluated in this session, as {MOST_UNFIT} times nothing could be."
+            return REFUSED, "Nothing more is evaluated in this session, as too often nothing could be."
         if not self._workshop.evaluations and self._granted:
             return REFUSED, (
                 f"No evaluation is left of the {self._granted} of this session. Finish: what is in the workspace then "
@@ -103,8 +104,7 @@ class EvaluateServer:
             )
         try:
             title = f"draft {len(self.done) + 1}"
-            async with self._reading:
-                proposal = await asyncio.to_thread(lambda: self._draft(read_members(packed), title))
+            proposal = await self._read(packed, title)
             evaluation, evidence = await self._workshop.evaluate(proposal)
         except NoUsableChangeError as error:
             self._unfit += 1
@@ -119,3 +119,13 @@ class EvaluateServer:
         self.done.append(evaluation.status)
         told = judged(self._background, evaluation, evidence, ROOM)
         return VALID if evaluation.ok else INVALID, f"{told}\n\n{left}"
+
+    async def _read(self, packed: bytes, title: str) -> Proposal:
+        """What the files propose; the longer it takes to see that it is nothing, the fewer such tries are left."""
+        async with self._reading:
+            began = time.monotonic()
+            try:
+                return await asyncio.to_thread(lambda: self._draft(read_members(packed), title))
+            except NoUsableChangeError:
+                self._unfit += int(time.monotonic() - began)
+                raise

@@ -6,12 +6,14 @@ Whatever is in there may be hostile. What may not be changed is left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evogit.agents import Background, Brief, NoUsableChangeError
 from evogit.agents.programs.listing import Member
-from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, ignored, twins
+from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, twins
+from evogit.repository.git import GitTooLongError
+from evogit.repository.ignored import ignored
 from evogit.sandbox.archive import covered
 from evogit.text import one_line
 
@@ -88,10 +90,10 @@ class _Folder:
         gone = [path for path in missing if not covered(path, closed)] if closed else missing
         self.changed |= dict.fromkeys(path for path in gone if not _unfit(path))  # such names are not listed
         self._leave("file", "whose names no candidate can have", _unfit)
-        self._drop(ignored(self.changed, "\n".join(junk)))
+        self._drop(_ignored(self.changed, "\n".join(junk)))
         ignoring = [path for path in self.background.sizes if path.rpartition("/")[2] == ".gitignore"]
         patterns = {path: read(path) for path in ignoring if not _unfit(path)}
-        self._drop(ignored([path for path in self.changed if path not in parent], USUAL, patterns))
+        self._drop(_ignored([path for path in self.changed if path not in parent], USUAL, patterns))
 
     def leave_out(self) -> None:
         """Leave out what no proposal may change."""
@@ -187,6 +189,16 @@ class _Folder:
             names = ", ".join(one_line(shown(path), 100) for path in paths[:NAMED]) + ", ..." * (len(paths) > NAMED)
             self.left_out.append(f"{len(paths):,} {noun}{'s' * (len(paths) > 1)} {reason} ({names})")
         self._drop(paths)
+
+
+def _ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
+    """Those that Git ignores; patterns that take it too long are the program's or a candidate's own fault."""
+    try:
+        return ignored(paths, patterns, files)
+    except GitTooLongError as error:
+        raise NoUsableChangeError(
+            f"expected .gitignore files that Git can apply to {len(paths):,} paths; {error}"
+        ) from error
 
 
 def _unfit(path: str) -> bool:

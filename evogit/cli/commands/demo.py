@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from evogit.cli.agent_options import MUTATORS
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.next_steps import next_steps
 from evogit.cli.options import sandbox_option, with_repo, with_terminal
@@ -19,7 +20,7 @@ from evogit.cli.summary import summary
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import View
 from evogit.config import find_task
-from evogit.config.run_settings import Settings
+from evogit.config.run_settings import AgentSpec, Settings
 from evogit.repository import Repository
 from evogit.review import status_record
 
@@ -44,7 +45,7 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
     """
     repository = open_or_create(Path(repo or "evogit-demo"))
     name, number = _next_name(repository)
-    settings = Settings(minutes=minutes, seed=number if seed is None else seed, sandbox=sandbox)
+    settings = settings_of(number if seed is None else seed, minutes, sandbox)
     done = evolve(repository, find_task(TASK), name, settings, terminal, quiet=True)
     place = Place.of(done.run.context)
     if terminal.json:
@@ -53,6 +54,16 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
         terminal.print(_story(place, terminal, done))
     if done.stopped.reason == "interrupted":
         sys.exit(130)
+
+
+def settings_of(seed: int, minutes: float = 1.0, sandbox: str = "auto") -> Settings:
+    """How a demo is driven: by twice as many mutators as a run has.
+
+    While candidates of one half are evaluated, the other half breeds: what counts is what a minute is good for, and a
+    mutator's move takes half as long as an evaluation.
+    """
+    mutators = AgentSpec("mutator", count=2 * MUTATORS)
+    return Settings(population=(mutators,), minutes=minutes, seed=seed, sandbox=sandbox)
 
 
 def _next_name(repository: Repository) -> tuple[str, int]:

@@ -21,6 +21,8 @@ from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
+from evogit.engine.drawing import inputs_of
+from evogit.evaluation.inputs import Inputs
 from evogit.history import History
 from evogit.review import SCHEMA
 from evogit.review.folder import Work, judge_work, read_work
@@ -68,7 +70,9 @@ def eval(
         raise NotFoundError(f"expected a folder to evaluate, got {folder}, which is not there")
     work = asyncio.run(read_work(repository, found, seed, folder))
     _tell(terminal, work, anyway)
-    judged = asyncio.run(judge_work(repository, found, seed, work, split=split, provider=sandbox))
+    drawing = inputs_of(repository, history) if history.started else Inputs.own()
+    judging = judge_work(repository, found, seed, work, split=split, provider=sandbox, drawing=drawing)
+    judged = asyncio.run(judging)
     if terminal.json:
         terminal.data(_record(found, folder, work, history, *judged))
     else:

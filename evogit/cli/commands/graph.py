@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Sequence
 
 import click
@@ -35,7 +36,7 @@ def graph(
     if terminal.json or form == "json":
         terminal.data(graph_record(history, shown))
     elif form == "dot":
-        terminal.out.file.write("\n".join(dot(history, shown)) + "\n")
+        sys.stdout.write("\n".join(dot(history, shown)) + "\n")
     else:
         terminal.show(draw(View.of(history, terminal), shown))
 

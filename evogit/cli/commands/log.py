@@ -10,11 +10,14 @@ from rich.text import Text
 
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
-from evogit.cli.terminal import Terminal, table
-from evogit.cli.view import StillView, View, first_line
+from evogit.cli.terminal import Styled, Terminal, padded, table
+from evogit.cli.view import SHORT, StillView, View, first_line
 from evogit.core import Candidate, NotFoundError
 from evogit.history import History
 from evogit.review import agents, candidate_record, own_names
+
+ALIGN = "llrrrl"
+"""The sides to which the columns are aligned."""
 
 
 @click.command()
@@ -42,25 +45,38 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     view = StillView.of(history, terminal)
     listed = list(chosen)
     own = own_names(history)
-    lines = table((_line(view, candidate, own) for candidate in listed), "llrrrl")
-    terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
+    rows = [_row(view, candidate, own) for candidate in listed]
+    if terminal.plain:
+        terminal.write(_line(view, *each) for each in zip(padded(rows, ALIGN), listed, strict=True))
+    else:
+        lines = table(([Text(*cell) for cell in row] for row in rows), ALIGN)
+        terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
-    evaluation = history.evaluation(candidate.commit)
-    has_failed = evaluation is not None and evaluation.counts and not evaluation.ok
-    return (has_failed or not failed) and agent in (None, candidate.agent)
+    return agent in (None, candidate.agent) and (not failed or _has_failed(history, candidate.commit))
 
 
-def _line(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Text]:
+def _has_failed(history: History, commit: str) -> bool:
+    evaluation = history.evaluation(commit) if history.fitness(commit) is None else None
+    return evaluation is not None and evaluation.counts and not evaluation.ok
+
+
+def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Styled]:
     commit = candidate.commit
     return [
-        view.glyph(commit),
-        view.name(commit),
-        view.score(commit),
-        view.gain(commit, candidate.parents),
-        view.age(candidate),
-        Text(first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip())),
+        view.glyph_styled(commit),
+        (commit[:SHORT], "cyan"),
+        view.score_styled(commit),
+        view.gain_styled(commit, candidate.parents),
+        view.age_styled(candidate),
+        (first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip()), ""),
     ]
+
+
+def _line(view: View, start: str, candidate: Candidate) -> str:
+    """A line without style, of which a log may have a hundred thousand."""
+    title = "".join(text for text, _ in view.title_styled(candidate))
+    return f"{start}  {title}{view.marks_styled(candidate.commit)[0]}"

@@ -22,7 +22,7 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
 from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.config import gallery
-from evogit.config.run_settings import USUAL_SELECTOR
+from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.review.reporting import report_record
 
@@ -157,7 +157,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
     words += [f"patience {asked['patience']:,}"] if asked["patience"] is not None else []
     words += [f"at most {count(asked['confirmations'], 'repeat')}"] if asked["confirmations"] is not None else []
-    words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, USUAL_SELECTOR) else []
+    words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, DEFAULT_SELECTOR) else []
     yield Text(f" {view.glyphs.dot} ".join(words))
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     yield Text(

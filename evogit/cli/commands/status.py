@@ -15,7 +15,7 @@ from evogit.cli.spending import spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count
 from evogit.cli.view import SHORT, View, first_line
-from evogit.config.run_settings import USUAL_SELECTOR
+from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.history import History
 from evogit.review import (
@@ -91,8 +91,8 @@ def _manner(view: View) -> list[Text]:
     """What is not as usual: where the run came from, and how it searches."""
     history, forked = view.history, view.history.forked
     parts = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
-    selector = last_start(history).get("selector", USUAL_SELECTOR)
-    parts += [f"selector {first_line(selector)}"] if selector != USUAL_SELECTOR else []
+    selector = last_start(history).get("selector", DEFAULT_SELECTOR)
+    parts += [f"selector {first_line(selector)}"] if selector != DEFAULT_SELECTOR else []
     return [Text(f" {view.glyphs.dot} ".join(parts))] if parts else []
 
 

@@ -144,6 +144,7 @@ def _table(task: Task, judged: list[Judged]) -> list[Text]:
         )
     title = Text.assemble((task.name, "bold"), f", evaluated with the sandbox {judged[0].provider}")
     title.append(f"; judged: {task.judged}" if task.command else "")
+    title.append(f"; timing: {judged[0].timing}")
     return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
 
 
@@ -171,4 +172,5 @@ def _report(task: Task, judged: list[Judged], wrong: list[str]) -> dict[str, Any
             {key: found[key] for key in ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")}
         )
     about = {"schema": 1, "task": task.name, "provider": judged[0].provider, "evaluator": task.evaluator_digest}
+    about["timing"] = judged[0].timing
     return {**about, "splits": splits, "problems": wrong}

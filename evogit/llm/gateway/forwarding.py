@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import httpx2
 
 from evogit.core import EvoGitError
-from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError, TokenUsage
+from evogit.llm import Account, CredentialError, Reservation, RunEndsError, SpendingLimitError, TokenUsage
+from evogit.llm.bounds import USUAL_PROMPT
 from evogit.llm.endpoint import LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
 from evogit.llm.gateway.events import (
     LONGEST_EVENT,
@@ -28,11 +29,31 @@ from evogit.llm.gateway.events import (
 )
 from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages
+from evogit.llm.gateway.reading import Asked
 from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.replies import LONGEST_ERROR, quote, retry_after
 
 LONGEST_REPLY = 64_000_000
 """Bytes of a reply; an event of a stream takes some hundred for a word."""
+
+MOST_REPLY = 64_000
+"""Tokens of a reply at most where a limit is in force: what one call holds of it no other agent has."""
+
+LONGEST_WORDS = 16
+"""Bytes of text for each token of the ceiling, after which an endpoint does not heed it."""
+
+BETAS = frozenset(
+    {
+        "claude-code-20250219",
+        "context-management-2025-06-27",
+        "effort-2025-11-24",
+        "fine-grained-tool-streaming-2025-05-14",
+        "prompt-caching-2024-07-31",
+        "structured-outputs-2025-11-13",
+        "token-efficient-tools-2025-02-19",
+    }
+)
+"""What a program may ask for by `anthropic-beta`: it changes formats, and neither prices nor what bounds a reply."""
 
 TOLD = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id")
 """Headers of an answer that a program gets to see, besides the type of its content."""
@@ -70,7 +91,8 @@ class DeniedError(EvoGitError):
         """Nothing more may be asked; a program learns no more than that of what we say to people about keys."""
         if isinstance(error, SpendingLimitError):  # 402, as all clients try again after a 429
             return cls(402, f"Insufficient credits: {error}; no more calls are made", code=OUT_OF_MONEY, ends=error)
-        said = str(error) if isinstance(error, RunEndsError) else "the endpoint does not accept EvoGit's credentials"
+        secret = isinstance(error, CredentialError)
+        said = "the endpoint does not accept EvoGit's credentials" if secret else str(error)
         return cls(403, f"{said}; do not try again", code="permission_denied", ends=error, free=True)
 
 
@@ -93,7 +115,11 @@ class Upstream:
         ours = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "evogit"}
         if not isinstance(dialect, Messages):
             return {**ours, "authorization": f"Bearer {self._key}"}
-        theirs = {name: request.headers.get(name, "") for name in ("anthropic-version", "anthropic-beta")}
+        betas = [each for each in re.split(r"[, ]+", request.headers.get("anthropic-beta", "")) if each in BETAS]
+        theirs = {
+            "anthropic-version": request.headers.get("anthropic-version", ""),
+            "anthropic-beta": ",".join(betas),
+        }
         passed = {name: value for name, value in theirs.items() if _PLAIN.fullmatch(value)}
         bearer = "authorization" in request.headers and "x-api-key" not in request.headers
         key = {"authorization": f"Bearer {self._key}"} if bearer else {"x-api-key": self._key}
@@ -115,14 +141,14 @@ class Watched(Protocol):
         """What no program gets to see."""
         ...
 
-    def check_running(self) -> None:
-        """Look at what all calls in flight come to."""
+    def hung_up(self) -> None:
+        """The program went away from a call that was sent."""
         ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Call:
-    """One call. `sent` once the endpoint may charge for it; `quiet` if the program did not ask for the usage."""
+    """One call."""
 
     session: Watched
     dialect: Dialect
@@ -130,32 +156,61 @@ class Call:
     upstream: Upstream
     caller: Caller
     meter: Meter
-    quiet: bool
-    sent: bool = field(default=False, init=False)
+    asked: Asked
+    reservation: Reservation = field(default_factory=Reservation, init=False)
 
-    async def run(self, request: Request, body: Mapping[str, Any]) -> None:
-        """Wait for a place, check, send, hand back, charge.
+    async def run(self, request: Request) -> None:
+        """Wait for a place, set aside what it costs at most, send, hand back, charge.
 
         Raises:
             DeniedError: there is no reply, or no more of it.
         """
         async with self.endpoint.client.room(), self.upstream.places:
-            await self._wait_and_check()
+            await self._wait()
+            self.reservation = await self._reserve()
             failure, free = "broken off", False
             try:
-                await self._exchange(request, json.dumps(body).encode())
+                await self._exchange(request)
                 failure = ""
             except DeniedError as denied:
                 failure, free = self._clean(str(denied.ends or denied)), denied.free
                 raise
             finally:
-                self.sent = False
                 told = self.meter.told
-                failure = "" if told and failure == "broken off" else failure  # a program may leave at the last word
-                usage = TokenUsage() if free else told or self.meter.so_far
-                self.session.account.charge(self.endpoint, usage, failure)
+                if failure == "broken off":
+                    if told:
+                        failure = ""  # a program may leave at the last word
+                    else:
+                        self.session.hung_up()
+                usage = TokenUsage() if free else self.reservation.bound(told or self.meter.so_far)
+                self.session.account.charge(self.endpoint, usage, failure, self.reservation)
 
-    async def _wait_and_check(self) -> None:
+    async def _reserve(self) -> Reservation:
+        """Set aside what the call costs at most, where a limit is in force."""
+        asked, dialect = self.asked, self.dialect
+        reply = min(asked.reply or self.endpoint.longest_reply, self.endpoint.max_tokens or MOST_REPLY, MOST_REPLY)
+        worst = TokenUsage(prompt=asked.prompt, written=asked.prompt if dialect.caches else 0, completion=reply)
+        try:
+            reservation = await self.session.account.reserve(self.endpoint, worst)
+        except SpendingLimitError as error:
+            if error.limit and asked.prompt > USUAL_PROMPT:
+                error = SpendingLimitError(f"a question would take all {error.limit} left")
+            raise DeniedError.ending(error) from None
+        except RunEndsError as error:
+            raise DeniedError.ending(error) from None
+        if reservation.worst and asked.unbounded:
+            self.session.account.charge(self.endpoint, TokenUsage(), asked.unbounded, reservation)
+            raise DeniedError(403, f"expected a question whose cost can be told beforehand, got {asked.unbounded}")
+        return reservation
+
+    def _content(self) -> bytes:
+        """What is sent, with the ceiling that holds: the program's, the person's or that of what is left."""
+        known = (self.asked.reply, self.endpoint.max_tokens, self.reservation.ceiling)
+        preferred = self.endpoint.ceiling if self.endpoint.ceiling in self.dialect.limits else self.dialect.limits[0]
+        ceiling = min((each for each in known if each is not None), default=None)
+        return self.asked.filled(ceiling, self.asked.ceilings or [preferred])
+
+    async def _wait(self) -> None:
         """An endpoint that said when to come again is left alone until then, by all programs."""
         loop = asyncio.get_running_loop()
         while True:
@@ -168,16 +223,14 @@ class Call:
             if (wait := self.upstream.resumes - loop.time()) <= 0:
                 break
             await self.session.account.pause(wait)
-        self.sent = True
-        self.session.check_running()
 
-    async def _exchange(self, request: Request, content: bytes) -> None:
+    async def _exchange(self, request: Request) -> None:
         patience = self.endpoint.patience
         timeout = httpx2.Timeout(patience.first_byte, connect=patience.connect)
         query = "?beta=true" if request.query == "beta=true" else ""
         url = f"{self.upstream.base_url}/{self.dialect.path}{query}"
         headers = self.upstream.headers(self.dialect, request)
-        asking = self.upstream.client.stream("POST", url, content=content, headers=headers, timeout=timeout)
+        asking = self.upstream.client.stream("POST", url, content=self._content(), headers=headers, timeout=timeout)
         try:
             async with asyncio.timeout(patience.total), asking as answer:
                 if not answer.is_success:
@@ -202,9 +255,9 @@ class Call:
                     raise EndlessEventError
                 said = event_data(event)
                 if isinstance(said, dict):
-                    if self.meter.read_event(said):
-                        self.session.check_running()
-                    if self.quiet and self.dialect.is_extra(said):
+                    self.meter.read_event(said)
+                    self._check_ceiling()
+                    if self.asked.quiet and self.dialect.is_extra(said):
                         continue
                 if not self.caller.begun:
                     await self.caller.begin(200, headers)
@@ -214,6 +267,11 @@ class Call:
         if not self.caller.begun:
             await self.caller.begin(200, headers)
         await self.caller.end()
+
+    def _check_ceiling(self) -> None:
+        ceiling = self.reservation.ceiling
+        if ceiling is not None and self.meter.bytes > LONGEST_WORDS * ceiling:
+            raise DeniedError(502, f"the endpoint does not heed the ceiling of {ceiling} tokens")
 
     async def _whole(self, answer: httpx2.Response) -> None:
         body = await _beginning(answer, LONGEST_EVENT + 1)

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evogit.core import EvoGitError, UsageError
-from evogit.llm import Account, Limit, SpendingLimitError, TokenUsage
+from evogit.llm import Account
 from evogit.llm.endpoint import CROWD, Endpoint
-from evogit.llm.gateway.events import read_json
 from evogit.llm.gateway.forwarding import Call, DeniedError, Upstream
-from evogit.llm.gateway.metering import Meter, estimate_prompt
-from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages, attachments
+from evogit.llm.gateway.metering import Meter
+from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages
+from evogit.llm.gateway.reader import Reader
+from evogit.llm.gateway.reading import UnreadableError
 from evogit.llm.gateway.serving import Caller, RejectedError, Request
 from evogit.llm.registry import OpenModels
 
@@ -39,13 +40,23 @@ LONGEST_SOCKET = 100
 PAUSE_AFTER_END = 0.1
 """Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
 
-LONGEST_USUAL = 200_000
-"""Tokens of a question; that there is no money for a longer one does not mean that the run has none left."""
+MOST_HANG_UPS = 3
+"""Calls of a session that its program went away from; each is charged all that was set aside for it."""
+
+COUNTED_EVERY = 0.1
+"""Seconds between two counts of tokens of a session, which cost nothing but time of ours."""
+
+COUNTED = 8
+"""Bytes that are counted for each token of a model's context: who asks wants to know whether it is too much."""
 
 LONGEST_HOLD = 10.0
 """Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
 
 JSON = {"content-type": "application/json"}
+
+
+class HungUpError(EvoGitError):
+    """A program went away from its calls too often."""
 
 
 class Gateway:
@@ -58,6 +69,7 @@ class Gateway:
         self._models = models
         self._calls = calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
+        self.reader = Reader()
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
         """Let a program ask these models; it may call them by name or by what their endpoint calls them.
@@ -85,6 +97,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Close all connections to endpoints."""
+        await self.reader.close()
         for upstream in self._upstreams.values():
             await upstream.close()
 
@@ -99,9 +112,9 @@ class GatewaySession:
     end: EvoGitError | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
-    _calls: set[Call] = field(default_factory=set)
-    _told: dict[str, tuple[int, TokenUsage]] = field(default_factory=dict)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _failures: int = 0
+    _hang_ups: int = 0
 
     @contextlib.asynccontextmanager
     async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
@@ -174,19 +187,18 @@ class GatewaySession:
                 case "POST", path if path in DIALECTS:
                     await self._call(dialect, request, caller)
                 case "POST", "/v1/messages/count_tokens":
-                    counted = {"input_tokens": estimate_prompt(_body(request))}
+                    counted = {"input_tokens": await self._count(request)}
                     await caller.answer(200, JSON, json.dumps(counted).encode())
                 case "GET", path if path.startswith("/v1/models"):
                     await caller.answer(200, JSON, json.dumps(self._listed(path)).encode())
                 case method, path:
                     known = ", ".join(f"POST {known}" for known in DIALECTS)
                     raise DeniedError(403, f"expected {known} or GET /v1/models, got {method} {path[:80]}")
-        except RecursionError:
-            await self._deny(dialect, DeniedError(400, "expected JSON that is not nested as deeply"), caller)
+        except UnreadableError as error:
+            await self._deny(dialect, DeniedError(error.status, str(error)), caller)
         except DeniedError as denied:
-            if denied.ends and not self.end:
-                self.end = denied.ends
-                self.ended.set()
+            if denied.ends:
+                self._end(denied.ends)
             await self._deny(dialect, denied, caller)
 
     async def _deny(self, dialect: Dialect, denied: DeniedError, caller: Caller) -> None:
@@ -202,25 +214,24 @@ class GatewaySession:
         await caller.answer(denied.status, headers, said.encode())
 
     async def _call(self, dialect: Dialect, request: Request, caller: Caller) -> None:
-        body = _body(request)
-        endpoint = self._model(body.get("model"))
-        if place := next((each.text for each in attachments(body) if each.elsewhere), ""):
-            raise DeniedError(403, f"expected files and pictures in the request itself, got one at {place[:80]!r}")
-        limits = {name: int(most) for name, most in endpoint.options.items() if name in Chat.limits}
-        sent = dialect.restrict(body, endpoint.id, limits)
-        prompt = estimate_prompt(sent)
+        if self.end:  # before anything is read: a session that ended takes no time
+            raise DeniedError.ending(self.end)
+        models = {**{each.id: each for each in reversed(self.models.values())}, **self.models}
+        async with self._reading:
+            known = {name: each.id for name, each in models.items()}
+            asked = await self.gateway.reader.read(request.path, known, request.body)
+        endpoint = models[asked.model]
         call = Call(
             session=self,
             dialect=dialect,
             endpoint=endpoint,
             upstream=self.gateway.upstream(endpoint),
             caller=caller,
-            meter=Meter(dialect, self._expected(endpoint.name, prompt)),
-            quiet=not (isinstance(options := body.get("stream_options"), dict) and options.get("include_usage")),
+            meter=Meter(dialect, asked.estimate, asked.size),
+            asked=asked,
         )
-        self._calls.add(call)
         try:
-            await call.run(request, sent)
+            await call.run(request)
             self._failures = 0
         except DeniedError as denied:
             if not denied.ends:
@@ -228,46 +239,33 @@ class GatewaySession:
                 self._failures += 1
                 await self.account.pause(min(doubled, LONGEST_HOLD))
             raise
-        finally:
-            self._calls.discard(call)
-        if told := call.meter.told:
-            self._told[endpoint.name] = (prompt, told)
 
-    def _model(self, name: object) -> Endpoint:
-        ids = {each.id: each for each in reversed(self.models.values())}
-        if endpoint := {**ids, **self.models}.get(str(name)):
-            return endpoint
-        raise DeniedError(403, f"expected one of the models {', '.join(self.models)}; got {str(name)[:80]!r}")
+    async def _count(self, request: Request) -> int:
+        """How many tokens a request has, about; so often and of so much that nobody else waits for it."""
+        if self.end:
+            raise DeniedError.ending(self.end)
+        most = COUNTED * max(each.context for each in self.models.values())
+        if len(request.body) > most:
+            raise DeniedError(413, f"expected a body of at most {most} bytes to count")
+        async with self._reading:
+            await asyncio.sleep(COUNTED_EVERY)
+            return await self.gateway.reader.count(request.body)
 
-    def _expected(self, model: str, prompt: int) -> TokenUsage:
-        """What a prompt will probably cost, if the endpoint counts and caches as it did before."""
-        guessed, told = self._told.get(model, (1, TokenUsage(prompt=1)))
-        expected = prompt * told.prompt // guessed
-        return TokenUsage(prompt=expected, cached=expected * told.cached // told.prompt, estimated=True)
+    def hung_up(self) -> None:
+        """The program went away from a call that was sent; a few times are an accident."""
+        self._hang_ups += 1
+        if self._hang_ups >= MOST_HANG_UPS:
+            self._end(HungUpError(f"the program hung up on {self._hang_ups} calls before they were answered"))
+
+    def _end(self, why: EvoGitError) -> None:
+        if not self.end:
+            self.end = why
+            self.ended.set()
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What the program does not get to see."""
         return self.gateway.secrets
-
-    def check_running(self) -> None:
-        """Look at what all calls in flight come to.
-
-        Raises:
-            DeniedError: more than may be spent.
-        """
-        left = self.account.left()
-        usages = [(call.endpoint.price, call.meter.so_far) for call in self._calls if call.sent]
-        dollars = sum(price.of(usage) for price, usage in usages if price)
-        if left.dollars is not None and dollars > 0 and dollars >= left.dollars:
-            reached: Limit = "dollars"
-        elif left.tokens is not None and sum(each.prompt + each.completion for _, each in usages) >= left.tokens:
-            reached = "tokens"
-        else:
-            return
-        usual = all(usage.prompt <= LONGEST_USUAL for _, usage in usages)
-        said = f"the {reached} that were left are used up" if usual else f"a question would take all {reached} left"
-        raise DeniedError.ending(SpendingLimitError(said, reached if usual else None))
 
     def _listed(self, path: str) -> dict[str, object]:
         """The models as both makers list them, or one of them."""
@@ -290,10 +288,3 @@ def _spoken(request: Request) -> Dialect:
         return DIALECTS[request.path]
     is_anthropic = "anthropic-version" in request.headers or request.path.startswith("/v1/messages")
     return Messages() if is_anthropic else Chat()
-
-
-def _body(request: Request) -> dict[str, object]:
-    body = read_json(request.body)
-    if isinstance(body, dict):
-        return body
-    raise DeniedError(400, "expected a JSON object")

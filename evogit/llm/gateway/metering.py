@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from evogit.llm import TokenUsage, estimate_tokens
-from evogit.llm.gateway.protocols import Dialect, attachments
+from evogit.llm import TokenUsage
+from evogit.llm.bounds import is_plausible
+from evogit.llm.gateway.protocols import Dialect
 
-ATTACHMENT = 1500
-"""Tokens that a picture or a page of a file comes to, about; its base64 says nothing about that."""
-
-
-def estimate_prompt(body: Mapping[str, Any]) -> int:
-    """About how many tokens a request has."""
-    files = [each.text for each in attachments(body) if not each.elsewhere]
-    text = estimate_tokens(json.dumps(body, ensure_ascii=False))
-    return max(1, text - sum(map(estimate_tokens, files)) + ATTACHMENT * len(files))
+WRAPPING = 4000
+"""Bytes of a whole reply that are not its text, at most, as far as what it says of its tokens is doubted."""
 
 
 class Meter:
-    """Runs along with one call. `expected` is what its prompt will probably cost."""
+    """Runs along with one call, whose prompt has about `estimate` tokens in `size` bytes."""
 
-    def __init__(self, dialect: Dialect, expected: TokenUsage) -> None:
+    def __init__(self, dialect: Dialect, estimate: int, size: int) -> None:
         self._dialect = dialect
-        self._expected = expected
+        self._estimate = estimate
+        self._size = size
         self._said: TokenUsage | None = None
         self._last = False
-        self._bytes = 0
+        self.bytes = 0
+        self._wrapping = 0
 
-    def read_event(self, event: Mapping[str, Any]) -> bool:
-        """Count one event of a stream; says whether it made the reply longer."""
-        new = sum(len(text.encode(errors="replace")) for text in self._dialect.text(event))
-        self._bytes += new
+    def read_event(self, event: Mapping[str, Any]) -> None:
+        """Count one event of a stream."""
+        self.bytes += sum(len(text.encode(errors="replace")) for text in self._dialect.text(event))
         self._read(event)
-        return new > 0
 
     def read_reply(self, text: str, reply: Mapping[str, Any]) -> None:
         """Count a reply that came whole."""
-        self._bytes = len(text.encode(errors="replace"))
+        self.bytes = len(text.encode(errors="replace"))
+        self._wrapping = WRAPPING
         self._read(reply)
 
     def _read(self, said: Mapping[str, Any]) -> None:
@@ -55,18 +49,19 @@ class Meter:
 
     @property
     def told(self) -> TokenUsage | None:
-        """What the endpoint counted for all of the call, None if it did not or says that a reply was free."""
+        """What the endpoint counted for all of the call, None if it did not, or not so much as it must have been."""
         said = self._said
-        return said if said and self._last and said.prompt and (said.completion or not self._bytes) else None
+        if said is None or not self._last or not said.prompt or (self.bytes and not said.completion):
+            return None
+        return said if is_plausible(said, self._size, self.bytes - self._wrapping) else None
 
     @property
     def so_far(self) -> TokenUsage:
-        """The most that is known of a call that goes on or was broken off."""
-        prompt = self._said if self._said and self._said.prompt else self._expected
+        """What a call that goes on or was broken off comes to, about."""
+        said = self._said or TokenUsage()
+        completion = max(-(-self.bytes // 4), said.completion)
+        if not said.prompt:
+            return TokenUsage(prompt=self._estimate, completion=completion, estimated=True)
         return TokenUsage(
-            prompt=prompt.prompt,
-            cached=prompt.cached,
-            written=prompt.written,
-            completion=max(-(-self._bytes // 4), self._said.completion if self._said else 0),
-            estimated=True,
+            prompt=said.prompt, cached=said.cached, written=said.written, completion=completion, estimated=True
         )

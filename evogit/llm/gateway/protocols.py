@@ -1,13 +1,15 @@
 """The three protocols that coding programs speak to models: what of a request may pass, what a reply says it cost.
 
-A protocol lets through the fields that it lists and no others: not those that cost more than prices say (tiers), that
-name other models or ask for several replies at once, that go on when the connection ends, or that have the endpoint
+A protocol lets through the fields that it lists and no others: not those that cost more than prices say (tiers, caches
+that are kept for long, predictions), that bring in what is not in the request (stored replies), that name other models
+or ask for several replies at once, that go on when the connection ends, or that have the endpoint
 itself search, fetch and run things, which would be a network for who has none. Sources of the formats: https://platform.openai.com/docs/api-reference
 (chat, responses) and https://docs.claude.com/en/api/messages, as their own clients of 2026 read and write them.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +32,9 @@ KINDS = {
 
 OUT_OF_MONEY = "insufficient_quota"
 """The code after which programs do not try again."""
+
+_OWN_TOOL = re.compile(r"(bash|text_editor|memory|computer)_\d{8}")
+"""Types of tools that Anthropic's endpoint describes to the model and the program carries out."""
 
 _ELSEWHERE = ("image_url", "file_url", "video_url", "audio_url")
 _CONTENT = ("messages", "input", "system", "instructions")
@@ -56,14 +61,25 @@ class Dialect(ABC):
     """Of a request."""
     limits: ClassVar[tuple[str, ...]]
     """Fields that limit the tokens of a reply, the one to add first."""
+    thinking: ClassVar[tuple[str, ...]] = ()
+    """Fields that may say how many of these tokens are for thinking."""
     tools: ClassVar[tuple[str, ...]] = ("function", "custom")
-    """How the types of those tools begin which the program itself carries out."""
+    """The types of those tools which the program itself carries out."""
+    picture: ClassVar[int] = 50_000
+    """Tokens of a picture at most; those of OpenAI's smallest models count most."""
+    caches: ClassVar[bool] = False
+    """Whether a prompt may have to be paid as written to a cache."""
 
-    def restrict(self, body: Mapping[str, Any], model: str, limits: Mapping[str, int]) -> dict[str, Any]:
-        """What is sent on: with the endpoint's name of the model, and no more tokens than a person's settings allow.
+    def refusal(self, body: Mapping[str, Any]) -> str:
+        """Why a request is not passed on at all, as it would be another one without what is not allowed."""
+        return ""
 
-        `limits` are those settings, by the name of the field that the endpoint has for it in Chat Completions.
-        """
+    def preamble(self, body: Mapping[str, Any]) -> int:
+        """Tokens that the endpoint adds for the tools of a request at most."""
+        return 1000 if "tools" in body or "functions" in body else 0
+
+    def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
+        """What is sent on, with the endpoint's name of the model."""
         kept = {name: value for name, value in body.items() if name in self.fields} | {"model": model}
         if "tools" in kept:
             offered = kept["tools"] if isinstance(kept["tools"], list) else []
@@ -71,15 +87,10 @@ class Dialect(ABC):
             if not kept["tools"]:
                 for name in ("tools", "tool_choice", "parallel_tool_calls"):
                     kept.pop(name, None)
-        for preferred, most in limits.items():
-            given = [name for name in self.limits if name in kept]
-            for name in given or [preferred if preferred in self.limits else self.limits[0]]:
-                asked = kept.get(name)
-                kept[name] = min(asked, most) if isinstance(asked, int) and asked > 0 else most
         return kept
 
     def _is_local(self, tool: Mapping[str, Any]) -> bool:
-        return str(tool.get("type", "function")).startswith(self.tools)
+        return tool.get("type") in self.tools
 
     @abstractmethod
     def usage(self, said: Mapping[str, Any]) -> Said | None:
@@ -111,14 +122,15 @@ class Chat(Dialect):
         "messages model stream stream_options tools tool_choice functions function_call parallel_tool_calls "
         "temperature top_p top_k min_p stop seed max_tokens max_completion_tokens presence_penalty "
         "frequency_penalty repetition_penalty logit_bias logprobs top_logprobs response_format reasoning_effort "
-        "reasoning verbosity thinking enable_thinking include_reasoning chat_template_kwargs prediction user "
-        "safety_identifier prompt_cache_key prompt_cache_retention metadata"
+        "reasoning verbosity thinking enable_thinking include_reasoning chat_template_kwargs user "
+        "safety_identifier prompt_cache_key metadata"
     )
     limits = ("max_tokens", "max_completion_tokens")
+    thinking = ("reasoning", "thinking")
 
-    def restrict(self, body: Mapping[str, Any], model: str, limits: Mapping[str, int]) -> dict[str, Any]:
+    def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
         """Has the endpoint tell the usage of streams, too."""
-        kept = super().restrict(body, model, limits)
+        kept = super().restrict(body, model)
         if kept.get("stream"):
             options = kept.get("stream_options")
             kept["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
@@ -151,11 +163,24 @@ class Responses(Dialect):
     path = "responses"
     fields = _words(
         "input model instructions stream stream_options tools tool_choice parallel_tool_calls temperature top_p "
-        "max_output_tokens reasoning text include previous_response_id truncation store user safety_identifier "
-        "prompt_cache_key prompt_cache_retention metadata top_logprobs context_management"
+        "max_output_tokens reasoning text include truncation user safety_identifier "
+        "prompt_cache_key metadata top_logprobs"
     )
     limits = ("max_output_tokens",)
     tools = ("function", "custom", "local_shell", "apply_patch")
+
+    def refusal(self, body: Mapping[str, Any]) -> str:
+        """What the endpoint has stored would be billed, and is not in the request."""
+        if body.get("previous_response_id") is not None:
+            return "expected all of a conversation in the request, got previous_response_id"
+        items = [_dict(item) for item in _list(body.get("input"))]
+        if any(item.get("type") == "item_reference" or not (item.keys() & {"type", "role"}) for item in items):
+            return "expected all of a conversation in the request, got a reference to an item"
+        return ""
+
+    def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
+        """Nothing is to be stored; that nothing is may be said."""
+        return super().restrict(body, model) | ({"store": False} if body.get("store") is False else {})
 
     def usage(self, said: Mapping[str, Any]) -> Said | None:
         """Of a response, or of an event that has one: the last."""
@@ -189,10 +214,37 @@ class Messages(Dialect):
     path = "messages"
     fields = _words(
         "messages model system max_tokens stream tools tool_choice temperature top_p top_k stop_sequences thinking "
-        "output_config output_format metadata context_management cache_control"
+        "output_config output_format metadata cache_control"
     )
     limits = ("max_tokens",)
-    tools = ("function", "custom", "bash_", "text_editor_", "memory_", "computer_")
+    thinking = ("thinking",)
+    picture = 5000
+    caches = True
+
+    def preamble(self, body: Mapping[str, Any]) -> int:
+        """Tools of its own kinds are a few words in a request, and some hundred tokens in the prompt."""
+        known = [tool for tool in _list(body.get("tools")) if _OWN_TOOL.fullmatch(str(tool.get("type")))]
+        return super().preamble(body) + 2000 * len(known)
+
+    def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
+        """Caches are those of five minutes: `written` of a price is theirs."""
+        kept = super().restrict(body, model)
+        rest: list[Any] = [kept]
+        while rest:
+            part = rest.pop()
+            if isinstance(part, dict):
+                if isinstance(part.get("cache_control"), dict):
+                    part["cache_control"] = {"type": "ephemeral"}
+                called = str(part.get("type", "")).endswith("tool_use")
+                rest += [value for name, value in part.items() if not (called and name == "input")]
+            elif isinstance(part, list):
+                rest += part
+        return kept
+
+    def _is_local(self, tool: Mapping[str, Any]) -> bool:
+        """A tool without a type is the program's own in this protocol alone, if it says what it takes."""
+        kind = tool.get("type")
+        return kind in self.tools or bool(_OWN_TOOL.fullmatch(str(kind))) or (kind is None and "input_schema" in tool)
 
     def usage(self, said: Mapping[str, Any]) -> Said | None:
         """Of a message, of its start (the prompt alone), or of its end; what goes into the cache comes on top."""
@@ -233,6 +285,7 @@ class Attachment:
 
     text: str
     elsewhere: bool = False
+    picture: bool = False
 
 
 def attachments(body: Mapping[str, Any]) -> Iterator[Attachment]:
@@ -255,12 +308,14 @@ def _attached(part: Mapping[str, Any]) -> Iterator[Attachment]:
     places = [part.get(name) for name in _ELSEWHERE]
     for place in [_dict(place).get("url", place) for place in places]:
         if isinstance(place, str):
-            yield Attachment(place, elsewhere=not place.startswith("data:"))
+            yield Attachment(place, elsewhere=not place.startswith("data:"), picture=place.startswith("data:image/"))
     if source.get("type") in ("url", "file"):
         yield Attachment(str(source.get("url") or source.get("file_id")), elsewhere=True)
     if _is_text(part, "file_id"):
         yield Attachment(part["file_id"], elsewhere=True)
-    yield from (Attachment(part[name]) for name in ("data", "file_data") if _is_text(part, name))
+    if part.get("type") not in ("text", "redacted_thinking"):
+        picture = str(part.get("media_type")).startswith("image/")
+        yield from (Attachment(part[name], picture=picture) for name in ("data", "file_data") if _is_text(part, name))
 
 
 def _list(value: Any) -> list[Any]:

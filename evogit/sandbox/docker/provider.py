@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from typing import Literal
 
 from evogit.content import content
 from evogit.core import SandboxError
@@ -45,6 +46,7 @@ class Docker:
         """
         self._environment = environment or Environment()
         self._patience = patience
+        self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
         self._client = connect()
         self._left_behind: list[str] = []
         patiently(self._check, 0.0)

@@ -6,7 +6,7 @@ import pytest
 
 from evogit.config.run_settings import RunLimits
 from evogit.core import Duplicate, Entry, Evaluated, Evaluation, Event, FailedProposal, Metric, Proposed, RunStarted
-from evogit.engine.budget import EXHAUSTED_AFTER, Budget
+from evogit.engine.quota import EXHAUSTED_AFTER, Quota
 from evogit.history import History
 
 
@@ -53,116 +53,116 @@ class Journal:
 
 def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 2, RunLimits(evaluations=4))
-    assert [budget.reserve("a1") for _ in range(4)] == [True, True, True, False], "the seed was one"
-    budget.release("a1", new_tree=False)
+    quota = Quota(journal.history, "me", 2, RunLimits(evaluations=4))
+    assert [quota.reserve("a1") for _ in range(4)] == [True, True, True, False], "the seed was one"
+    quota.release("a1", new_tree=False)
     journal.propose("7", engine="other")
-    assert not budget.reserve("a1"), "another engine has the last place"
-    assert budget.over() is None
+    assert not quota.reserve("a1"), "another engine has the last place"
+    assert quota.over() is None
     for name in "123":
         journal.propose(name)
         journal.judge(name, 5.0)
-    assert budget.over() == "evaluations"
+    assert quota.over() == "evaluations"
 
 
 def test_an_error_of_the_evaluator_uses_up_nothing() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 1, RunLimits(evaluations=2))
+    quota = Quota(journal.history, "me", 1, RunLimits(evaluations=2))
     journal.propose("1")
     journal.judge("1", None)
-    assert budget.over() is None
+    assert quota.over() is None
     journal.judge("1", 3.0)
-    assert budget.over() == "evaluations"
+    assert quota.over() == "evaluations"
 
 
 def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
     journal = Journal()
-    budgets = [
-        Budget(journal.history, "me", 1, RunLimits(evaluations=3)),
-        Budget(journal.history, "me", 1, RunLimits(proposals=2)),
+    quotas = [
+        Quota(journal.history, "me", 1, RunLimits(evaluations=3)),
+        Quota(journal.history, "me", 1, RunLimits(proposals=2)),
     ]
-    assert all(budget.reserve("a1") for budget in budgets)
+    assert all(quota.reserve("a1") for quota in quotas)
     journal.propose("1", engine="other")
-    assert not any(budget.full() for budget in budgets)
+    assert not any(quota.full() for quota in quotas)
     journal.propose("2", engine="other")
-    assert all(budget.full() for budget in budgets)
+    assert all(quota.full() for quota in quotas)
 
 
 def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 2, RunLimits(proposals=2))
-    assert [budget.reserve("a1") for _ in range(3)] == [True, True, False]
+    quota = Quota(journal.history, "me", 2, RunLimits(proposals=2))
+    assert [quota.reserve("a1") for _ in range(3)] == [True, True, False]
     for _ in range(2):
         journal.fail()
-        budget.proposed()
-    assert budget.over() is None, "their results are not applied yet"
+        quota.proposed()
+    assert quota.over() is None, "their results are not applied yet"
     for agent in ("a1", "a2"):
-        budget.release(agent, new_tree=False)
-    assert budget.over() == "proposals"
+        quota.release(agent, new_tree=False)
+    assert quota.over() == "proposals"
 
 
 def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 3, RunLimits(evaluations=8, proposals=5))
-    assert budget.reserve("a1")
-    assert budget.more(3) == 2, "a2 and a3 come first"
-    assert budget.reserve("a2")
-    assert budget.more(3) == 0
-    assert budget.reserve("a3")
-    assert not budget.reserve("a1")
+    quota = Quota(journal.history, "me", 3, RunLimits(evaluations=8, proposals=5))
+    assert quota.reserve("a1")
+    assert quota.more(3) == 2, "a2 and a3 come first"
+    assert quota.reserve("a2")
+    assert quota.more(3) == 0
+    assert quota.reserve("a3")
+    assert not quota.reserve("a1")
     journal.propose("1")
-    budget.proposed()
+    quota.proposed()
     journal.judge("1", 5.0)
-    budget.release("a1", new_tree=True, more=2, unused=2)
-    assert budget.reserve("a1")
-    assert budget.more(9) == 1
+    quota.release("a1", new_tree=True, more=2, unused=2)
+    assert quota.reserve("a1")
+    assert quota.more(9) == 1
 
 
 @pytest.mark.parametrize(("strategy", "reached"), [("fitter", None), ("pieces", None), ("model", "proposals")])
 def test_a_merge_that_asked_nobody_and_made_nothing_uses_up_no_proposal(strategy: str, reached: str | None) -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 1, RunLimits(proposals=1))
+    quota = Quota(journal.history, "me", 1, RunLimits(proposals=1))
     journal.add(Duplicate(engine="me", move=1, agent="a1", first="0" * 40, operator="merge", strategy=strategy))
-    assert budget.over() == reached
+    assert quota.over() == reached
     journal.propose("1")
-    assert budget.over() == "proposals"
+    assert quota.over() == "proposals"
 
 
 @pytest.mark.parametrize(("value", "reached"), [(2.0, None), (1.0, "target"), (0.5, "target")])
 def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | None) -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 1, RunLimits(target=1.0))
+    quota = Quota(journal.history, "me", 1, RunLimits(target=1.0))
     journal.propose("1")
     journal.judge("1", value)
-    assert budget.over() == reached
+    assert quota.over() == reached
 
 
 def test_a_slow_agent_gets_its_chance_before_the_run_is_exhausted() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 2)
+    quota = Quota(journal.history, "me", 2)
 
     def barren(agent: str, times: int) -> None:
         for _ in range(times):
-            assert budget.reserve("a1")
-            budget.release(agent, new_tree=False)
+            assert quota.reserve("a1")
+            quota.release(agent, new_tree=False)
 
     barren("quick", 5 * EXHAUSTED_AFTER)
-    assert budget.over() is None
+    assert quota.over() is None
     barren("slow", 1)
-    assert budget.over() == "exhausted"
-    assert budget.reserve("a1")
-    budget.release("slow", new_tree=True)
-    assert budget.over() is None
+    assert quota.over() == "exhausted"
+    assert quota.reserve("a1")
+    quota.release("slow", new_tree=True)
+    assert quota.over() is None
 
 
 def test_who_was_refused_comes_before_those_who_had_a_place_however_often_these_ask() -> None:
     journal = Journal()
-    budget = Budget(journal.history, "me", 3, RunLimits(evaluations=3))
-    assert [budget.reserve(agent) for agent in ("a1", "a2", "a3")] == [True, True, False]
-    budget.release("a1", new_tree=False)
-    assert [budget.reserve(agent) for agent in ("a1", "a3")] == [False, True], "a3 had waited"
-    budget.release("a3", new_tree=False)
-    assert [budget.reserve(agent) for agent in ("a3", "a1")] == [False, True]
+    quota = Quota(journal.history, "me", 3, RunLimits(evaluations=3))
+    assert [quota.reserve(agent) for agent in ("a1", "a2", "a3")] == [True, True, False]
+    quota.release("a1", new_tree=False)
+    assert [quota.reserve(agent) for agent in ("a1", "a3")] == [False, True], "a3 had waited"
+    quota.release("a3", new_tree=False)
+    assert [quota.reserve(agent) for agent in ("a3", "a1")] == [False, True]
     for agent in ("a1", "a2"):
-        budget.release(agent, new_tree=False)
-    assert [budget.reserve(agent) for agent in ("a1", "a2", "a3", "a1")] == [True, False, True, False]
+        quota.release(agent, new_tree=False)
+    assert [quota.reserve(agent) for agent in ("a1", "a2", "a3", "a1")] == [True, False, True, False]

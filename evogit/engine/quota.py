@@ -12,7 +12,7 @@ EXHAUSTED_AFTER = 200
 NO_LIMITS = RunLimits()
 
 
-class Budget:
+class Quota:
     """Limits on evaluations and proposals, and a target, over the history of one run.
 
     A move is reserved before it is planned and released when its result is applied, so no limit is ever exceeded;

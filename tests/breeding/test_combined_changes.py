@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evogit.agents import Proposal
-from evogit.breeding.packing import DRAWN, packed
+from evogit.breeding.combined_changes import DRAWN, packed
 from evogit.repository import Repository
 from tests.selection.grown import FLAT, SEED, Grown, constant
 

@@ -10,7 +10,7 @@ HURRIED: tuple[StopReason, ...] = ("interrupted", "asked", "minutes")
 """Reasons for which a run ends without evaluating what people added at the last moment."""
 
 
-class Stopping:
+class StopRequest:
     """Whether one engine is to end. The first reason stays.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The warm process that runs a task's trusted evaluator, one per slot: `python -m evogit.evaluation.worker_main`.
+"""The warm process that runs a task's trusted evaluator, one per slot: `python -m evogit.evaluation.evaluator_main`.
 
 It speaks in `frames` over the pipes it was started with. First comes
 the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
@@ -18,10 +18,12 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from evogit.core import EvaluatorError, EvoGitError, SandboxError
 from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame
+from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
 from evogit.sandbox import Base, Files
@@ -71,13 +73,14 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
         raise EvaluatorError(f"{task.evaluator_folder} changed since the run started; stop it and start it again")
     if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
         os.sched_setaffinity(0, header["cores"])
-    sandbox = provider(header["provider"], replace(task.environment, network=False))
+    private = [Path(folder) for folder in header["private"]]
+    sandbox = provider(header["provider"], replace(task.environment, network=False), private)
     stack.callback(sandbox.close)
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))
-    scorer = Scorer(task, sandbox, lambda header: send(frame(header)))
-    seed = {"needs_seed": scorer.needs_seed, "builds_on_seed": scorer.builds_on_seed}
-    send(frame({"provider": sandbox.name, "image": sandbox.image(), **seed}))
+    scorer = Scorer(task, sandbox, lambda header: send(frame(header)), Inputs(bytes.fromhex(header["secret"])), private)
+    wants = {"needs_seed": scorer.needs_seed, "builds_on_seed": scorer.builds_on_seed, "draws": scorer.draws}
+    send(frame({"provider": sandbox.name, "image": sandbox.image(), "timing": sandbox.timing, **wants}))
     return scorer
 
 

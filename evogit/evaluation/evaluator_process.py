@@ -30,13 +30,14 @@ PATIENCE = 10.0
 
 
 class EvaluatorDiedError(Exception):
-    """The process ended in the middle of its work; `log` is what it wrote last."""
+    """The process ended in the middle of its work, by `signal` if it is not 0; `log` is what it wrote last."""
 
     def __init__(self, code: int, log: str) -> None:
         last = log.strip().rpartition("\n")[2]
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {last or f'exit code {code}'}"
         super().__init__(f"the evaluator {how}")
         self.log = log
+        self.signal = max(0, -code)
 
 
 class EvaluatorProcess:
@@ -55,18 +56,18 @@ class EvaluatorProcess:
 
     @classmethod
     async def start(
-        cls, task: Task, provider: str, cores: list[int], tell: Callable[[str], None]
+        cls, task: Task, about: Mapping[str, Any], tell: Callable[[str], None]
     ) -> tuple[Self, Mapping[str, Any]]:
         """Start one and hear what it has to say of itself.
 
         Args:
             task: whose evaluator it runs.
-            provider: of its sandbox.
-            cores: those that an exclusive task may use; the one for the candidate is among them.
+            about: the `provider` of its sandbox; the `cores` that an exclusive task may use, the one for the candidate
+                among them; the `secret` that inputs are drawn with, as hex; folders no program may read (`private`).
             tell: takes warnings.
         """
         spawning = asyncio.ensure_future(cls._spawn(tell))
-        request = {"task": described(task), "digest": task.evaluator_digest, "provider": provider, "cores": cores}
+        request = {"task": described(task), "digest": task.evaluator_digest, **about}
         hello: list[Mapping[str, Any]] = []
         try:
             worker = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
@@ -82,7 +83,7 @@ class EvaluatorProcess:
     async def _spawn(cls, tell: Callable[[str], None]) -> Self:
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-u", "-m", "evogit.evaluation.worker_main", str(os.getpid())),
+            *(sys.executable, "-P", "-u", "-m", "evogit.evaluation.evaluator_main", str(os.getpid())),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=prints,

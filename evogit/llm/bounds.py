@@ -1,0 +1,37 @@
+"""What a question can cost at most, known before it is sent, and what an endpoint cannot have counted."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from evogit.llm import TokenUsage
+
+USUAL_REPLY = 16_384
+"""Tokens that a reply may have where a limit is in force and nobody said how many; most models can write so many."""
+
+LEAST_REPLY = 1000
+"""Tokens of a reply that is worth asking for."""
+
+USUAL_PROMPT = 200_000
+"""Tokens of a question at most; that there is no money for one of more does not mean that a run has none left."""
+
+PREAMBLE = 500
+"""Tokens that an endpoint's template puts before and around what it is sent, at most."""
+
+EACH_MESSAGE = 16
+"""The same around each message."""
+
+LONGEST_TOKEN = 128
+"""Bytes of the longest tokens that are in use: runs of spaces."""
+
+
+def most_tokens(text: str) -> int:
+    """More than which no tokenizer makes of a text: a token has a byte, after the text was normalised or before."""
+    if text.isascii():
+        return len(text)
+    return max(len(each.encode(errors="surrogatepass")) for each in (text, unicodedata.normalize("NFKC", text)))
+
+
+def is_plausible(usage: TokenUsage, prompt: int, reply: int) -> bool:
+    """Whether so many bytes of prompt and reply can have had as few tokens as an endpoint says."""
+    return usage.prompt * LONGEST_TOKEN >= prompt and usage.completion * LONGEST_TOKEN >= reply

@@ -1,0 +1,139 @@
+"""What a program sends, read and made ready to be sent on, in a process of its own (`reader.py`).
+
+JSON of eight megabytes takes Python seconds in which nothing else runs, so the engine has only bytes and numbers of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evogit.llm import estimate_tokens
+from evogit.llm.bounds import PREAMBLE, most_tokens
+from evogit.llm.gateway.events import read_json
+from evogit.llm.gateway.protocols import DIALECTS, attachments
+
+PICTURE = 1500
+"""Tokens that a picture comes to, about; its base64 says nothing about that."""
+
+LEAST_THINKING = 1024
+"""Tokens of a budget for thinking that endpoints accept."""
+
+Facts = dict[str, Any]
+
+
+class UnreadableError(Exception):
+    """A request that is not passed on, with HTTP's status and the reason."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left.
+
+    Attributes:
+        model: by which name the program asks for it.
+        prompt: more tokens than which it cannot have.
+        estimate: how many it has, about.
+        size: bytes of its text.
+        unbounded: what in it has a cost that nobody can tell beforehand; empty where nothing has.
+        reply: the tokens of the reply that the program asks for, None if it does not say.
+        ceilings: the names of fields in which it says so.
+        thinking: what it says of thinking, which counts among the tokens of the reply.
+        quiet: whether it did not ask for the usage of a stream.
+    """
+
+    model: str
+    prompt: int
+    estimate: int
+    size: int
+    unbounded: str
+    reply: int | None
+    ceilings: list[str]
+    thinking: Facts
+    quiet: bool
+    content: bytes = b""
+
+    def filled(self, ceiling: int | None, names: list[str]) -> bytes:
+        """What is sent with no more than so many tokens of a reply."""
+        more: Facts = {} if ceiling is None else dict.fromkeys(names, ceiling)
+        more |= {name: told for name, value in self.thinking.items() if (told := _within(value, ceiling))}
+        return self.content if not more else self.content[:-1] + b", " + json.dumps(more).encode()[1:]
+
+
+def _within(value: Any, ceiling: int | None) -> Any:
+    """What is said of thinking, with a budget that leaves a quarter of the ceiling; None where that is too little."""
+    if ceiling is None or not isinstance(value, dict):
+        return value
+    for name in ("budget_tokens", "max_tokens"):
+        asked = value.get(name)
+        if name in value and not (isinstance(asked, int) and asked < ceiling):
+            if ceiling * 3 // 4 < LEAST_THINKING:
+                return None
+            value = {**value, name: ceiling * 3 // 4}
+    return value
+
+
+def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
+    """Read a request by its path; `models` are what endpoints call the models that it may ask, by what it calls them.
+
+    Raises:
+        UnreadableError: it is not passed on.
+    """
+    dialect, said = DIALECTS[path], _object(body)
+    model = str(said.get("model"))
+    if model not in models:
+        known = ", ".join(models)
+        raise UnreadableError(403, f"expected one of the models {known}; got {model[:80]!r}")
+    found = list(attachments(said))
+    if place := next((each.text for each in found if each.elsewhere), ""):
+        raise UnreadableError(403, f"expected files and pictures in the request itself, got one at {place[:80]!r}")
+    if refused := dialect.refusal(said):
+        raise UnreadableError(403, refused)
+    options = said.get("stream_options")
+    kept = dialect.restrict(said, models[model])
+    thinking = {name: kept.pop(name) for name in dialect.thinking if name in kept}
+    ceilings = [name for name in dialect.limits if name in kept]
+    asked = [value for name in ceilings if isinstance(value := kept.pop(name), int) and value > 0]
+    content, text = json.dumps(kept).encode(), json.dumps({**kept, **thinking}, ensure_ascii=False)
+    pictures = [each for each in found if each.picture]
+    bare = sum(len(each.text) for each in pictures)
+    return Asked(
+        model=model,
+        prompt=PREAMBLE + most_tokens(text) - bare + len(pictures) * dialect.picture + dialect.preamble(kept),
+        estimate=_estimate(text, len(found), sum(estimate_tokens(each.text) for each in found)),
+        size=len(text) - bare,
+        unbounded="" if len(pictures) == len(found) else "a file that is no picture",
+        reply=min(asked, default=None),
+        ceilings=ceilings,
+        thinking=thinking,
+        quiet=not (isinstance(options, dict) and options.get("include_usage")),
+        content=content,
+    )
+
+
+def count_tokens(body: bytes) -> int:
+    """About how many tokens a request has.
+
+    Raises:
+        UnreadableError: it is not a JSON object.
+    """
+    said = _object(body)
+    files = [estimate_tokens(each.text) for each in attachments(said) if not each.elsewhere]
+    return _estimate(json.dumps(said, ensure_ascii=False), len(files), sum(files))
+
+
+def _estimate(text: str, files: int, in_files: int) -> int:
+    return max(1, estimate_tokens(text) - in_files + PICTURE * files)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    said = read_json(body)
+    if not isinstance(said, dict):
+        raise UnreadableError(400, "expected a JSON object")
+    return said

@@ -1,0 +1,58 @@
+"""Patches between two trees, with a look at sizes first: how long lines take to compare is up to who wrote them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pygit2
+
+from evogit.repository.faults import found_tree
+from evogit.repository.room import Room
+from evogit.repository.trees import GITLINK, Trees, deltas_of, sides
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A file that differs: `patch` is None where it is too large to compare, or where there is no more room for it."""
+
+    path: str
+    delta: pygit2.DiffDelta
+    patch: pygit2.Patch | None
+    size: Callable[[], int]
+    """Bytes before and after, together."""
+
+    @property
+    def text(self) -> bytes:
+        """The change as a patch, or a sentence in its place."""
+        if self.patch is not None:
+            return self.patch.data
+        name = self.path if self.path.isprintable() else ascii(self.path)
+        told = f"diff --git a/{name} b/{name}\nchanged, {self.size():,} bytes before and after, too much to show\n"
+        return told.encode(errors="replace")
+
+
+def compare(
+    repo: pygit2.Repository,
+    trees: Trees,
+    old: str,
+    new: str,
+    wanted: Callable[[str], bool] = lambda path: True,
+    **options: Any,
+) -> Iterator[Compared]:
+    """The wanted files in which two commits or trees differ, in Git's order; `options` are those of `diff_to_tree`."""
+    diff, room = found_tree(repo, old).diff_to_tree(found_tree(repo, new), **options), Room(trees)
+    for number, delta in enumerate(deltas_of(diff)):
+        path = os.fsdecode(delta.new_file.raw_path)
+        if not wanted(path):
+            continue
+        before, after = (side.blob if side and side.mode != GITLINK else "" for side in sides(delta))
+        fits = room.takes((before, after))
+        yield Compared(path, delta, diff[number] if fits else None, partial(_size, trees, (before, after)))
+
+
+def _size(trees: Trees, blobs: Sequence[str]) -> int:
+    return sum(trees.size(blob) for blob in blobs if blob)

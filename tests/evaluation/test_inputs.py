@@ -1,0 +1,177 @@
+"""Inputs that evaluators draw: the same for all candidates of a run, and none that a candidate could foresee."""
+
+from __future__ import annotations
+
+import copy
+import stat
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import Task
+from evogit.config.run_settings import Settings
+from evogit.core import Evaluation, RefusedError
+from evogit.engine.drawing import begin_inputs, inputs_of
+from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import PUBLIC, Inputs, UnforeseeableRandom, of_person
+from evogit.history.context import StoredRun
+from evogit.repository import Repository
+from evogit.repository.input_keys import InputKeys
+from evogit.sandbox import Base, Files
+from evogit.sandbox.archive import pack
+
+PREDICTS = '''\
+import hashlib, random
+
+def drawn(repeat=0, split="train", task="tiny"):
+    """What the evaluator's generator gave when everybody could make it."""
+    rng = random.Random(hashlib.sha256(f"{task}\\0{split}\\0{repeat}".encode()).digest())
+    return [rng.getrandbits(32) for _ in range(5)]
+
+KNOWN = {number: number % 97 for number in drawn()}
+
+def guess(number):
+    return number in KNOWN
+'''
+
+EVALUATE = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    known = [program.call("program:guess", [rng.getrandbits(32)], returns=bool).value for _ in range(5)]
+    yield Case("known", score=sum(known))
+"""
+
+
+STILL = """\
+from evogit import Case
+
+def evaluate(program, split):
+    yield Case("one", score=1)
+"""
+
+
+async def judged(task: Task, drawing: Inputs | None, source: str = PREDICTS) -> Evaluation:
+    async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=drawing) as evaluator:
+        evaluation, _ = await evaluator.evaluate(
+            "0" * 40, Files(pack({"program.py": source.encode()}), (), Base("seed", pack({}))), split="train"
+        )
+        return evaluation
+
+
+async def test_a_candidate_that_makes_all_inputs_at_import_knows_none(tiny: Callable[..., Task]) -> None:
+    task = tiny(evaluate=EVALUATE)
+    assert (await judged(task, PUBLIC)).metrics == {"score": 5}  # the attack works where there is no secret
+    assert (await judged(task, None)).metrics == {"score": 0}
+
+
+ECHO = "import random\n\ndef guess(number):\n    return number == random.getrandbits(32)\n"
+
+
+async def test_a_programs_own_random_numbers_tell_nothing_of_the_inputs(tiny: Callable[..., Task]) -> None:
+    assert (await judged(tiny(evaluate=EVALUATE), Inputs.own(), ECHO)).metrics == {"score": 0}
+
+
+async def test_scores_with_other_inputs_are_not_taken_for_the_same(tiny: Callable[..., Task]) -> None:
+    task, one, other = tiny(evaluate=EVALUATE), Inputs.own(), Inputs.own()
+    keys = {(await judged(task, each)).key for each in (one, one, other, PUBLIC)}
+    assert len(keys) == 3
+    still = tiny(
+        "still", evaluate="from evogit import Case\ndef evaluate(program, split):\n    yield Case('a', score=1)\n"
+    )
+    assert len({(await judged(still, each)).key for each in (one, other, PUBLIC)}) == 1  # nothing is drawn
+
+
+async def test_an_evaluator_that_draws_says_that_the_secret_is_elsewhere(tiny: Callable[..., Task]) -> None:
+    lacks = Inputs(missing="it is elsewhere")
+    with pytest.raises(RefusedError, match="elsewhere"):
+        await judged(tiny(evaluate=EVALUATE), lacks)
+    still = tiny(
+        "still", evaluate="from evogit import Case\ndef evaluate(program, split):\n    yield Case('a', score=1)\n"
+    )
+    assert (await judged(still, lacks)).ok
+
+
+def test_numbers_tell_nothing_of_those_to_come() -> None:
+    secret = Inputs.own()
+    one, same = (secret.generator("task", "train", 0) for _ in range(2))
+    drawn = [one.getrandbits(32) for _ in range(624)]
+    assert drawn == [same.getrandbits(32) for _ in range(624)]
+    twister = PUBLIC.generator("task", "train", 0)
+    outputs = [twister.getrandbits(32) for _ in range(624)]
+    assert _continued(outputs) == twister.getrandbits(32)
+    assert _continued(drawn) != one.getrandbits(32)
+
+
+def _continued(outputs: list[int]) -> int:
+    """What Python's own generator gives after these 624 numbers of 32 bits."""
+    import random
+
+    clone = random.Random()
+    clone.setstate((3, (*map(_untempered, outputs), 624), None))
+    return clone.getrandbits(32)
+
+
+def _untempered(value: int) -> int:
+    value ^= value >> 18
+    value ^= (value << 15) & 0xEFC60000
+    part = value
+    for _ in range(5):
+        part = value ^ ((part << 7) & 0x9D2C5680)
+    value = part
+    part = value
+    for _ in range(3):
+        part = value ^ (part >> 11)
+    return part & 0xFFFFFFFF
+
+
+def test_it_is_a_generator_like_any_other() -> None:
+    rng = UnforeseeableRandom(b"seed")
+    assert abs(statistics.fmean(rng.random() for _ in range(20_000)) - 0.5) < 0.02
+    assert sorted(rng.sample(range(10), 10)) == list(range(10))
+    assert 0 <= rng.randrange(10**40) < 10**40
+    assert [rng.gauss() for _ in range(3)] != [rng.gauss() for _ in range(3)]
+    twin = copy.deepcopy(rng)
+    assert [twin.random() for _ in range(9)] == [rng.random() for _ in range(9)]
+    rng.seed(5)
+    twin.seed(5)
+    assert rng.random() == twin.random()
+    with pytest.raises(ValueError, match="negative"):
+        rng.getrandbits(-1)
+
+
+def test_the_secret_of_a_run_is_its_owners_alone_and_is_found_by_its_hash(tmp_path: Path) -> None:
+    keys = InputKeys(tmp_path)
+    secret = keys.make("run")
+    (file,) = keys.folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(keys.folder.stat().st_mode) == 0o700
+    assert keys.make("run") == secret  # an engine that begins the run at the same moment
+    assert keys.make("another") != secret
+    assert keys.find(Inputs(secret).commitment) == secret
+    assert keys.find(Inputs.own().commitment) is None
+    assert secret.hex() not in Inputs(secret).commitment
+    assert secret.hex() not in repr(Inputs(secret))
+
+
+def test_deterministic_runs_with_the_same_seed_draw_the_same(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    drawn = []
+    for number, seed in enumerate((1, 1, 2)):
+        run = StoredRun.open(Repository.create(tmp_path / str(number)), "run")
+        drawn.append(begin_inputs(run, Settings(seed=seed, deterministic=True), environ).commitment)
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert of_person({"XDG_STATE_HOME": str(tmp_path / "other")}, 1).commitment not in drawn
+    free = [
+        begin_inputs(StoredRun.open(Repository.create(tmp_path / f"f{n}"), "run"), Settings(seed=1), environ)
+        for n in "ab"
+    ]
+    assert free[0] != free[1]
+
+
+def test_a_run_that_has_not_begun_or_is_old_has_no_secret(tmp_path: Path) -> None:
+    run = StoredRun.open(Repository.create(tmp_path / "own"), "run")
+    assert inputs_of(run.repository, run.history) == PUBLIC
+    assert not run.repository.input_keys.folder.exists()

@@ -1,0 +1,65 @@
+"""Trees that no Git makes, as a stranger's repository may hold: a sentence says so, whatever is asked about them."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+import pytest
+
+from evogit.core import RepositoryError
+from evogit.repository import Repository
+
+NAMES = [b"/etc/passwd", b"", b".", b"..", b"../x", b".git", b".GIT", b"a//b", b"a/../b", b"x/"]
+ODD = [b"a\nb", b"\xff\xfe", b"a\\b", b"\xe2\x80\xaeb", b"-rf", b"C:x", b"x" * 300]
+"""What Git takes."""
+
+LOOKS = ("diff", "line_changes", "changed_paths", "change", "lines", "changes", "entries", "draft")
+
+
+def tree_of(repository: Repository, name: bytes, *, folder: bool) -> str:
+    """A tree with one entry, or with a folder of that name in which there is one."""
+    mode, found = 0o100644, repository.trees.write_blob(b"x\n")
+    for _ in range(1 + folder):
+        row = b"%o %s\0%s" % (mode, name, bytes.fromhex(found))
+        content = b"tree %d\0%s" % (len(row), row)
+        mode, found = 0o40000, hashlib.sha1(content, usedforsecurity=False).hexdigest()
+        file = repository.common / "objects" / found[:2] / found[2:]
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(zlib.compress(content))
+    return found
+
+
+def look(repository: Repository, how: str, tree: str) -> None:
+    trees, base = repository.trees, repository.trees.write(None, {"a.py": b"1"})
+    match how:
+        case "lines":
+            repository.lines(base, tree, lambda path: True)
+        case "changes":
+            trees.changes(base, tree, lambda path: True)
+        case "entries":
+            trees.entries(tree)
+        case "with_entries":
+            trees.with_entries(tree, {"z": (0o100644, trees.write_blob(b""))})
+        case "draft":
+            repository.merger.draft(base, tree, base)
+        case _:
+            getattr(repository, how)(base, tree)
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+@pytest.mark.parametrize("name", NAMES)
+def test_paths_that_git_never_writes_are_refused_with_a_sentence(
+    repository: Repository, name: bytes, folder: bool
+) -> None:
+    tree = tree_of(repository, name, folder=folder)
+    for how in LOOKS:
+        with pytest.raises(RepositoryError, match="Git makes none such|plain names|cannot be read|\\.git"):
+            look(repository, how, tree)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_names_that_are_merely_odd_can_be_looked_at(repository: Repository, name: bytes) -> None:
+    tree = tree_of(repository, name, folder=True)
+    for how in ("diff", "line_changes", "changed_paths", "lines", "changes", "entries", "with_entries", "draft"):
+        look(repository, how, tree)
