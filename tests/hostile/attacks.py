@@ -101,11 +101,11 @@ def patch_the_library(host):
     for name in ("time", "monotonic", "perf_counter", "process_time"):
         setattr(time, name, lambda: 0.0)
     time.clock_gettime = resource.getrusage = os.times = lambda *args: 0.0
-    end = ctypes.c_long
-    libc.clock.restype = end
-    while libc.clock() < 300_000:
-        pass
-    return 1
+    return work(host)
+
+
+def work(host):
+    return sum(i * i for i in range(3_000_000)) % 7
 
 
 def patched_json(text):

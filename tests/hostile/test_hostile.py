@@ -237,9 +237,10 @@ def test_second_reply_is_invalid(session, host):
 
 @NONE_IS_SLOW
 def test_patched_clocks_change_no_figure(session, host):
-    usage = call(session, "patch_the_library", host).usage
-    assert usage.cpu >= 0.1  # C's own clock runs fast in gVisor
-    assert usage.wall >= 0.1
+    honest = call(session, "work", host).usage
+    patched = call(session, "patch_the_library", host).usage
+    assert patched.cpu > honest.cpu / 3
+    assert patched.wall > honest.wall / 3
 
 
 @pytest.mark.parametrize("session", ONE_KERNEL, indirect=True)
