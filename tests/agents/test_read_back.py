@@ -290,6 +290,7 @@ def test_a_list_of_many_files_deep_down_is_refused_before_anybody_looks_at_it() 
         read_members(listed([[f"{deep}/{number}", "file", 0, 0] for number in range(4000)]))
 
 
+@pytest.mark.slow
 def test_patterns_that_take_git_for_ever_fail_the_proposal(returned: Callable[..., Returned]) -> None:
     patterns = {"extra/.gitignore": b"**/" + b"a*/**/" * 12 + b"b\n"}
     deep: Mapping[str, Entry] = {f"extra/{'a/' * 40}{number}": b"x" for number in range(40)}

@@ -86,6 +86,7 @@ SIGNS = "def value(): return [[-1 - (n >> place & 1) for place in range(20)] for
 """Rows of one hash, which an evaluator that makes a set of them compares each with each other."""
 
 
+@pytest.mark.slow
 async def test_an_evaluator_that_is_held_costs_the_candidate_and_nobody_else(tiny: Callable[..., Task]) -> None:
     toml = f'{TOML.partition("[sandbox]")[0]}[sandbox]\ntotal = "2s"\ntimeout = "2s"\n'
     async with Evaluator(tiny(evaluate=HOLDS, toml=toml), provider="bubblewrap", jobs=1) as evaluator:

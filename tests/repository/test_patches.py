@@ -15,8 +15,9 @@ SMALL = {"b.py": b"a line of its own\n"}
 
 def digits(count: int, seed: int) -> bytes:
     """What a comparison takes longest for: lines of which most are in many places."""
-    rng = random.Random(seed)
-    return b"\n".join(bytes([digit]) for digit in rng.choices(b"0123456789", k=count)) + b"\n"
+    lines = bytearray(b"\n" * (2 * count))
+    lines[::2] = random.Random(seed).randbytes(count).translate(b"0123456789abcdef" * 16)
+    return bytes(lines)
 
 
 TOO_MUCH: dict[str, Callable[[int], dict[str, bytes | None]]] = {

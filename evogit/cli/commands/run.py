@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import NoReturn
 
 import click
 
@@ -95,9 +96,7 @@ def run(
     settings = replace(settings, selector=selector_before(selector, found, history))
     setup = resolve_agents(asked, settings, history, found.pairwise.panel if found.pairwise else ())
     if not terminal.live and not setup.will_end:
-        raise UsageError(
-            f"expected a limit, since this is not a terminal: {', '.join(f'--{limit}' for limit in settings.ends)}"
-        )
+        _refuse_endless(settings)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup)
     target.write_fork()
@@ -120,6 +119,11 @@ def _report(terminal: Terminal, place: Place, done: Done) -> None:
         terminal.data(status_record(place.repository, place.history))
     else:
         terminal.show(ending(place, terminal, done))
+
+
+def _refuse_endless(settings: Settings) -> NoReturn:
+    limits = ", ".join(f"--{limit}" for limit in settings.ends)
+    raise UsageError(f"expected a limit, since this is not a terminal: {limits}")
 
 
 def _refuse_idle(settings: Settings, task: Task) -> None:
