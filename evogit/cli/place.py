@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from evogit.config.names import REPOSITORY_FILE
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
+from evogit.review.origin import origin_notes
 
 if TYPE_CHECKING:
     from evogit.config import Task
@@ -56,10 +59,13 @@ def open_place(repo: str | None, name: str | None) -> Place:
     repository = find_repository(repo)
     gc.disable()  # what is read stays until the command ends, and there is much of it
     try:
-        return Place.of(open_run(repository, name))
+        run = open_run(repository, name)
     finally:
         gc.enable()
         gc.freeze()
+    for note in origin_notes(run):
+        click.echo(f"note: {note}", err=True)
+    return Place.of(run)
 
 
 def find_repository(repo: str | None) -> Repository:

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evogit.config.run_settings import Settings
+from evogit.core import RefusedError
 from evogit.evaluation.inputs import Inputs, of_person
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
+from evogit.repository.run_keys import commitment
 
 
 def inputs_of(repository: Repository, history: History) -> Inputs:
     """The secret of a run that has begun; none where it began before there were any."""
-    began = history.started
-    known = began.inputs if began else ""
-    secret = repository.input_keys.find(known) if known else b""
-    if secret is not None:
-        return Inputs(secret)
-    return Inputs(
-        missing=f"the evaluator of the run {history.run!r} draws inputs (rng) with a secret that this clone does not "
-        "have; copy the files in evogit/keys/ of the Git folder in which the run began to "
-        f"{repository.input_keys.folder}, or begin a new run (--name NAME)"
+    known = history.started.inputs if history.started else ""
+    key = repository.keys.find(history.run) if known else b""
+    if commitment(key) == known:
+        return Inputs(key)
+    return Inputs(missing=lacks_key(repository, history.run))
+
+
+def lacks_key(repository: Repository, run: str) -> str:
+    """What to do in a clone that has not the key of a run."""
+    return (
+        f"the run {run!r} has a key, which draws the inputs of its evaluator (rng) and seals its journal, and this "
+        f"clone does not have it; copy evogit/keys/{run} of the Git folder in which the run began to "
+        f"{repository.keys.folder}, or begin a new run (--name NAME)"
     )
 
 
@@ -29,11 +35,17 @@ def begin_inputs(run: StoredRun, settings: Settings, environ: Mapping[str, str])
     """The secret of a run that begins or goes on; that of a deterministic run is the same for the same seed.
 
     Raises:
+        RefusedError: the run began in another clone, and its key is not here.
         RepositoryError: a new one cannot be kept.
     """
+    keys, name = run.repository.keys, run.history.run
     if run.history.started:
-        return inputs_of(run.repository, run.history)
-    keys = run.repository.input_keys
+        found = inputs_of(run.repository, run.history)
+        if found.missing:
+            raise RefusedError(found.missing)
+        return found
     if settings.deterministic:
-        return Inputs(keys.keep(of_person(environ, settings.seed).secret))
-    return Inputs(keys.make(run.history.run))
+        found = of_person(environ, settings.seed)
+        keys.keep(name, found.secret)
+        return found
+    return Inputs(keys.make(name))

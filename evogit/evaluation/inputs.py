@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evogit.repository.input_keys import LENGTH, commitment, kept
+from evogit.repository.run_keys import LENGTH, commitment, kept
 
 BLOCK = 1024
 """Bytes that are drawn ahead."""

@@ -11,6 +11,7 @@ import pygit2
 from evogit.core import Forked
 from evogit.repository import records, refs
 from evogit.repository.journal import entry_commit
+from evogit.repository.run_keys import RunKeys, seal
 from evogit.repository.trees import Trees
 
 
@@ -22,6 +23,7 @@ def fork(
     tips: Mapping[str, str],
     event: Forked,
     seq: int,
+    keys: RunKeys,
 ) -> bool:
     """Begin `run` after the entries `tips` (host -> id) of another one, with `event` as its first of its own.
 
@@ -34,9 +36,11 @@ def fork(
     kept = f"refs/evogit/{event.run}/keep/"
     for name in [name for name in repo.references if name.startswith(kept)]:
         refs.move(repo, common, keep + name.removeprefix(kept), str(repo.references[name].target))
-    before = [tips[host]] if host in tips else []
-    message, empty = records.encode(event, seq), Trees(repo).write(None, {})
-    first = entry_commit(repo, host, message, empty, before, int(time.time()))
+    before, record, empty = tips.get(host), records.encode(event, seq), Trees(repo).write(None, {})
+    if key := keys.find(event.run):
+        keys.keep(run, key)
+        record = records.sealed(record, seal(key, host, before, record))
+    first = entry_commit(repo, host, record, empty, [before] if before else [], int(time.time()))
     if not refs.swap(repo, common, journal + host, first, None):
         return False
     for other, tip in tips.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pygit2
 from evogit.core import Entry, Event, RepositoryError
 from evogit.repository import records, refs
 from evogit.repository.faults import written
+from evogit.repository.run_keys import RunKeys, seal
 from evogit.repository.trees import Trees
 
 LOOK_FOR_HOSTS_EVERY = 1.0
@@ -44,7 +46,8 @@ class StaleError(RepositoryError):
 class Journal:
     """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`.
 
-    Who subscribes later hears of each entry after `sink` has it.
+    Who subscribes later hears of each entry after `sink` has it. Where this clone has the run's key, our entries are
+    sealed with it, and of other hosts' those count that are: up to the newest with a seal.
     `secrets` are redacted from all that is written. They are ASCII, without quotes, so that JSON has them as they are.
     What is `durable` survives a power loss.
     """
@@ -60,6 +63,7 @@ class Journal:
         secrets: Sequence[str] = (),
         after: Position = BEGINNING,
         *,
+        keys: RunKeys,
         durable: bool = False,
     ) -> None:
         self._repo = repo
@@ -70,6 +74,9 @@ class Journal:
         self._keep = f"refs/evogit/{run}/keep/{host}"
         self._host = host
         self._durable = durable
+        self._keys = keys
+        self._key = b""
+        self._strange: dict[str, tuple[str, int]] = {}
         self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None, **after.tips}
@@ -77,6 +84,8 @@ class Journal:
         self._entries = after.entries
         self._in_order = True
         self._looked = float("-inf")
+        if any(not self._is_sealed(tip) for tip in after.tips.values()):
+            raise StaleError("entries were known that do not count any more")
         fresh = self._fresh()
         if fresh and _order(fresh[0]) <= self._newest:
             raise StaleError(f"the journal of {fresh[0].host} brought entries that are older than those known")
@@ -115,13 +124,58 @@ class Journal:
     def _news(self, host: str) -> list[Entry]:
         """Entries of one host's chain that were not read yet, oldest first."""
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
-        if tip == last:
+        if tip == last or (host in self._strange and self._strange[host][0] == tip):
             return []
         news, first = self._chain(tip, last)
         if first != last:
             raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
-        self._seen[host] = tip
-        return news
+        counted = self._counted(news)
+        if len(counted) == len(news) or tip is None:
+            self._seen[host] = tip
+            self._strange.pop(host, None)
+            return news
+        if host == self._host:
+            ref, sealed = self._folder + host, counted[-1].id if counted else last
+            raise RepositoryError(
+                f"the journal of this clone goes on behind what the key of the run {self._run} sealed, by "
+                f"{len(news) - len(counted)}: that came from elsewhere, or before the key; take it away with "
+                f"`git update-ref {f'{ref} {sealed}' if sealed else f'-d {ref}'}`"
+            )
+        self._strange[host] = tip, len(news) - len(counted)
+        self._seen[host] = counted[-1].id if counted else last
+        return counted
+
+    def _counted(self, news: list[Entry]) -> list[Entry]:
+        """Entries of a chain up to the newest with a seal, which holds for all before it."""
+        for end in range(len(news), 0, -1):
+            if self._is_sealed(news[end - 1].id):
+                return news[:end]
+        return []
+
+    def _is_sealed(self, commit: str) -> bool:
+        """Whether somebody with the run's key wrote an entry; without the key here nobody can tell, and all count."""
+        if not self.key:
+            return True
+        found = self._entry(commit)
+        record, told = records.unsealed(found.message)
+        before = str(found.parent_ids[0]) if found.parent_ids else None
+        return hmac.compare_digest(told, seal(self.key, found.committer.name, before, record))
+
+    @property
+    def key(self) -> bytes:
+        """The run's key, as soon as this clone has it."""
+        self._key = self._key or self._keys.find(self._run)
+        return self._key
+
+    @property
+    def strangers(self) -> Mapping[str, int]:
+        """Entries that do not count, as they are not sealed with the run's key, by host."""
+        return {host: number for host, (_, number) in self._strange.items()}
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The clones whose entries count, this one's first."""
+        return [self._host, *sorted(host for host, tip in self._seen.items() if tip and host != self._host)]
 
     def _chain(self, tip: str | None, last: str | None) -> tuple[list[Entry], str | None]:
         """The entries after `last` up to `tip`, oldest first, and what comes before them: `last`, or nothing."""
@@ -132,12 +186,16 @@ class Journal:
         return news[::-1], commit
 
     def _read(self, commit: str) -> tuple[Entry, str | None]:
-        found = self._repo.get(commit)
-        if not isinstance(found, pygit2.Commit):
-            raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
+        found = self._entry(commit)
         event, seq = records.decode(found.message)
         entry = Entry(id=commit, host=found.committer.name, seq=seq, time=found.commit_time, event=event)
         return entry, str(found.parent_ids[0]) if found.parent_ids else None
+
+    def _entry(self, commit: str) -> pygit2.Commit:
+        found = self._repo.get(commit)
+        if not isinstance(found, pygit2.Commit):
+            raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
+        return found
 
     def _deliver(self, entry: Entry) -> None:
         self._in_order = self._in_order and self._newest < _order(entry)
@@ -162,7 +220,9 @@ class Journal:
             if unless is not None and unless():
                 return None
             last, now, seq = self._seen[self._host], int(time.time()), self._newest[0] + 1
-            commit = self._commit(self._redacted(records.encode(event, seq)), self._empty, [last] if last else [], now)
+            record = self._redacted(records.encode(event, seq))
+            message = records.sealed(record, seal(self.key, self._host, last, record)) if self.key else record
+            commit = self._commit(message, self._empty, [last] if last else [], now)
             if self._move(self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
                 entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event)

@@ -44,6 +44,9 @@ _IDS = (
 )
 """Fields that hold ids of Git objects, each one or several, empty where there is none."""
 
+_SEAL = "\nSeal: "
+"""What comes before a seal, as trailers of Git do; no record has a second empty line."""
+
 _IS_ID = re.compile("([0-9a-f]{40})?").fullmatch
 
 
@@ -51,6 +54,17 @@ def encode(event: Event, seq: int) -> str:
     """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON."""
     record = {"evogit": VERSION, "seq": seq, "event": event.event, **plain(event)}
     return f"{_subject(event)}\n\n{json.dumps(record, separators=(',', ':'), ensure_ascii=True, allow_nan=False)}\n"
+
+
+def sealed(message: str, seal: str) -> str:
+    """The same record with a seal behind it."""
+    return f"{message}{_SEAL}{seal}\n"
+
+
+def unsealed(message: str) -> tuple[str, str]:
+    """A record and its seal, empty where it has none."""
+    record, found, seal = message.rpartition(_SEAL)
+    return (record, seal.rstrip("\n")) if found else (message, "")
 
 
 def decode(message: str) -> tuple[Event, int]:
@@ -61,7 +75,7 @@ def decode(message: str) -> tuple[Event, int]:
         RepositoryError: the message is not a journal record.
     """
     try:
-        record: dict[str, Any] = json.loads(message[message.index("\n\n") + 2 :])
+        record: dict[str, Any] = json.loads(unsealed(message)[0].partition("\n\n")[2])
         version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise RepositoryError(f"expected a journal record, got {message[:80]!r}; see docs/design/journal.md") from error

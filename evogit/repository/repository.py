@@ -17,9 +17,9 @@ from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryEr
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
 from evogit.repository.faults import advice, written
-from evogit.repository.input_keys import InputKeys
 from evogit.repository.journal import BEGINNING, Journal, Position
 from evogit.repository.messages import candidate_message, clean, clean_title
+from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
 from evogit.repository.trees import Trees
 
@@ -46,7 +46,7 @@ class Repository:
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo)
         self.branches = Branches(repo, self.common)
-        self.input_keys = InputKeys(self.common)
+        self.keys = RunKeys(self.common)
 
     @cached_property
     def merger(self) -> Merger:
@@ -153,7 +153,9 @@ class Repository:
             StaleError: the journals are not those that are known with some entries more.
         """
         name, durable = check_run_name(run), self._durable
-        return Journal(self._repo, self.common, self.trees, name, self.host, sink, secrets, after, durable=durable)
+        return Journal(
+            self._repo, self.common, self.trees, name, self.host, sink, secrets, after, keys=self.keys, durable=durable
+        )
 
     def snapshot(self, run: str) -> SnapshotFile:
         """The file for what was made of a run's journals."""
@@ -174,7 +176,7 @@ class Repository:
         """Begin a run with entries of another one, up to `tips` (host -> id); False where it is there already."""
         from evogit.repository import forks
 
-        return forks.fork(self._repo, self.common, self.host, run, tips, event, seq)
+        return forks.fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
 
     def clear_locks(self, run: str) -> None:
         """Remove ref locks that a killed engine of this run left; only for the engine that holds the run's lock."""
@@ -184,6 +186,7 @@ class Repository:
     def forget_run(self, run: str) -> None:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
         self.snapshot(run).forget()
+        self.keys.forget(run)
         if not self.runs():
             engines.forget_clone(self.common)
 

@@ -13,6 +13,7 @@ from evogit.history.leaders import tied
 from evogit.repository import RESERVED, Repository
 from evogit.review.choosing import choices
 from evogit.review.contributing import contributions
+from evogit.review.origin import key_place
 from evogit.review.runs import agents
 from evogit.review.spending import last_start, spending_record
 
@@ -78,6 +79,7 @@ def status_record(repository: Repository, history: History) -> Record:
     start, counts = history.started, history.counts
     return {
         "schema": SCHEMA,
+        "key": key_place(repository, history),
         "run": history.run,
         "task": start.task if start else None,
         "forked": {"run": forked.run, "entry": forked.entry} if (forked := history.forked) else None,

@@ -18,7 +18,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC, Inputs, UnforeseeableRandom, of_person
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
-from evogit.repository.input_keys import InputKeys
+from evogit.repository.run_keys import RunKeys
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
@@ -143,15 +143,15 @@ def test_it_is_a_generator_like_any_other() -> None:
 
 
 def test_the_secret_of_a_run_is_its_owners_alone_and_is_found_by_its_hash(tmp_path: Path) -> None:
-    keys = InputKeys(tmp_path)
+    keys = RunKeys(tmp_path)
     secret = keys.make("run")
     (file,) = keys.folder.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(keys.folder.stat().st_mode) == 0o700
     assert keys.make("run") == secret  # an engine that begins the run at the same moment
     assert keys.make("another") != secret
-    assert keys.find(Inputs(secret).commitment) == secret
-    assert keys.find(Inputs.own().commitment) is None
+    assert keys.find("run") == secret
+    assert keys.find("third") == b""
     assert secret.hex() not in Inputs(secret).commitment
     assert secret.hex() not in repr(Inputs(secret))
 
@@ -174,4 +174,4 @@ def test_deterministic_runs_with_the_same_seed_draw_the_same(tmp_path: Path) -> 
 def test_a_run_that_has_not_begun_or_is_old_has_no_secret(tmp_path: Path) -> None:
     run = StoredRun.open(Repository.create(tmp_path / "own"), "run")
     assert inputs_of(run.repository, run.history) == PUBLIC
-    assert not run.repository.input_keys.folder.exists()
+    assert not run.repository.keys.folder.exists()

@@ -1,0 +1,34 @@
+"""Whether what a run's journals say comes from who may write to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evogit.history import History
+from evogit.history.context import StoredRun
+from evogit.repository import Repository
+
+Key = Literal["here", "elsewhere", ""]
+
+
+def key_place(repository: Repository, history: History) -> Key:
+    """Where the key of a run is; "" where it has none, as it was begun before there were any, or by a program."""
+    if history.started is None or not history.started.inputs:
+        return ""
+    return "here" if repository.keys.find(history.run) else "elsewhere"
+
+
+def origin_notes(run: StoredRun) -> list[str]:
+    """What a person must know before believing any score that is shown."""
+    notes = [
+        f"left out what {host} wrote (entries: {number}), as it is not sealed with the key of the run "
+        f"{run.history.run}: evogit/keys/{run.history.run} of this clone's Git folder"
+        for host, number in run.journal.strangers.items()
+    ]
+    if key_place(run.repository, run.history) == "elsewhere":
+        others = ", ".join(run.journal.hosts[1:]) or "elsewhere"
+        notes.append(
+            f"the run {run.history.run} was made by {others}, and this clone does not have its key: scores are as told "
+            "there, and what is written here does not count there; `evogit verify` evaluates again"
+        )
+    return notes

@@ -1,0 +1,111 @@
+"""Entries of a run that came with a fetch from somebody who has no business there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evogit.repository import Repository
+from evogit.repository.run_keys import commitment
+from evogit.testing import RecordedRun
+from tests.cli.conftest import Cli
+
+EVERYTHING = "refs/evogit/*:refs/evogit/*"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(folder), *arguments], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+class Ours:
+    """A run with a key, and a clone of it whose owner does not have the key."""
+
+    def __init__(self, folder: Path) -> None:
+        repository = Repository.create(folder / "ours")
+        self.folder, self.key = folder / "ours", repository.keys.make("toy")
+        self.run = RecordedRun(repository, "toy", inputs=commitment(self.key))
+        self.seed = self.run.add_files({"main.py": b"1\n"}, value=1.0)
+        self.better = self.run.add_files({"main.py": b"2\n"}, self.seed, value=2.0)
+        self.theirs = folder / "theirs"
+        git(folder, "clone", "-q", str(self.folder), str(self.theirs))
+        git(self.theirs, "fetch", "-q", str(self.folder), EVERYTHING)
+
+    @property
+    def strangers(self) -> RecordedRun:
+        return RecordedRun(self.theirs, "toy")
+
+    def fetch(self) -> None:
+        git(self.folder, "fetch", "-q", str(self.theirs), EVERYTHING)
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Ours:
+    return Ours(tmp_path)
+
+
+def test_a_forged_score_that_was_fetched_never_ranks(ours: Ours, cli: Cli) -> None:
+    stranger = ours.strangers
+    forged = stranger.add_files({"main.py": b"x\n"}, ours.seed, value=99.0)
+    stranger.decide("prune", ours.better)
+    ours.fetch()
+    done = cli("-C", "ours", "best")
+    assert ours.better[:7] in done.out
+    assert f"note: left out what {stranger.repository.host} wrote (entries: 3)" in done.err
+    assert forged not in cli("-C", "ours", "log", "--json").out
+    ours.run.add_files({"main.py": b"3\n"}, ours.better, value=3.0)  # an engine that is at work goes on
+    assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 3.0}
+
+
+def test_who_gets_the_key_takes_part(ours: Ours, cli: Cli) -> None:
+    key = ours.theirs / ".git/evogit/keys/toy"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(ours.key)
+    found = ours.strangers.add_files({"main.py": b"x\n"}, ours.seed, value=99.0)
+    ours.fetch()
+    done = cli("-C", "ours", "best", "--json")
+    assert (done.json["commit"], done.err) == (found, "")
+
+
+def test_a_run_of_somebody_else_says_so_wherever_it_is_shown(ours: Ours, cli: Cli) -> None:
+    for command in ("status", "best", "report"):
+        assert "the run toy was made by" in cli("-C", "theirs", command).err
+    assert json.loads(cli("-C", "theirs", "status", "--json").out)["key"] == "elsewhere"
+    assert json.loads(cli("-C", "ours", "status", "--json").out)["key"] == "here"
+
+
+def test_what_was_written_behind_our_own_entries_is_refused_with_what_to_do(ours: Ours, cli: Cli) -> None:
+    ref = f"refs/evogit/toy/journal/{ours.run.repository.host}"
+    ours.strangers.journal.keep({}, ours.seed)
+    (ours.theirs / ".git/evogit/host").write_text(ours.run.repository.host)
+    ours.strangers.evaluate(ours.seed, 99.0, repeat=1)
+    ours.fetch()
+    refused = cli("-C", "ours", "status")
+    assert (refused.code, "sealed, by 1: that came from elsewhere" in refused.err) == (1, True)
+    git(ours.folder, *refused.err.split("`git ")[1].split("`")[0].split())
+    assert git(ours.folder, "rev-parse", ref) == ours.run.entries[-1].id
+    assert ours.better[:7] in cli("-C", "ours", "best").out
+
+
+def test_our_own_entries_under_another_name_count_once(ours: Ours, cli: Cli) -> None:
+    ref = "refs/evogit/toy/journal/"
+    git(ours.theirs, "update-ref", f"{ref}elsewhere", git(ours.folder, "rev-parse", ref + ours.run.repository.host))
+    ours.fetch()
+    done = cli("-C", "ours", "status", "--json")
+    assert done.json["evaluated"] == 2
+
+
+def test_a_snapshot_made_before_the_key_came_is_not_believed(ours: Ours, cli: Cli) -> None:
+    file = ours.folder / ".git/evogit/keys/toy"
+    file.rename(apart := ours.folder / "key")
+    stranger = ours.strangers
+    for value in range(300):
+        stranger.add_files({"main.py": b"%d\n" % value}, ours.seed, value=10.0 + value)
+    ours.fetch()
+    assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 309.0}
+    apart.rename(file)
+    assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 2.0}
