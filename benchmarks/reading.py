@@ -38,7 +38,7 @@ from evogit.core import (
     Spent,
     Stopped,
 )
-from evogit.repository import Repository, records
+from evogit.repository import Repository, journal_records
 
 COMMANDS = ("status", "log", "show best", "graph -n 20", "best", "report", "--help", "--version")
 
@@ -136,7 +136,7 @@ class Synthetic:
         """Append to the journal."""
         self._seq += 1
         parents = [self.journal] if self.journal else []
-        message = records.encode(event, self._seq)
+        message = journal_records.encode(event, self._seq)
         self.journal = self._pack.commit(self._pack.tree({}), parents, "host", BEGAN + self._seq, message)
 
     def _kept(self, files: dict[str, bytes], commit: str) -> str:

@@ -14,9 +14,9 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Stopped, StopReason
-from evogit.engine.drawing import begin_inputs
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
+from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
 from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator

@@ -8,9 +8,9 @@ from functools import partial
 
 from evogit.agents import Agent
 from evogit.agents.coder import Coder
+from evogit.agents.custom_agent import OwnAgent
 from evogit.agents.editor import Editor
 from evogit.agents.mutation.mutator import Mutator
-from evogit.agents.own import OwnAgent
 from evogit.config.run_settings import KINDS, AgentSpec
 from evogit.core import UsageError
 from evogit.llm import Model

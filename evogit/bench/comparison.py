@@ -13,7 +13,7 @@ from evogit.bench.methods import DEFAULT, Method, is_control
 from evogit.bench.outcome import BenchRun, Merges
 from evogit.bench.workers import Order
 from evogit.core import Direction
-from evogit.stats import comparison as statistics
+from evogit.stats import paired_tests
 from evogit.stats.estimates import mean
 
 FIRST = 25
@@ -82,11 +82,11 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """What may be said."""
-        if self.better <= statistics.ALPHA:
+        if self.better <= paired_tests.ALPHA:
             return "better"
-        if self.not_inferior <= statistics.ALPHA:
+        if self.not_inferior <= paired_tests.ALPHA:
             return "no worse"
-        return "worse" if self.worse <= statistics.ALPHA else "open"
+        return "worse" if self.worse <= paired_tests.ALPHA else "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +131,12 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
         known = None  # where the seed beats it there is no way from one to the other
     top = pick(value for curve in shown for value in curve) if known is None else known
     curves = {
-        name: [[statistics.normalised(value, seed_value, top) for value in curve] for curve in each]
+        name: [[paired_tests.normalised(value, seed_value, top) for value in curve] for curve in each]
         for name, each in runs.items()
     }
-    areas = {name: [statistics.area(curve, bench_task.evaluations) for curve in each] for name, each in curves.items()}
-    finals = {name: [curve[: bench_task.evaluations][-1] for curve in each] for name, each in curves.items()}
+    budget = bench_task.evaluations
+    areas = {name: [paired_tests.area(curve, budget) for curve in each] for name, each in curves.items()}
+    finals = {name: [curve[:budget][-1] for curve in each] for name, each in curves.items()}
     controls = [each.name for each in bench.methods if is_control(each.name)]
     pairs = _pairs([each.name for each in bench.methods])
     values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
@@ -219,7 +220,7 @@ def _together(found: Sequence[Mapping[str, Merges]]) -> dict[str, Merges]:
 
 
 def _interval(values: Sequence[float], label: str) -> Interval:
-    low, high = statistics.interval(values, random.Random(label))
+    low, high = paired_tests.interval(values, random.Random(label))
     return Interval(mean=fmean(values), low=low, high=high)
 
 
@@ -238,10 +239,10 @@ def _comparison(
         against=against,
         of=of,
         difference=_interval(differences, label),
-        better=statistics.greater(differences, random.Random(f"{label} better")),
-        not_inferior=statistics.not_inferior(differences, random.Random(f"{label} not inferior")),
-        worse=statistics.greater([-each for each in differences], random.Random(f"{label} worse")),
-        superiority=statistics.superiority(ours, theirs),
+        better=paired_tests.greater(differences, random.Random(f"{label} better")),
+        not_inferior=paired_tests.not_inferior(differences, random.Random(f"{label} not inferior")),
+        worse=paired_tests.greater([-each for each in differences], random.Random(f"{label} worse")),
+        superiority=paired_tests.superiority(ours, theirs),
         wins=sum(each > 0 for each in differences),
         ties=sum(each == 0 for each in differences),
         losses=sum(each < 0 for each in differences),
@@ -287,13 +288,13 @@ def _summary(method: str, against: str, by_task: Sequence[Findings]) -> Summary:
         other = each.best_control if against == BEST_CONTROL else against
         if comparison := each.comparison(method, other):
             found[each.task] = comparison
-    adjusted = statistics.holm({task: each.not_inferior for task, each in found.items()})
+    adjusted = paired_tests.holm({task: each.not_inferior for task, each in found.items()})
     return Summary(
         method=method,
         against=against,
         tasks=len(found),
-        better=tuple(task for task, each in found.items() if each.better <= statistics.ALPHA),
+        better=tuple(task for task, each in found.items() if each.better <= paired_tests.ALPHA),
         worse=tuple(task for task, each in found.items() if each.verdict == "worse"),
-        not_inferior=tuple(task for task in found if adjusted[task] <= statistics.ALPHA),
+        not_inferior=tuple(task for task in found if adjusted[task] <= paired_tests.ALPHA),
         ahead=sum(each.difference.mean > 0 for each in found.values()),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evogit.bench.comparison import Findings
 from evogit.bench.methods import is_control
 from evogit.core import NotFoundError
-from evogit.stats.comparison import tail
+from evogit.stats.paired_tests import tail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

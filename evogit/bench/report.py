@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evogit.bench.comparison import Comparison, Findings, Interval, Result, Summary, points
-from evogit.stats.comparison import MARGIN, RESAMPLES
+from evogit.stats.paired_tests import MARGIN, RESAMPLES
 
 SCHEMA = 1
 """Of bench.json."""

@@ -22,9 +22,9 @@ from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
+from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.linkage import Linkage
 from evogit.selection.merge_strategies import MODEL, PIECES
-from evogit.selection.settlers import Crossing
 from evogit.selection.tuning import Tuning
 from evogit.text import one_line
 
@@ -140,7 +140,7 @@ class Breeder:
         """Whether a candidate does the same; in a deterministic run one whose evaluation this move may know."""
         history = self._history
         does = self.fingerprint(tree) if self.fingerprint else ""
-        first = history.trees.get(tree) or history.fingerprints.get(does)
+        first = history.duplicate_of(tree, does)
         return first is not None and (not self._deterministic_agents or history.judged(first))
 
     def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:

@@ -18,8 +18,8 @@ from evogit.repository import (
     UnfitChangeError,
     count_markers,
 )
+from evogit.selection.conflict_settlers import Crossing, draft, fitter, settler
 from evogit.selection.merge_strategies import FITTER, MODEL
-from evogit.selection.settlers import Crossing, draft, fitter, settler
 
 
 @dataclass(frozen=True, slots=True)

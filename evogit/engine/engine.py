@@ -11,14 +11,14 @@ from typing import Protocol
 from evogit.agents import Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
-from evogit.breeding.candidates import CandidateWriter
+from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
 from evogit.engine.account import RunAccount
 from evogit.engine.confirmation import Confirmation
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.panel import open_panel
-from evogit.engine.people import Adding, People
+from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from evogit.engine.evaluations import Evaluations
-from evogit.engine.people import People
+from evogit.engine.people_commits import People
 from evogit.engine.projections import Projections
 from evogit.repository import Journal
 

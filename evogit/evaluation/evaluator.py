@@ -22,11 +22,11 @@ from evogit.core import (
     Status,
     UsageError,
 )
-from evogit.evaluation import own_limits
+from evogit.evaluation import evaluator_limits
 from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorProcess
+from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
 from evogit.evaluation.inputs import Inputs
-from evogit.evaluation.keeping import thinned
 from evogit.sandbox import Completed, Files
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
@@ -231,7 +231,7 @@ class _Hearing:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
         except EvaluatorDiedError as death:
-            late = own_limits.story(death.signal, self.total)
+            late = evaluator_limits.story(death.signal, self.total)
             status: Status = "timeout" if late else "evaluator-error"
             evaluation, evidence = Evaluation(status=status, reason=late or str(death)), Evidence()
             log = death.log

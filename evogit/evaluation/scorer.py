@@ -27,9 +27,9 @@ from evogit.core import (
     SandboxLostError,
     Status,
 )
+from evogit.evaluation.evaluator_limits import within_own_limits
 from evogit.evaluation.inputs import PUBLIC, Inputs
 from evogit.evaluation.loading import load_evaluator, wanted
-from evogit.evaluation.own_limits import within_own_limits
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Program
 from evogit.sandbox import Base, Completed, Files, Sandbox

@@ -196,6 +196,10 @@ class RunState:
         """The candidates that await an evaluation, by id; pruned ones do not. With no engine where any may do it."""
         return {commit: candidate for commit, candidate in self._waiting.items() if commit not in self.pruned}
 
+    def duplicate_of(self, tree: str, does: str = "") -> str | None:
+        """The candidate that has this tree, or one that does the same: its fingerprint is `does`."""
+        return self.trees.get(tree) or self.fingerprints.get(does)
+
     def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
         """A candidate's evaluation on `split` (default: the run's), repeats as one; None while there is nothing."""
         return self.scores.evaluation(commit, split, repeat)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import Forked
-from evogit.repository import records, refs
+from evogit.repository import journal_records, refs
 from evogit.repository.journal import entry_commit
 from evogit.repository.run_keys import RunKeys, seal
 from evogit.repository.trees import Trees
@@ -36,10 +36,10 @@ def fork(
     kept = f"refs/evogit/{event.run}/keep/"
     for name in [name for name in repo.references if name.startswith(kept)]:
         refs.move(repo, common, keep + name.removeprefix(kept), str(repo.references[name].target))
-    before, record, empty = tips.get(host), records.encode(event, seq), Trees(repo).write(None, {})
+    before, record, empty = tips.get(host), journal_records.encode(event, seq), Trees(repo).write(None, {})
     if key := keys.find(event.run):
         keys.keep(run, key)
-        record = records.sealed(record, seal(key, host, before, record))
+        record = journal_records.sealed(record, seal(key, host, before, record))
     first = entry_commit(repo, host, record, empty, [before] if before else [], int(time.time()))
     if not refs.swap(repo, common, journal + host, first, None):
         return False

@@ -12,7 +12,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import Entry, Event, RepositoryError
-from evogit.repository import records, refs
+from evogit.repository import journal_records, refs
 from evogit.repository.faults import written
 from evogit.repository.run_keys import RunKeys, seal
 from evogit.repository.trees import Trees
@@ -157,7 +157,7 @@ class Journal:
         if not self.key:
             return True
         found = self._entry(commit)
-        record, told = records.unsealed(found.message)
+        record, told = journal_records.unsealed(found.message)
         before = str(found.parent_ids[0]) if found.parent_ids else None
         return hmac.compare_digest(told, seal(self.key, found.committer.name, before, record))
 
@@ -187,7 +187,7 @@ class Journal:
 
     def _read(self, commit: str) -> tuple[Entry, str | None]:
         found = self._entry(commit)
-        event, seq = records.decode(found.message)
+        event, seq = journal_records.decode(found.message)
         entry = Entry(id=commit, host=found.committer.name, seq=seq, time=found.commit_time, event=event)
         return entry, str(found.parent_ids[0]) if found.parent_ids else None
 
@@ -220,8 +220,8 @@ class Journal:
             if unless is not None and unless():
                 return None
             last, now, seq = self._seen[self._host], int(time.time()), self._newest[0] + 1
-            record = self._redacted(records.encode(event, seq))
-            message = records.sealed(record, seal(self.key, self._host, last, record)) if self.key else record
+            record = self._redacted(journal_records.encode(event, seq))
+            message = journal_records.sealed(record, seal(self.key, self._host, last, record)) if self.key else record
             commit = self._commit(message, self._empty, [last] if last else [], now)
             if self._move(self._folder + self._host, commit, last):
                 self._seen[self._host] = commit

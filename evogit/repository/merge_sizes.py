@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from evogit.repository.room import MOST_LINES, Room
+from evogit.repository.diff_limits import MOST_LINES, Room
 from evogit.repository.trees import GITLINK, TreeEntry, Trees
 
 MOST_FILES = 50

@@ -10,8 +10,8 @@ from typing import Any
 
 import pygit2
 
+from evogit.repository.diff_limits import Room
 from evogit.repository.faults import found_tree
-from evogit.repository.room import Room
 from evogit.repository.trees import GITLINK, Trees, deltas_of, sides
 
 

@@ -16,9 +16,9 @@ from evogit.history.context import StoredRun
 from evogit.repository import Merged, Repository, UnfitChangeError, clean
 from evogit.repository.evidence import why
 from evogit.review.facts import Record
+from evogit.selection.conflict_settlers import Crossing
+from evogit.selection.conflict_settlers import fitter as better_of
 from evogit.selection.merge_strategies import Outcomes, StepEffect, edges, tallies
-from evogit.selection.settlers import Crossing
-from evogit.selection.settlers import fitter as better_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evogit.breeding.breeder import Bred
-from evogit.breeding.candidates import CandidateWriter
+from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.core import MINIMIZE, Candidate, RefusedError
 from evogit.engine.comparability import changed_judge, ways_on
-from evogit.engine.drawing import inputs_of
 from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
+from evogit.engine.run_key import inputs_of
 from evogit.engine.turns import together
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History

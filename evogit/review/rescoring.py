@@ -11,9 +11,9 @@ from evogit.config import Task
 from evogit.core import Entry, Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation
-from evogit.engine.drawing import inputs_of
 from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.projections import Projections
+from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import RunContext

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evogit.config import Task
 from evogit.core import Candidate, Evaluation, RefusedError
-from evogit.engine.drawing import inputs_of
+from evogit.engine.run_key import inputs_of
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from evogit.history import History
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
-from evogit.selection.drawing import favoured
 from evogit.selection.index import Offspring
+from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM
-from evogit.selection.partition import Partition
 from evogit.selection.planner import Planner
+from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
 from evogit.selection.tuning import Tuning
 

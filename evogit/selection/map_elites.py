@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evogit.history import History
 from evogit.selection.cells import Axis, Cells, Trait
-from evogit.selection.drawing import Drawing
+from evogit.selection.pool_selector import Drawing
 
 
 class MapElites(Drawing):

@@ -8,9 +8,9 @@ from typing import Literal
 
 from evogit.history import History
 from evogit.selection.cases import Leaders
-from evogit.selection.drawing import Drawing
 from evogit.selection.fronts import Front, Fronts
 from evogit.selection.index import Ranked
+from evogit.selection.pool_selector import Drawing
 
 Over = Literal["metrics", "cases", ""]
 

@@ -13,6 +13,8 @@ from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.selection import Move
+from evogit.selection.conflict_settlers import Crossing, fitter
+from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_strategies import (
     FITTER,
     FUNCTION,
@@ -26,9 +28,7 @@ from evogit.selection.merge_strategies import (
     available,
     tallies,
 )
-from evogit.selection.partition import Partition
 from evogit.selection.previews import Previews
-from evogit.selection.settlers import Crossing, fitter
 
 WINDOW = 100
 """Latest evaluated candidates among which steps are looked for: what helps and is older has been tried."""

@@ -10,10 +10,10 @@ from evogit.core import RepositoryError
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Side, UnfitChangeError, UnsettledMerge
-from evogit.repository.room import LARGEST
+from evogit.repository.diff_limits import LARGEST
 from evogit.selection.anatomy import PLAIN, Anatomy, File
+from evogit.selection.conflict_settlers import Crossing, draft, fitter, settler
 from evogit.selection.merge_strategies import FITTER, FUNCTION
-from evogit.selection.settlers import Crossing, draft, fitter, settler
 
 MOST_TREES = 10_000
 """Merged trees that are remembered."""

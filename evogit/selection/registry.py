@@ -14,10 +14,10 @@ from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.cells import Axis, Trait, untold
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
+from evogit.selection.custom_selector import Own
 from evogit.selection.elitist import DEFAULT, Elitist, ElitistOptions
 from evogit.selection.islands import Islands
 from evogit.selection.map_elites import MapElites
-from evogit.selection.own import Own
 from evogit.selection.pareto import Pareto
 from evogit.selection.tournament import Tournament
 from evogit.selection.weighted import Weighted

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from evogit.history import History
-from evogit.selection.drawing import Drawing
 from evogit.selection.index import Ranked, Ranking, breeds, ranked
+from evogit.selection.pool_selector import Drawing
 
 
 class Tournament(Drawing):

@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 
 from evogit.history import History
-from evogit.selection.drawing import Drawing
 from evogit.selection.index import Offspring, Ranked, Ranking
+from evogit.selection.pool_selector import Drawing
 
 
 class Weighted(Drawing):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from evogit.source.parts import Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
+from evogit.source.syntax_parts import Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
 
 DEEPEST = 120
 """Nodes inside one another that are walked; Python's own limit would depend on who asks."""

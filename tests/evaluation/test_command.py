@@ -23,7 +23,7 @@ from evogit.evaluation.junit import MOST_XML
 from evogit.evaluation.program import Invalid, Ran
 from evogit.evaluation.scorer import Scorer
 from evogit.repository import Repository
-from evogit.review.folder import candidate_files
+from evogit.review.uncommitted import candidate_files
 from evogit.sandbox import Base, Files, Sandbox
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.bubblewrap import Bubblewrap

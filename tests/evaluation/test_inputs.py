@@ -13,7 +13,7 @@ import pytest
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Evaluation, RefusedError
-from evogit.engine.drawing import begin_inputs, inputs_of
+from evogit.engine.run_key import begin_inputs, inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC, Inputs, UnforeseeableRandom, of_person
 from evogit.history.context import StoredRun

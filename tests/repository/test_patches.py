@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from evogit.repository import Repository
-from evogit.repository.room import LARGEST, MOST_FILES, MOST_LINES
+from evogit.repository.diff_limits import LARGEST, MOST_FILES, MOST_LINES
 
 SMALL = {"b.py": b"a line of its own\n"}
 

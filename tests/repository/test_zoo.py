@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evogit.repository import Merged, MergeImpossibleError, Repository, Side, UnfitChangeError
-from evogit.selection.settlers import settler
+from evogit.selection.conflict_settlers import settler
 
 Content = bytes | tuple[int, bytes]
 """A plain file's content, or mode and content (of a submodule: the commit's id)."""

@@ -11,7 +11,7 @@ from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, View
-from evogit.engine.people import Adding
+from evogit.engine.people_commits import Adding
 from evogit.review import SCHEMA
 
 

@@ -19,7 +19,7 @@ from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import SCHEMA, open_run, resolve
-from evogit.review.beginning import beginning
+from evogit.review.provisional_history import beginning
 
 
 @click.command()

@@ -21,11 +21,11 @@ from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
-from evogit.engine.drawing import inputs_of
+from evogit.engine.run_key import inputs_of
 from evogit.evaluation.inputs import Inputs
 from evogit.history import History
 from evogit.review import SCHEMA
-from evogit.review.folder import Work, judge_work, read_work
+from evogit.review.uncommitted import Work, judge_work, read_work
 
 NAMED = 8
 """Most paths that are named in a line."""

@@ -17,8 +17,8 @@ from evogit.cli.view import SHORT, View
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
 from evogit.review.crossing import Crossed, cross, propose
+from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.merge_strategies import FITTER, FUNCTION, SETTLED_HERE
-from evogit.selection.settlers import Crossing
 
 KINDS = {
     "lines": "lines",

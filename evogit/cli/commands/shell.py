@@ -18,9 +18,9 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, first_line
 from evogit.core import NotFoundError, RefusedError, UsageError
 from evogit.review import SCHEMA, resolve
-from evogit.review.folder import candidate_files
-from evogit.review.inside import inside
-from evogit.review.inside import shell as start_shell
+from evogit.review.shell import inside
+from evogit.review.shell import shell as start_shell
+from evogit.review.uncommitted import candidate_files
 from evogit.sandbox import Completed, Session
 
 BROKEN = 1

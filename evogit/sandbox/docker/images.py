@@ -21,7 +21,7 @@ from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say, locked
 from evogit.sandbox.docker import debian
-from evogit.sandbox.docker.building import FINISH, content_digest, finish, half_made, layer, probe
+from evogit.sandbox.docker.image_container import FINISH, content_digest, finish, half_made, layer, probe
 from evogit.sandbox.docker.owners import MARK
 from evogit.sandbox.packages import DEBIAN, packages_folder
 

@@ -15,7 +15,7 @@ from evogit.config.run_settings import Settings
 from evogit.core import ConfigError, EvoGitError, UsageError
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.selection.own import Own
+from evogit.selection.custom_selector import Own
 from evogit.selection.registry import open_selector
 
 from .born import CREW, Born, Lottery

@@ -26,8 +26,8 @@ from evogit.run import Run
 from evogit.selection import Move
 from evogit.selection.anatomy import Piece
 from evogit.selection.elitist import Elitist
+from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_strategies import PIECES, outcome
-from evogit.selection.partition import Partition
 from evogit.selection.registry import open_selector
 from evogit.source.pieces import WHOLE
 from evogit.testing import Answer, Asked, InMemoryBackend

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.own import OwnAgent
+from evogit.agents.custom_agent import OwnAgent
 from evogit.cli.agent_options import AgentOptions, population
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from evogit.stats.comparison import area, greater, holm, interval, normalised, not_inferior, superiority, tail
+from evogit.stats.paired_tests import area, greater, holm, interval, normalised, not_inferior, superiority, tail
 
 pytestmark = pytest.mark.slow
 

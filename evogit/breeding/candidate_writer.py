@@ -31,11 +31,12 @@ class CandidateWriter:
             self.context.journal.append(bred)
             return None
         does = self.fingerprint(bred.tree) if self.fingerprint else ""
-        if not self._first(bred, does) and not self._pruned(bred) and self._commit(number, name, bred, does):
-            return self.context.history.trees[bred.tree]
+        history = self.context.history
+        if not self._is_in_vain(bred, does) and self._commit(number, name, bred, does):
+            return history.trees[bred.tree]
         if gone := self._pruned(bred):
             self.context.journal.append(self._too_late(number, name, bred, gone))
-        elif first := self._first(bred, does):
+        elif first := history.duplicate_of(bred.tree, does):
             self.context.journal.append(
                 Duplicate(
                     engine=self.context.engine,
@@ -45,14 +46,10 @@ class CandidateWriter:
                     parents=bred.parents,
                     operator=bred.operator,
                     strategy=bred.strategy,
-                    likeness="same" if bred.tree in self.context.history.trees else "fingerprint",
+                    likeness="same" if bred.tree in history.trees else "fingerprint",
                 )
             )
         return None
-
-    def _first(self, bred: Bred, does: str) -> str | None:
-        """The candidate that has this tree, or one that does the same."""
-        return self.context.history.trees.get(bred.tree) or self.context.history.fingerprints.get(does)
 
     def _pruned(self, bred: Bred) -> list[str]:
         return [parent for parent in bred.parents if parent in self.context.history.pruned]
@@ -100,12 +97,12 @@ class CandidateWriter:
             fingerprint=does,
             evidence=evidence,
         )
-        taken = self.context.journal.append(proposed, unless=lambda: self._is_moot(bred, does))
+        taken = self.context.journal.append(proposed, unless=lambda: self._is_in_vain(bred, does) or self.full())
         return taken is not None
 
-    def _is_moot(self, bred: Bred, does: str) -> bool:
-        """Whether nothing can come of it any more, by what others did up to this moment."""
-        return self._first(bred, does) is not None or bool(self._pruned(bred)) or self.full()
+    def _is_in_vain(self, bred: Bred, does: str) -> bool:
+        """Whether others made the same, or pruned a parent, up to this moment."""
+        return self.context.history.duplicate_of(bred.tree, does) is not None or bool(self._pruned(bred))
 
     def _time(self, number: int) -> int:
         """Seconds since the epoch for a candidate's commit; deterministic runs count moves from the seed's time."""

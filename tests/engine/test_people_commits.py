@@ -10,7 +10,7 @@ import pytest
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.core import Adopted, Decision, Evaluated, Evaluation, FailedProposal, RefusedError
-from evogit.engine.people import Adding, People
+from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
 from evogit.run import Run, Settings
 from evogit.selection.elitist import Elitist
