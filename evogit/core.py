@@ -56,6 +56,14 @@ Direction = Literal["maximize", "minimize"]
 Judged = Literal["outside", "inside", "pairs"]
 """Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""
 
+PICO = 10**12
+"""Picodollars of a dollar; a token costs thousands of them."""
+
+
+def picodollars(dollars: float) -> int:
+    """An amount as a whole number, the same for every way to write it with up to twelve digits."""
+    return round(dollars * PICO)
+
 
 # --- errors -----------------------------------------------------------------------------------------------------
 

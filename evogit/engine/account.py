@@ -6,9 +6,8 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from evogit.core import Reserved, Spent, StopReason
+from evogit.core import Reserved, Spent, StopReason, picodollars
 from evogit.history.context import RunContext
-from evogit.history.counts import picodollars
 from evogit.llm import Limit, Model, Reservation, RunEndsError, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY, USUAL_PROMPT
 
@@ -72,7 +71,7 @@ class RunAccount:
             return min(worst.completion, self.tokens - committed.tokens - worst.prompt)
         assert self.dollars is not None
         assert model.price
-        return model.price.reply_for(self.dollars - committed.dollars, worst)
+        return model.price.reply_for(picodollars(self.dollars) - committed.picodollars, worst)
 
     def in_flight(self) -> bool:
         """Whether an attempt is under way, here or in another engine, that may give back some of what it holds."""

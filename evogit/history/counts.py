@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evogit.core import HUMAN, Duplicate, Evaluation, FailedProposal, Proposed, Reserved, Spent
+from evogit.core import HUMAN, PICO, Duplicate, Evaluation, FailedProposal, Proposed, Reserved, Spent, picodollars
 
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
 
 CROSSING = frozenset({"fitter", "random", "function", "model"})
 """Strategies that settle conflicts of whole candidates."""
-
-
-PICO = 10**12
-"""Picodollars of a dollar; a token costs thousands of them."""
-
-
-def picodollars(dollars: float) -> int:
-    """An amount as a whole number, the same for every way to write it with up to twelve digits."""
-    return round(dollars * PICO)
 
 
 @dataclass(slots=True)

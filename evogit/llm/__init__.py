@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from evogit.core import EvoGitError
+from evogit.core import PICO, EvoGitError
 
 
 class ModelError(EvoGitError):
@@ -23,9 +23,6 @@ class CredentialError(EvoGitError):
 class UnknownModelError(EvoGitError):
     """The endpoint does not have this model: no further call can succeed."""
 
-
-PICO = 10**12
-"""Picodollars of a dollar."""
 
 Limit = Literal["dollars", "tokens"]
 """What limits how much is asked."""
@@ -83,7 +80,8 @@ class TokenUsage:
 class Price:
     """Dollars for a million tokens: of the prompt, of its cached part, of the completion, of what goes into the cache.
 
-    All of a call costs twice that if its prompt has more than `doubles` tokens; None: it never does.
+    A call whose prompt has more than `long` tokens costs twice as much for the prompt and 1.5 times as much for the
+    completion (https://developers.openai.com/api/docs/models/gpt-5.4); None: it never does.
     Where `written` is not known it is 1.25 times `prompt`, as Anthropic's pricing page says of its cache of 5 minutes
     (https://docs.claude.com/en/docs/build-with-claude/prompt-caching); no other endpoint tells of such tokens.
     """
@@ -92,31 +90,38 @@ class Price:
     cached: float
     completion: float
     written: float | None = None
-    doubles: int | None = None
+    long: int | None = None
 
     def of(self, usage: TokenUsage) -> float:
         """Dollars for one attempt."""
         fresh = usage.prompt - usage.cached - usage.written
         prompt = fresh * _pico(self.prompt) + usage.cached * _pico(self.cached) + usage.written * self._to_write
-        return self._times(usage) * (prompt + usage.completion * _pico(self.completion)) / PICO
+        return (self._prompt_times(usage) * prompt + usage.completion * self._each(usage)) / PICO
 
     def at_most(self, worst: TokenUsage) -> float:
         """Dollars for an attempt of no more tokens, whatever of its prompt is cached; what is `written` may be."""
-        return (self._dearest(worst) + self._times(worst) * worst.completion * _pico(self.completion)) / PICO
+        return (self._dearest(worst) + worst.completion * self._each(worst)) / PICO
 
-    def reply_for(self, dollars: float, worst: TokenUsage) -> int:
-        """Up to how many tokens of a reply so much pays for beside the prompt; below 0 if not even for that."""
-        left, each = round(dollars * PICO) - self._dearest(worst), self._times(worst) * _pico(self.completion)
+    def reply_for(self, pico: int, worst: TokenUsage) -> int:
+        """Up to how many tokens of a reply so many picodollars pay for beside the prompt; below 0 if not for that."""
+        left, each = pico - self._dearest(worst), self._each(worst)
         if left < 0:
             return -1
         return min(worst.completion, left // each) if each else worst.completion
 
     def _dearest(self, worst: TokenUsage) -> int:
         each = max(_pico(self.prompt), _pico(self.cached), self._to_write if worst.written else 0)
-        return self._times(worst) * worst.prompt * each
+        return self._prompt_times(worst) * worst.prompt * each
 
-    def _times(self, usage: TokenUsage) -> int:
-        return 2 if self.doubles is not None and usage.prompt > self.doubles else 1
+    def _is_long(self, usage: TokenUsage) -> bool:
+        return self.long is not None and usage.prompt > self.long
+
+    def _prompt_times(self, usage: TokenUsage) -> int:
+        return 2 if self._is_long(usage) else 1
+
+    def _each(self, usage: TokenUsage) -> int:
+        """Picodollars for a token of the completion."""
+        return _pico(1.5 * self.completion if self._is_long(usage) else self.completion)
 
     @property
     def _to_write(self) -> int:

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from evogit.config.user_settings import UserSettings, load_user_settings
+from evogit.core import picodollars
 from evogit.llm import Message, Model, Question, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY
 from evogit.llm.gateway.gateway import Gateway, GatewaySession
@@ -47,7 +48,7 @@ class Ledger:
         self.check()
         if self.limit is None or model.price is None:
             return Reservation()
-        reply = model.price.reply_for(self.limit - self.dollars, worst)
+        reply = model.price.reply_for(picodollars(self.limit - self.dollars), worst)
         if reply < min(worst.completion, LEAST_REPLY):
             raise SpendingLimitError("what is left does not pay for a question", "dollars")
         return Reservation("", replace(worst, completion=reply))
