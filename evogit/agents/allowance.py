@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from evogit.llm import Account, Limit, Model, Reservation, SpendingLimitError, TokenUsage
+from evogit.llm.bounds import LEAST_REPLY
+
+LOOK_AGAIN = 0.5
+"""Seconds between two looks at whether the run goes on, while a question waits for others of its session."""
 
 
 @dataclass(slots=True)
 class SessionAllowance:
-    """The account of the move, with a limit of the session's own."""
+    """The account of the move, with a limit of the session's own on tokens, which is kept in the same way.
+
+    What a question has at most is `held` until it is charged, so that questions in flight never exceed it together.
+    """
 
     account: Account
     most: int
     used: int = 0
+    held: int = 0
+    _counted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check(self) -> None:
         """Allow one more attempt.
@@ -22,17 +33,44 @@ class SessionAllowance:
             RunEndsError: the run ends.
             SpendingLimitError: a limit is reached, of the run or of the session.
         """
-        self._check_own()
-        self.account.check()
-
-    def _check_own(self) -> None:
         if self.used >= self.most:
             raise SpendingLimitError(f"the session used its {self.most:,} tokens")
+        self.account.check()
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt may cost the run; the session's own limit is looked at before, not fitted to."""
-        self._check_own()
-        return await self.account.reserve(model, worst)
+        """Set aside what an attempt may take at most, of the session's tokens and of the run's.
+
+        Raises:
+            RunEndsError: the run ends.
+            SpendingLimitError: what is left does not pay for a useful reply, of the run's or of the session's.
+        """
+        reply = await self._room(worst)
+        self.held += (held := worst.prompt + reply)
+        try:
+            reservation = await self.account.reserve(model, replace(worst, completion=reply))
+        except BaseException:
+            self._release(held)
+            raise
+        return replace(reservation, held=held, most=reply)
+
+    async def _room(self, worst: TokenUsage) -> int:
+        """Tokens of a reply that the session has left; waits for questions in flight where these may give some back."""
+        least = min(worst.completion, LEAST_REPLY)
+        while True:
+            self.check()
+            reply = min(worst.completion, self.most - self.used - self.held - worst.prompt)
+            if reply >= (worst.completion if self.held else least):
+                return reply
+            if not self.held:
+                raise SpendingLimitError(f"what is left of the session's {self.most:,} tokens is not enough to ask")
+            self._counted.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._counted.wait()
+
+    def _release(self, held: int) -> None:
+        self.held -= held
+        self._counted.set()
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until the run ends."""
@@ -45,6 +83,8 @@ class SessionAllowance:
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
-        """Count one attempt."""
-        self.used += usage.prompt + usage.completion
+        """Count one attempt; one whose tokens nobody told counts as what was held for it."""
+        held = reservation.held if reservation else 0
+        self.used += max(usage.prompt + usage.completion, held if usage.estimated else 0)
+        self._release(held)
         self.account.charge(model, usage, failure, reservation)

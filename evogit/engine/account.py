@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from evogit.core import Reserved, Spent, StopReason, picodollars
 from evogit.history.context import RunContext
@@ -72,6 +73,14 @@ class RunAccount:
         assert self.dollars is not None
         assert model.price
         return model.price.reply_for(picodollars(self.dollars) - committed.picodollars, worst)
+
+    def broken(self, event: Spent) -> Limit | None:
+        """The limit that does not hold if an attempt cost so much, instead of what was set aside for it."""
+        spending = self.context.history.committed(but=event.reserved)
+        spending.add(event)
+        if self.dollars is not None and spending.picodollars > picodollars(self.dollars):
+            return "dollars"
+        return "tokens" if self.tokens is not None and spending.tokens > self.tokens else None
 
     def in_flight(self) -> bool:
         """Whether an attempt is under way, here or in another engine, that may give back some of what it holds."""
@@ -198,20 +207,42 @@ class MoveAccount:
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
-        """Journal one attempt."""
-        self.run.context.journal.append(
-            Spent(
-                engine=self.run.context.engine,
-                move=self.move,
-                agent=self.agent,
-                model=model.name,
-                prompt=usage.prompt,
-                cached=usage.cached,
-                completion=usage.completion,
-                dollars=model.price.of(usage) if model.price else None,
-                estimated=usage.estimated,
-                failure=failure,
-                reserved=reservation.entry if reservation else "",
-            )
-        )
+        """Journal one attempt.
+
+        An endpoint that counts more than was set aside is believed as far as what is left pays for it. Beyond that it
+        is charged what was set aside, and what it counts is the end of the limit.
+        """
+        entry, journal = reservation.entry if reservation else "", self.run.context.journal
+        spent = self._spent(model, usage, failure, entry)
+        broken = partial(self.run.broken, spent)
+        worst = reservation.worst if reservation else None
+        if worst is None or not _exceeds(model, usage, worst):
+            journal.append(spent)
+        elif journal.append(spent, unless=lambda: broken() is not None) is None:
+            if limit := broken():
+                self.exhaust(limit)
+            counted = f"the endpoint counts {usage.prompt + usage.completion:,} tokens, more than what is left pays for"
+            journal.append(self._spent(model, replace(worst, estimated=True), failure or counted, entry))
         self.run.counted.set()
+
+    def _spent(self, model: Model, usage: TokenUsage, failure: str, entry: str) -> Spent:
+        return Spent(
+            engine=self.run.context.engine,
+            move=self.move,
+            agent=self.agent,
+            model=model.name,
+            prompt=usage.prompt,
+            cached=usage.cached,
+            completion=usage.completion,
+            dollars=model.price.of(usage) if model.price else None,
+            estimated=usage.estimated,
+            failure=failure,
+            reserved=entry,
+        )
+
+
+def _exceeds(model: Model, usage: TokenUsage, worst: TokenUsage) -> bool:
+    """Whether an attempt took more tokens or dollars than were set aside for it."""
+    if usage.prompt + usage.completion > worst.prompt + worst.completion:
+        return True
+    return model.price is not None and model.price.of(usage) > model.price.at_most(worst)

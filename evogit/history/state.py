@@ -260,11 +260,15 @@ class RunState:
             return self.fitness(child) is not None and not self.fitter(head, child)
         return self.fitness(child) is not None and not self.surely_fitter(head, child)
 
-    def committed(self) -> Spending:
-        """What models cost in all, with what is set aside for attempts in flight or of engines that died."""
+    def committed(self, but: str = "") -> Spending:
+        """What models cost in all, with what is set aside for attempts in flight or of engines that died.
+
+        What the entry `but` sets aside is left out.
+        """
         spending = copy.copy(self.spent)
-        for event in self.reserved.values():
-            spending.hold(event)
+        for entry, event in self.reserved.items():
+            if entry != but:
+                spending.hold(event)
         return spending
 
     @property

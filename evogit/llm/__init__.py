@@ -137,16 +137,19 @@ class Price:
 class Reservation:
     """What is set aside for one attempt: the entry that says so, and its tokens at most.
 
-    `worst` is None where no limit is in force, so that nothing bounds the attempt.
+    `worst` is None where no limit of the run is in force, so that nothing but what a session holds of its own limit
+    bounds the attempt: `held` tokens, of which its reply may have `most`.
     """
 
     entry: str = ""
     worst: TokenUsage | None = None
+    held: int = 0
+    most: int | None = None
 
     @property
     def ceiling(self) -> int | None:
-        """The tokens that the reply may have, which the endpoint must be told."""
-        return self.worst.completion if self.worst else None
+        """The tokens that the reply may have, which the endpoint must be told; None: as many as it likes."""
+        return self.worst.completion if self.worst else self.most
 
     def bound(self, usage: TokenUsage) -> TokenUsage:
         """What an attempt is charged: what the endpoint told, else all that was set aside, as it may be billed."""
@@ -156,6 +159,10 @@ class Reservation:
             max(getattr(each, name) for each in (usage, self.worst)) for name in ("prompt", "completion")
         )
         return replace(self.worst, prompt=prompt, completion=completion, estimated=True)
+
+    def cut(self, usage: TokenUsage) -> TokenUsage:
+        """What comes of a reply whose tokens are known beforehand, when it ends at the ceiling."""
+        return usage if self.ceiling is None else replace(usage, completion=min(usage.completion, self.ceiling))
 
 
 class Account(Protocol):
@@ -220,6 +227,20 @@ class Model(Protocol):
             UnknownModelError: no call can succeed.
         """
         ...
+
+
+async def set_aside(account: Account, model: Model, worst: TokenUsage) -> Reservation:
+    """Set aside what a question of a run's own costs at most; the run has no money left where it does not pay for one.
+
+    Raises:
+        RunEndsError, SpendingLimitError: as `Account.reserve`.
+    """
+    try:
+        return await account.reserve(model, worst)
+    except SpendingLimitError as error:
+        if error.limit:
+            account.exhaust(error.limit)
+        raise
 
 
 def _pico(price: float) -> int:

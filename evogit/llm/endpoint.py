@@ -23,10 +23,10 @@ from evogit.llm import (
     Price,
     Question,
     Reservation,
-    SpendingLimitError,
     TokenUsage,
     UnknownModelError,
     estimate_tokens,
+    set_aside,
 )
 from evogit.llm.bounds import EACH_MESSAGE, PREAMBLE, USUAL_REPLY, most_tokens
 from evogit.llm.replies import (
@@ -195,12 +195,7 @@ class Endpoint:
     async def _reserved(self, question: Question, account: Account) -> Reservation:
         """Set aside what one attempt costs at most, if the endpoint heeds the ceiling that it is sent."""
         prompt = PREAMBLE + sum(EACH_MESSAGE + most_tokens(message.content) for message in question.messages)
-        try:
-            return await account.reserve(self, TokenUsage(prompt=prompt, completion=self.longest_reply))
-        except SpendingLimitError as error:
-            if error.limit:
-                account.exhaust(error.limit)
-            raise
+        return await set_aside(account, self, TokenUsage(prompt=prompt, completion=self.longest_reply))
 
     @property
     def longest_reply(self) -> int:

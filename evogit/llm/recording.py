@@ -30,7 +30,9 @@ from evogit.llm import (
     Reservation,
     SpendingLimitError,
     TokenUsage,
+    set_aside,
 )
+from evogit.llm.replies import CUT
 
 _USAGE = [each.name for each in fields(TokenUsage)]
 
@@ -171,17 +173,19 @@ class ReplayedModel:
         """The recorded reply.
 
         Raises:
-            ModelError: the question was not recorded, or its reply was none.
+            ModelError: the question was not recorded, its reply was none, or what is left does not pay for all of it.
             RunEndsError: the run ends before another attempt.
             SpendingLimitError: the account allows no attempt.
         """
         account.check()
         record = self._take(question)
         await asyncio.sleep(0)
-        for number, (usage, failure) in enumerate(record.charges):
-            if number:
-                account.check()
-            account.charge(self, usage, failure)
+        for usage, failure in record.charges:
+            held = await set_aside(account, self, usage)
+            said = held.cut(usage)
+            account.charge(self, said, failure if said == usage else CUT, held)
+            if said != usage:
+                raise ModelError(CUT)
         if record.limit:
             account.exhaust(record.limit)
             raise SpendingLimitError(record.error, record.limit)

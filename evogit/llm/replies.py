@@ -20,6 +20,9 @@ LONGEST_ERROR = 100_000
 LONGEST_WAIT = 300.0
 """Seconds that an endpoint's `Retry-After` is honoured at most."""
 
+CUT = "the reply was cut at the limit on its tokens"
+"""Why a reply that ends at its ceiling is none."""
+
 LONGEST_QUOTE = 200
 """Characters of an endpoint's own words that go into a message."""
 
@@ -65,7 +68,7 @@ def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
 def _text(choice: dict[str, Any], message: dict[str, Any], usage: TokenUsage) -> str:
     text, finish = message.get("content"), choice.get("finish_reason")
     if finish == "length":
-        raise LostAttemptError("the reply was cut at the limit on its tokens; raise max_tokens", usage, again=False)
+        raise LostAttemptError(f"{CUT}; raise max_tokens", usage, again=False)
     if refused := message.get("refusal"):
         raise LostAttemptError(f"the model refused: {quote(str(refused))}", usage, again=False)
     if finish == "content_filter":

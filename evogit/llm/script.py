@@ -7,10 +7,15 @@ import re
 from pathlib import Path
 
 from evogit.core import UsageError
-from evogit.llm import Account, Price, Question, TokenUsage, estimate_tokens
+from evogit.llm import Account, ModelError, Price, Question, TokenUsage, estimate_tokens, set_aside
+from evogit.llm.replies import CUT
 
 SCRIPT = "script:"
 """What the name of a scripted model begins with; the path of the file follows."""
+
+
+FREE = Price(prompt=0, cached=0, completion=0)
+"""What a script costs where nobody says otherwise."""
 
 
 class ScriptedModel:
@@ -20,20 +25,29 @@ class ScriptedModel:
     that begin with `%%` separate the replies; what else is on them is for people.
     """
 
-    price: Price | None = Price(prompt=0, cached=0, completion=0)
     context: int = 100_000
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, price: Price = FREE) -> None:
         self.name = f"{SCRIPT}{file}"
+        self.price: Price | None = price
         self._replies = _replies(file)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The next reply of the file; its tokens are estimated and cost nothing."""
-        account.check()
+        """The next reply of the file; its tokens are estimated, and cost nothing but what a person says.
+
+        Raises:
+            ModelError: what is left does not pay for all of the reply.
+            RunEndsError, SpendingLimitError: the account allows no attempt.
+        """
         await asyncio.sleep(0)
         reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
-        account.charge(self, TokenUsage(prompt=prompt, completion=estimate_tokens(reply), estimated=True))
+        usage = TokenUsage(prompt=prompt, completion=estimate_tokens(reply), estimated=True)
+        held = await set_aside(account, self, usage)
+        said = held.cut(usage)
+        account.charge(self, said, "" if said == usage else CUT, held)
+        if said != usage:
+            raise ModelError(CUT)
         return reply
 
 

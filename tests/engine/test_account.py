@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.llm import (
     Account,
+    Message,
     Model,
     ModelError,
     Price,
@@ -31,7 +33,9 @@ from evogit.llm import (
     SpendingLimitError,
     TokenUsage,
 )
+from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.registry import open_models
+from evogit.llm.script import ScriptedModel
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import Asked, InMemoryBackend
@@ -182,6 +186,51 @@ async def test_many_that_ask_at_once_never_hold_more_than_there_is(tmp_path: Pat
         run.journal.refresh()
         assert not run.history.reserved
         assert 0.4 < run.history.spent.dollars <= 0.5 or run.history.spent.tokens > 150_000
+
+
+async def test_more_than_was_set_aside_is_charged_as_far_as_what_is_left_pays_for_it(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    """The endpoint's word is the bill, but no word of it breaks a limit: it ends the run."""
+    with joined(tmp_path, tiny(), dollars=0.1, tokens=50_000) as [(run, account), _]:
+        mine = account.of_move("a1", 1)
+        first = await mine.reserve(CHEAP, ASKS)
+        mine.charge(CHEAP, TokenUsage(prompt=9000, completion=4500), "", first)
+        assert (run.history.spent.dollars, account.empty()) == (0.054, None)
+        second = await mine.reserve(CHEAP, ASKS)
+        mine.charge(CHEAP, TokenUsage(prompt=10**8, completion=10**8), "", second)
+        assert run.history.spent.dollars == pytest.approx(0.054 + 0.041)
+        assert (account.empty(), run.history.reserved) == ("dollars", {})
+        with pytest.raises(SpendingLimitError):
+            await mine.reserve(CHEAP, ASKS)
+
+
+async def test_scripts_and_replays_that_have_a_price_keep_limits_to_the_token(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    """What a reply takes is known beforehand: the last one ends where the limit does."""
+    (tmp_path / "script").write_text("%%\n" + "word" * 700 + "\n%%\n" + "word" * 1900)
+    price = Price(prompt=1, cached=1, completion=10)
+    file, rng, task = tmp_path / "recording", random.Random(3), tiny()
+    scripted = RecordedModel(ScriptedModel(tmp_path / "script", price), Recorder(file, ()))
+
+    async def ask(model: Model, account: RunAccount, name: str) -> None:
+        with contextlib.suppress(SpendingLimitError, ModelError):
+            for move in range(1, 9):
+                text = "x" * rng.randrange(100, 5000)
+                await model.ask(Question(messages=(Message("user", text),), move=move), account.of_move(name, move))
+
+    for number, model in enumerate((scripted, None)):
+        rng.seed(3)
+        asked = model or ReplayedModel(scripted.name, read_recording(file)[scripted.name])
+        with joined(tmp_path / str(number), task, dollars=0.1, tokens=9000) as accounts:
+            await asyncio.gather(*(ask(asked, each, f"a{n}") for n in range(4) for _, each in accounts))
+            [(run, _), _] = accounts
+            run.journal.refresh()
+            spent = run.history.spent
+            assert spent.dollars <= 0.1
+            assert 7000 < spent.tokens <= 9000
+            assert run.history.reserved == {}
 
 
 async def test_what_a_dead_engine_had_in_flight_is_charged_in_full(tmp_path: Path, tiny: Callable[..., Task]) -> None:
