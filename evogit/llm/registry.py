@@ -16,7 +16,7 @@ from evogit.core import UsageError
 from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
-from evogit.llm.script import FREE, SCRIPT, ScriptedModel
+from evogit.llm.script import SCRIPT, ScriptedModel
 
 if TYPE_CHECKING:
     from evogit.llm.endpoint import Client, Endpoint
@@ -122,8 +122,7 @@ class OpenModels:
                 raise UsageError(f"{self._replay} has no replies of the model {name!r}; those it has: {known}")
             return ReplayedModel(name, self._recorded.get(name, []))
         if name.startswith(SCRIPT):
-            table = self._user.models.get(name, ModelTable())
-            return ScriptedModel(Path(name.removeprefix(SCRIPT)), _price(table, "", name) or FREE)
+            return ScriptedModel(Path(name.removeprefix(SCRIPT)))
         return self._endpoint(name, self._table(name))
 
     def _table(self, name: str) -> ModelTable:

@@ -33,7 +33,7 @@ class ScriptedModel:
         self._replies = _replies(file)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The next reply of the file; its tokens are estimated, and cost nothing but what a person says.
+        """The next reply of the file; its tokens are estimated, and cost what `price` says.
 
         Raises:
             ModelError: what is left does not pay for all of the reply.

@@ -9,7 +9,7 @@ from evogit.core import UsageError
 from evogit.llm import Model, TokenUsage
 from evogit.llm.registry import open_models
 
-from .conftest import Ledger, Settings, question
+from .conftest import Ledger, question
 
 
 def scripted(file: Path, text: str) -> Model:
@@ -29,14 +29,6 @@ async def test_a_script_without_separators_is_one_reply_and_free(tmp_path: Path,
     assert await model.ask(question(move=7), ledger) == "always 100 %% the same"
     assert ledger.charges == [(TokenUsage(prompt=6, completion=6, estimated=True), "")]
     assert ledger.dollars == 0
-
-
-async def test_a_script_costs_what_the_settings_say(tmp_path: Path, settings: Settings) -> None:
-    (file := tmp_path / "replies.txt").write_text("hello")
-    user = settings(f'[models."script:{file}"]\nprice = {{ input = 1, output = 10 }}\n')
-    ledger = Ledger(limit=1.0)
-    await open_models(user).get(f"script:{file}").ask(question(), ledger)
-    assert ledger.dollars == pytest.approx((6 * 1 + 2 * 10) / 1e6)
 
 
 @pytest.mark.parametrize(
