@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from evogit.llm import TokenUsage
@@ -21,6 +22,15 @@ PREAMBLE = 500
 EACH_MESSAGE = 16
 """The same around each message."""
 
+PIECE = 100
+"""Characters that are normalised at once: a run of marks takes the square of its length."""
+
+SEAM = 8
+"""Bytes that a text can have more when it is normalised as a whole, for each place where it was cut."""
+
+_LIGATURES = re.compile("[\ufb13-\ufdfc]")
+_LONGEST_LIGATURE = 33
+
 LONGEST_TOKEN = 128
 """Bytes of the longest tokens that are in use: runs of spaces."""
 
@@ -29,7 +39,14 @@ def most_tokens(text: str) -> int:
     """More than which no tokenizer makes of a text: a token has a byte, after the text was normalised or before."""
     if text.isascii():
         return len(text)
-    return max(len(each.encode(errors="surrogatepass")) for each in (text, unicodedata.normalize("NFKC", text)))
+    rest, ligatures = _LIGATURES.subn("", text)
+    pieces = (unicodedata.normalize("NFKC", rest[at : at + PIECE]) for at in range(0, len(rest), PIECE))
+    normal = _LONGEST_LIGATURE * ligatures + sum(SEAM + _size(piece) for piece in pieces)
+    return max(_size(text), normal)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def is_plausible(usage: TokenUsage, prompt: int, reply: int) -> bool:

@@ -6,10 +6,9 @@ Importing it takes a third of a second, for which `opening` waits until an endpo
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,13 +28,15 @@ from evogit.llm import (
     set_aside,
 )
 from evogit.llm.bounds import EACH_MESSAGE, PREAMBLE, USUAL_REPLY, most_tokens
+from evogit.llm.reader import INLINE, Reader
 from evogit.llm.replies import (
     LONGEST_BODY,
     LONGEST_ERROR,
+    MAY_BE_BILLED,
     LostAttemptError,
+    plain_json,
     quote,
     read_error,
-    read_reply,
     retry_after,
 )
 
@@ -59,8 +60,17 @@ class ErrorAnswer(openai.OpenAIError):
         self.headers = headers
 
 
+class EncodedAnswer(openai.OpenAIError):
+    """An answer that would have to be unpacked."""
+
+
 async def _refuse(response: httpx2.Response) -> None:
-    """Raise an error that the endpoint answers, before openai's client would read it to its end, if it has one."""
+    """Raise an error that the endpoint answers, before openai's client would read it to its end, if it has one.
+
+    What is compressed, though nobody asked for it, could be a million times as long as it looks.
+    """
+    if (coding := response.headers.get("content-encoding", "identity")) != "identity":
+        raise EncodedAnswer(f"expected an answer as it is, got one in {coding[:40]!r}")
     if response.is_success:
         return
     said = bytearray()
@@ -139,6 +149,7 @@ class Client:
             base_url=self.base_url,
             api_key=self.api_key,
             max_retries=0,
+            default_headers={"accept-encoding": "identity"},
             http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_refuse]}, follow_redirects=False),
         )
 
@@ -154,7 +165,7 @@ class Endpoint:
 
     `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
     `options` are sent with every question. `max_tokens` of a reply are sent as `ceiling`, which is what the endpoint
-    calls them; None: as many as it likes, while no limit is in force.
+    calls them; None: as many as it likes, while no limit is in force. `reader` reads what is long; who made it ends it.
     """
 
     name: str
@@ -169,6 +180,7 @@ class Endpoint:
     max_tokens: int | None = None
     ceiling: str = "max_tokens"
     patience: Patience = field(default_factory=Patience)
+    reader: Reader = field(default_factory=Reader)
 
     async def ask(self, question: Question, account: Account) -> str:
         """The text of the reply, after as many attempts as patience allows.
@@ -235,13 +247,17 @@ class Endpoint:
                         said = f"the reply has more than {LONGEST_BODY} bytes"
                         raise LostAttemptError(said, unknown, again=False)
         except ErrorAnswer as error:
-            raise self.refused(error) from None
+            raise self.refused(error, unknown) from None
+        except EncodedAnswer as error:
+            raise LostAttemptError(str(error), unknown, again=True) from None
         except TimeoutError:
             said = f"no complete reply within {self.patience.total:g} s"
             raise LostAttemptError(said, unknown, again=True) from None
         except (openai.APIConnectionError, httpx2.RequestError) as error:
             raise self.broken(error, unknown) from None
-        return read_reply(self._redacted(body.decode(errors="replace")), prompt)
+        text = body.decode(errors="replace")
+        plain = plain_json(text) if len(text) <= INLINE else await self.reader.plain(text)
+        return await self.reader.reply(self._redacted(plain), prompt)
 
     @asynccontextmanager
     async def _answer(self, question: Question, most: int | None) -> AsyncIterator[Any]:
@@ -271,10 +287,10 @@ class Endpoint:
             what = f"the connection broke: {str(cause) or type(cause).__name__}"
         return LostAttemptError(what, usage, again=True)
 
-    def refused(self, error: ErrorAnswer) -> Exception:
-        """What an answer that is an error means for the run."""
+    def refused(self, error: ErrorAnswer, unknown: TokenUsage) -> Exception:
+        """What an answer that is an error means for the run; `unknown` is what it costs where it may be billed."""
         status = error.status
-        code, said = read_error(self._redacted(error.said))
+        code, said = read_error(self._redacted(plain_json(error.said)))
         if status in (401, 403):
             return CredentialError(
                 f"{self._where} does not accept the key from {self.key_from} ({status}: {said}); check it, or name "
@@ -288,16 +304,15 @@ class Endpoint:
             said = f"it redirects to {quote(self._redacted(elsewhere))}, which was not agreed to; see base_url"
         again = status in (408, 409, 429) or status >= 500 or bool(elsewhere)
         wait = retry_after(error.headers.get("retry-after"))
-        return LostAttemptError(f"the endpoint answered {status}: {said}", TokenUsage(), again=again, wait=wait)
+        usage = unknown if status in MAY_BE_BILLED else TokenUsage()
+        return LostAttemptError(f"the endpoint answered {status}: {said}", usage, again=again, wait=wait)
 
     @property
     def _where(self) -> str:
         return self.client.base_url.rstrip("/")
 
     def _redacted(self, text: str) -> str:
-        """What the endpoint said, without secrets, in whatever way JSON spells them."""
-        with suppress(ValueError, RecursionError):
-            text = json.dumps(json.loads(text), ensure_ascii=False)
+        """What the endpoint said, as `plain_json` spells it, without secrets."""
         for secret in self.secrets:
             text = text.replace(secret, "[redacted]")
         return text

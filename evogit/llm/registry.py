@@ -10,11 +10,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url
 from evogit.core import UsageError
 from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
+from evogit.llm.reader import Reader
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
 
@@ -53,6 +55,7 @@ class OpenModels:
         self._recorder = Recorder(record, self._secrets) if record else None
         self._recorded = read_recording(replay) if replay else None
         self._replay = replay
+        self.reader = Reader()
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -109,7 +112,8 @@ class OpenModels:
             os.environ.pop(variable, None)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and end the process that reads."""
+        await self.reader.close()
         for client in self._clients.values():
             await client.close()
 
@@ -158,6 +162,7 @@ class OpenModels:
                 retries=table.retries,
                 pause=table.pause,
             ),
+            reader=self.reader,
         )
 
     def _client(self, url: str, key: str, at_once: int | None) -> Client:
@@ -237,8 +242,9 @@ def _price(table: ModelTable, url: str, model: str) -> Price | None:
 
 
 def _ceiling(url: str) -> str:
-    """What an endpoint calls the limit on the tokens of a reply; OpenAI's newer models know no other name."""
-    return "max_completion_tokens" if url.rstrip("/") == OPENAI else "max_tokens"
+    """What an endpoint calls the limit on the tokens of a reply; OpenAI's newer models, Azure's too, know no other."""
+    host = urlsplit(url).hostname or ""
+    return "max_completion_tokens" if url.rstrip("/") == OPENAI or host.endswith(".azure.com") else "max_tokens"
 
 
 def _options(table: ModelTable) -> dict[str, Any]:

@@ -14,8 +14,11 @@ from evogit.llm.bounds import is_plausible
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
 
-LONGEST_ERROR = 100_000
+LONGEST_ERROR = 20_000
 """The same for an answer that is an error."""
+
+MAY_BE_BILLED = frozenset({408, 499, 502, 504, *range(520, 528), 598, 599})
+"""Statuses by which a proxy says that it waited no longer, while the endpoint behind it may have gone on."""
 
 LONGEST_WAIT = 300.0
 """Seconds that an endpoint's `Retry-After` is honoured at most."""
@@ -76,6 +79,14 @@ def _text(choice: dict[str, Any], message: dict[str, Any], usage: TokenUsage) ->
     if not isinstance(text, str) or not text.strip():
         raise LostAttemptError("the reply has no text", usage, again=True)
     return text.encode(errors="replace").decode()  # JSON can spell halves of characters, which no file can hold
+
+
+def plain_json(text: str) -> str:
+    """JSON with every character as itself, so that a secret in it can be found; what is none as it is."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def read_usage(said: Any) -> TokenUsage | None:

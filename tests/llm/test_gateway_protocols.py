@@ -107,7 +107,7 @@ async def test_an_endpoint_that_counts_nothing_is_not_believed(program: Start, l
         async with program(server.url) as cli:
             assert [(await cli.ask()).status_code for _ in range(2)] == [200, 200]
     assert [usage.estimated for usage, _ in ledger.charges] == [True, True]
-    assert all(usage.prompt > 10 and usage.completion > 100 for usage, _ in ledger.charges)
+    assert all(usage.prompt > 10 and usage.completion >= 100 for usage, _ in ledger.charges)
 
 
 @PATHS

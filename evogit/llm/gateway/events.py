@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-LONGEST_EVENT = 8_000_000
+LONGEST_EVENT = 4_000_000
 """Bytes of one event; the last one of a response repeats all of it."""
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -57,16 +57,23 @@ def event_text(name: str, said: Any) -> bytes:
     return f"{head}data: {json.dumps(said)}\n\n".encode()
 
 
-def redacted_event(event: bytes, said: Any, secrets: Iterable[str]) -> bytes:
-    """An event without secrets, in whatever way JSON spells them."""
-    text = event.decode(errors="replace")
-    plain = json.dumps(said, ensure_ascii=False) if said is not None and "\\" in text else text
-    if not any(secret in plain or secret in text for secret in secrets):
+def respelt(event: bytes, said: Any) -> bytes:
+    """An event in which every character of what it says is itself, as JSON could spell a secret in other ways."""
+    if said is None or b"\\" not in event:
         return event
-    if said is not None:
-        others = [line for line in text.splitlines() if line and not line.startswith("data:")]
-        text = "\n".join([*others, f"data: {json.dumps(said, ensure_ascii=False)}", "", ""])
-    return redacted(text, secrets).encode(errors="replace")
+    others = [line for line in event.decode(errors="replace").splitlines() if line and not line.startswith("data:")]
+    text = "\n".join([*others, f"data: {json.dumps(said, ensure_ascii=False)}", "", ""])
+    return text.encode(errors="replace")
+
+
+def redacted_event(event: bytes, plain: bytes, secrets: Iterable[str]) -> bytes:
+    """An event without secrets; `plain` is the same `respelt`."""
+    hidden = [secret.encode() for secret in secrets]
+    if not any(secret in each for secret in hidden for each in (event, plain)):
+        return event
+    for secret in hidden:
+        plain = plain.replace(secret, b"[redacted]")
+    return plain
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 import httpx2
 
@@ -21,20 +21,23 @@ from evogit.llm.endpoint import LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAns
 from evogit.llm.gateway.events import (
     LONGEST_EVENT,
     EndlessEventError,
-    event_data,
     read_json,
     redacted,
     redacted_event,
     whole_events,
 )
 from evogit.llm.gateway.metering import Meter
-from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages
-from evogit.llm.gateway.reading import Asked
+from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
+from evogit.llm.gateway.reading import Asked, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
-from evogit.llm.replies import LONGEST_ERROR, quote, retry_after
+from evogit.llm.reader import INLINE, UnreadableError
+from evogit.llm.replies import LONGEST_ERROR, MAY_BE_BILLED, quote, retry_after
 
 LONGEST_REPLY = 64_000_000
 """Bytes of a reply; an event of a stream takes some hundred for a word."""
+
+MOST_EVENTS = 300_000
+"""Events of a reply; some endpoints send two for a token."""
 
 MOST_REPLY = 64_000
 """Tokens of a reply at most where a limit is in force: what one call holds of it no other agent has."""
@@ -205,10 +208,13 @@ class Call:
 
     def _content(self) -> bytes:
         """What is sent, with the ceiling that holds: the program's, the person's or that of what is left."""
-        known = (self.asked.reply, self.endpoint.max_tokens, self.reservation.ceiling)
+        asked, held = self.asked, self.reservation.ceiling
         preferred = self.endpoint.ceiling if self.endpoint.ceiling in self.dialect.limits else self.dialect.limits[0]
+        known = (asked.reply, self.endpoint.max_tokens, held)
         ceiling = min((each for each in known if each is not None), default=None)
-        return self.asked.filled(ceiling, self.asked.ceilings or [preferred])
+        heeded = [preferred] if held is not None or not asked.ceilings else asked.ceilings
+        self.asked = replace(asked, content=b"")  # the connection has it
+        return asked.filled(ceiling, heeded)
 
     async def _wait(self) -> None:
         """An endpoint that said when to come again is left alone until then, by all programs."""
@@ -233,6 +239,8 @@ class Call:
         asking = self.upstream.client.stream("POST", url, content=self._content(), headers=headers, timeout=timeout)
         try:
             async with asyncio.timeout(patience.total), asking as answer:
+                if (coding := answer.headers.get("content-encoding", "identity")) != "identity":
+                    raise DeniedError(502, f"expected an answer as it is, got one in {coding[:40]!r}")
                 if not answer.is_success:
                     raise await self._refusal(answer)
                 if answer.headers.get("content-type", "").startswith("text/event-stream"):
@@ -247,21 +255,21 @@ class Call:
 
     async def _stream(self, answer: httpx2.Response) -> None:
         headers = {**self._told(answer), "content-type": "text/event-stream", "cache-control": "no-cache"}
-        size = 0
+        size = number = 0
         try:
-            async for event in whole_events(answer.aiter_bytes()):
-                size += len(event)
-                if size > LONGEST_REPLY:
+            async for event in whole_events(answer.aiter_raw()):
+                size, number = size + len(event), number + 1
+                if size > LONGEST_REPLY or number > MOST_EVENTS:
                     raise EndlessEventError
-                said = event_data(event)
-                if isinstance(said, dict):
-                    self.meter.read_event(said)
-                    self._check_ceiling()
-                    if self.asked.quiet and self.dialect.is_extra(said):
-                        continue
+                await asyncio.sleep(0)  # many may have come at once
+                told, plain = await self._read("event", event)
+                self.meter.read_event(told)
+                self._check_ceiling()
+                if self.asked.quiet and told.extra:
+                    continue
                 if not self.caller.begun:
                     await self.caller.begin(200, headers)
-                await self.caller.send(redacted_event(event, said, self.session.secrets))
+                await self.caller.send(redacted_event(event, plain, self.session.secrets))
         except EndlessEventError:
             raise DeniedError(502, "the reply does not end") from None
         if not self.caller.begun:
@@ -275,15 +283,25 @@ class Call:
 
     async def _whole(self, answer: httpx2.Response) -> None:
         body = await _beginning(answer, LONGEST_EVENT + 1)
-        text = body.decode(errors="replace")
-        said = read_json(body) if len(body) <= LONGEST_EVENT else None
-        self.meter.read_reply(text, said if isinstance(said, dict) else {})
-        if not isinstance(said, dict):
+        told, plain = await self._read("whole", body) if len(body) <= LONGEST_EVENT else (Told(), body)
+        self.meter.read_reply(told, len(body))
+        if not told.readable:
             problem = "is not JSON" if len(body) <= LONGEST_EVENT else f"has more than {LONGEST_EVENT} bytes"
-            raise DeniedError(502, f"the reply {problem}: {quote(self._clean(text))}")
-        plain = self._clean(json.dumps(said, ensure_ascii=False))
+            raise DeniedError(502, f"the reply {problem}: {quote(self._clean(body.decode(errors='replace')))}")
         headers = {**self._told(answer), "content-type": "application/json"}
-        await self.caller.answer(200, headers, plain.encode(errors="replace"))
+        await self.caller.answer(200, headers, redacted_event(plain, plain, self.session.secrets))
+
+    async def _read(self, kind: Literal["event", "whole"], said: bytes) -> tuple[Told, bytes]:
+        """What there is to know of an event or a whole reply, and the same in which every character is itself."""
+        path = f"/v1/{self.dialect.path}"
+        if len(said) <= INLINE:
+            return (read_event if kind == "event" else read_whole)(path, said)
+        try:
+            told, plain = await self.endpoint.reader.ask({"of": kind, "path": path}, said)
+        except UnreadableError:
+            return Told(), said
+        usage = told.pop("usage")
+        return Told(**told, usage=usage and TokenUsage(**usage)), plain
 
     # --- what went wrong ----------------------------------------------------------------------------------------
 
@@ -291,7 +309,7 @@ class Call:
         """What an answer that is an error means for the program and for the run."""
         status = answer.status_code
         said = await _beginning(answer, LONGEST_ERROR)
-        fault = self.endpoint.refused(ErrorAnswer(status, said, answer.headers))
+        fault = self.endpoint.refused(ErrorAnswer(status, said, answer.headers), TokenUsage())
         wait = retry_after(answer.headers.get("retry-after"))
         if wait and status in (429, 503, 529):
             self.upstream.resumes = asyncio.get_running_loop().time() + min(wait, LONGEST_PAUSE)
@@ -301,7 +319,8 @@ class Call:
             return DeniedError(502, str(fault), free=True)
         own = read_json(said)
         body = self._clean(json.dumps(own, ensure_ascii=False)) if isinstance(own, dict) else ""
-        return DeniedError(status, str(fault), headers=self._told(answer), body=body, free=True)
+        free = status not in MAY_BE_BILLED
+        return DeniedError(status, str(fault), headers=self._told(answer), body=body, free=free)
 
     def _told(self, answer: httpx2.Response) -> dict[str, str]:
         found = {name: self._clean(answer.headers.get(name, "")) for name in TOLD}
@@ -314,7 +333,7 @@ class Call:
 async def _beginning(answer: httpx2.Response, most: int) -> bytes:
     """The first bytes of an answer."""
     body = bytearray()
-    async for part in answer.aiter_bytes():
+    async for part in answer.aiter_raw():
         body += part
         if len(body) >= most:
             break

@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evogit.core import EvoGitError, UsageError
 from evogit.llm import Account
@@ -20,9 +21,9 @@ from evogit.llm.endpoint import CROWD, Endpoint
 from evogit.llm.gateway.forwarding import Call, DeniedError, Upstream
 from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages
-from evogit.llm.gateway.reader import Reader
-from evogit.llm.gateway.reading import UnreadableError
-from evogit.llm.gateway.serving import Caller, RejectedError, Request
+from evogit.llm.gateway.reading import Asked
+from evogit.llm.gateway.serving import MOST_IN_MEMORY, Caller, RejectedError, Request, Room
+from evogit.llm.reader import Reader, UnreadableError
 from evogit.llm.registry import OpenModels
 
 SOCKET = "models.sock"
@@ -49,6 +50,9 @@ COUNTED_EVERY = 0.1
 COUNTED = 8
 """Bytes that are counted for each token of a model's context: who asks wants to know whether it is too much."""
 
+FREE_EVERY = 0.005
+"""Seconds between two answers of a session that ask nobody, such as lists of models."""
+
 LONGEST_HOLD = 10.0
 """Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
 
@@ -70,6 +74,7 @@ class Gateway:
         self._calls = calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
         self.reader = Reader()
+        """Of requests alone: endpoints' replies do not wait for what programs send."""
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
         """Let a program ask these models; it may call them by name or by what their endpoint calls them.
@@ -113,8 +118,10 @@ class GatewaySession:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CALLS))
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _freely: asyncio.Lock = field(default_factory=asyncio.Lock)
     _failures: int = 0
     _hang_ups: int = 0
+    _room: Room = field(default_factory=lambda: Room(MOST_IN_MEMORY))
 
     @contextlib.asynccontextmanager
     async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
@@ -133,11 +140,12 @@ class GatewaySession:
         tasks: set[asyncio.Task[None]] = set()
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if len(tasks) >= MOST_CONNECTIONS:
+            if len(tasks) >= MOST_CONNECTIONS or not server.is_serving():
                 writer.transport.abort()
                 return
             tasks.add(task := asyncio.ensure_future(self.serve(reader, writer)))
             task.add_done_callback(tasks.discard)
+            task.add_done_callback(lambda _: writer.transport.abort())  # also if it never began
 
         listening = socket.socket(socket.AF_UNIX)
         try:
@@ -158,20 +166,23 @@ class GatewaySession:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends; `listen` does for every one, a tunnel may do so without a socket."""
-        caller = Caller(reader, writer)
+        caller = Caller(reader, writer, self._room)
         try:
             while request := await self._next(caller):
                 await caller.attend(self._answer_in_turn(request, caller))
+                caller.free()
             await caller.close()
         except OSError:
             pass  # the program is gone
         finally:
+            caller.free()
             writer.transport.abort()
 
     async def _next(self, caller: Caller) -> Request | None:
         try:
             return await caller.request()
         except RejectedError as error:
+            caller.free()
             said = Chat().error(error.status, None, str(error))
             await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
             return None
@@ -190,8 +201,10 @@ class GatewaySession:
                     counted = {"input_tokens": await self._count(request)}
                     await caller.answer(200, JSON, json.dumps(counted).encode())
                 case "GET", path if path.startswith("/v1/models"):
+                    await self._free()
                     await caller.answer(200, JSON, json.dumps(self._listed(path)).encode())
                 case method, path:
+                    await self._free()
                     known = ", ".join(f"POST {known}" for known in DIALECTS)
                     raise DeniedError(403, f"expected {known} or GET /v1/models, got {method} {path[:80]}")
         except UnreadableError as error:
@@ -217,28 +230,54 @@ class GatewaySession:
         if self.end:  # before anything is read: a session that ended takes no time
             raise DeniedError.ending(self.end)
         models = {**{each.id: each for each in reversed(self.models.values())}, **self.models}
-        async with self._reading:
-            known = {name: each.id for name, each in models.items()}
-            asked = await self.gateway.reader.read(request.path, known, request.body)
+        pause = next(iter(models.values())).patience.pause
+        try:
+            async with self._reading:
+                known = {name: each.id for name, each in models.items()}
+                told, content = await self._read(request, of="request", path=request.path, models=known)
+            call = self._made(Asked(**told, content=content), models, dialect, caller)
+            content = b""  # the call has it, until it is sent
+            pause = call.endpoint.patience.pause
+            await call.run(request)
+            self._failures = 0
+        except UnreadableError as error:
+            await self._wait(pause)
+            raise DeniedError(error.status, str(error)) from None
+        except DeniedError as denied:
+            if not denied.ends:
+                await self._wait(pause)
+            raise
+
+    async def _read(self, request: Request, **asked: Any) -> tuple[dict[str, Any], bytes]:
+        """What the reader says of a request; who goes away meanwhile has made it begin anew, and may a few times.
+
+        Raises:
+            UnreadableError: it is not passed on.
+        """
+        try:
+            return await self.gateway.reader.ask(asked, request.body)
+        except asyncio.CancelledError:
+            self.hung_up()
+            raise
+        finally:
+            request.body.clear()
+
+    def _made(self, asked: Asked, models: Mapping[str, Endpoint], dialect: Dialect, caller: Caller) -> Call:
         endpoint = models[asked.model]
-        call = Call(
+        return Call(
             session=self,
             dialect=dialect,
             endpoint=endpoint,
             upstream=self.gateway.upstream(endpoint),
             caller=caller,
-            meter=Meter(dialect, asked.estimate, asked.size),
+            meter=Meter(asked.estimate, asked.size),
             asked=asked,
         )
-        try:
-            await call.run(request)
-            self._failures = 0
-        except DeniedError as denied:
-            if not denied.ends:
-                doubled = endpoint.patience.pause * 2 ** min(self._failures, 16)
-                self._failures += 1
-                await self.account.pause(min(doubled, LONGEST_HOLD))
-            raise
+
+    async def _wait(self, pause: float) -> None:
+        """Hold a call that brought nothing, longer each time in a row."""
+        self._failures += 1
+        await self.account.pause(min(pause * 2 ** min(self._failures - 1, 16), LONGEST_HOLD))
 
     async def _count(self, request: Request) -> int:
         """How many tokens a request has, about; so often and of so much that nobody else waits for it."""
@@ -249,7 +288,13 @@ class GatewaySession:
             raise DeniedError(413, f"expected a body of at most {most} bytes to count")
         async with self._reading:
             await asyncio.sleep(COUNTED_EVERY)
-            return await self.gateway.reader.count(request.body)
+            told, _ = await self._read(request, of="count")
+            return int(told["tokens"])
+
+    async def _free(self) -> None:
+        """Answers that take nobody's time but ours come one after the other."""
+        async with self._freely:
+            await asyncio.sleep(FREE_EVERY)
 
     def hung_up(self) -> None:
         """The program went away from a call that was sent; a few times are an accident."""

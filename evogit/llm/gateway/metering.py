@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from evogit.llm import TokenUsage
 from evogit.llm.bounds import is_plausible
-from evogit.llm.gateway.protocols import Dialect
+from evogit.llm.gateway.protocols import Told
 
 WRAPPING = 4000
 """Bytes of a whole reply that are not its text, at most, as far as what it says of its tokens is doubted."""
@@ -16,8 +13,7 @@ WRAPPING = 4000
 class Meter:
     """Runs along with one call, whose prompt has about `estimate` tokens in `size` bytes."""
 
-    def __init__(self, dialect: Dialect, estimate: int, size: int) -> None:
-        self._dialect = dialect
+    def __init__(self, estimate: int, size: int) -> None:
         self._estimate = estimate
         self._size = size
         self._said: TokenUsage | None = None
@@ -25,27 +21,27 @@ class Meter:
         self.bytes = 0
         self._wrapping = 0
 
-    def read_event(self, event: Mapping[str, Any]) -> None:
+    def read_event(self, told: Told) -> None:
         """Count one event of a stream."""
-        self.bytes += sum(len(text.encode(errors="replace")) for text in self._dialect.text(event))
-        self._read(event)
+        self.bytes += told.size
+        self._read(told)
 
-    def read_reply(self, text: str, reply: Mapping[str, Any]) -> None:
-        """Count a reply that came whole."""
-        self.bytes = len(text.encode(errors="replace"))
+    def read_reply(self, told: Told, size: int) -> None:
+        """Count a reply that came whole, in so many bytes."""
+        self.bytes = told.size if told.readable else size
         self._wrapping = WRAPPING
-        self._read(reply)
+        self._read(told)
 
-    def _read(self, said: Mapping[str, Any]) -> None:
-        if new := self._dialect.usage(said):
-            old, usage = self._said or TokenUsage(), new.usage
+    def _read(self, told: Told) -> None:
+        if usage := told.usage:
+            old = self._said or TokenUsage()
             self._said = TokenUsage(
                 prompt=max(old.prompt, usage.prompt),
                 cached=max(old.cached, usage.cached),
                 written=max(old.written, usage.written),
-                completion=usage.completion if new.last else max(old.completion, usage.completion),
+                completion=max(old.completion, usage.completion),
             )
-            self._last |= new.last
+            self._last |= told.last
 
     @property
     def told(self) -> TokenUsage | None:

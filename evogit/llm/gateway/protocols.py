@@ -52,6 +52,25 @@ class Said:
     last: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the engine has to know of a reply or an event of it.
+
+    Attributes:
+        usage: what it says it cost, if it does.
+        last: whether that is the usage of all of the reply.
+        size: bytes of text that it adds.
+        extra: whether it comes only because we asked for the usage.
+        readable: whether it is a JSON object.
+    """
+
+    usage: TokenUsage | None = None
+    last: bool = False
+    size: int = 0
+    extra: bool = False
+    readable: bool = False
+
+
 class Dialect(ABC):
     """One protocol."""
 
@@ -69,6 +88,8 @@ class Dialect(ABC):
     """Tokens of a picture at most; those of OpenAI's smallest models count most."""
     caches: ClassVar[bool] = False
     """Whether a prompt may have to be paid as written to a cache."""
+    replied: ClassVar[str]
+    """The field of a whole reply that holds what the model wrote."""
 
     def refusal(self, body: Mapping[str, Any]) -> str:
         """Why a request is not passed on at all, as it would be another one without what is not allowed."""
@@ -81,6 +102,7 @@ class Dialect(ABC):
     def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
         """What is sent on, with the endpoint's name of the model."""
         kept = {name: value for name, value in body.items() if name in self.fields} | {"model": model}
+        self._cache(kept)
         if "tools" in kept:
             offered = kept["tools"] if isinstance(kept["tools"], list) else []
             kept["tools"] = [tool for tool in offered if isinstance(tool, dict) and self._is_local(tool)]
@@ -91,6 +113,33 @@ class Dialect(ABC):
 
     def _is_local(self, tool: Mapping[str, Any]) -> bool:
         return tool.get("type") in self.tools
+
+    def _cache(self, body: dict[str, Any]) -> None:
+        """Have caches be those of five minutes, as `written` of a price is theirs; none where writing is not told."""
+        rest: list[Any] = [body]
+        while rest:
+            part = rest.pop()
+            if isinstance(part, dict):
+                if "cache_control" in part:
+                    part.pop("cache_control")
+                    part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
+                called = str(part.get("type", "")).endswith("tool_use")
+                rest += [value for name, value in part.items() if not (called and name == "input")]
+            elif isinstance(part, list):
+                rest += part
+
+    def told(self, said: Any, *, whole: bool) -> Told:
+        """What there is to know of a whole reply, or of an event of a stream."""
+        if not isinstance(said, dict):
+            return Told()
+        found, texts = self.usage(said), _texts(said.get(self.replied)) if whole else self.text(said)
+        return Told(
+            usage=found.usage if found else None,
+            last=bool(found and (whole or found.last)),
+            size=sum(len(text.encode(errors="replace")) for text in texts),
+            extra=self.is_extra(said),
+            readable=True,
+        )
 
     @abstractmethod
     def usage(self, said: Mapping[str, Any]) -> Said | None:
@@ -127,21 +176,24 @@ class Chat(Dialect):
     )
     limits = ("max_tokens", "max_completion_tokens")
     thinking = ("reasoning", "thinking")
+    replied = "choices"
 
     def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
         """Has the endpoint tell the usage of streams, too."""
         kept = super().restrict(body, model)
         if kept.get("stream"):
-            options = kept.get("stream_options")
-            kept["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+            options = _dict(kept.get("stream_options"))
+            plain = {name: options[name] for name in ("include_obfuscation",) if name in options}
+            kept["stream_options"] = {**plain, "include_usage": True}
         else:
             kept.pop("stream_options", None)
         return kept
 
     def usage(self, said: Mapping[str, Any]) -> Said | None:
-        """Of a reply, or of the last event of a stream."""
-        usage = read_usage(said.get("usage"))
-        return Said(usage) if usage else None
+        """Of a reply or of an event; some endpoints tell it with each, so far, and with the last one for all."""
+        usage, choices = read_usage(said.get("usage")), _list(said.get("choices"))
+        last = not choices or any(_dict(choice).get("finish_reason") for choice in choices)
+        return Said(usage, last) if usage else None
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """Content, reasoning and the arguments of calls, of all choices."""
@@ -168,6 +220,7 @@ class Responses(Dialect):
     )
     limits = ("max_output_tokens",)
     tools = ("function", "custom", "local_shell", "apply_patch")
+    replied = "output"
 
     def refusal(self, body: Mapping[str, Any]) -> str:
         """What the endpoint has stored would be billed, and is not in the request."""
@@ -183,13 +236,14 @@ class Responses(Dialect):
         return super().restrict(body, model) | ({"store": False} if body.get("store") is False else {})
 
     def usage(self, said: Mapping[str, Any]) -> Said | None:
-        """Of a response, or of an event that has one: the last."""
+        """Of a response, or of an event that has one, the last of which says how it ended."""
         usage = _dict(_dict(said.get("response", said)).get("usage"))
         prompt, completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
         if not prompt or completion is None:
             return None
         cached = count(_dict(usage.get("input_tokens_details")).get("cached_tokens")) or 0
-        return Said(TokenUsage(prompt=prompt, cached=min(cached, prompt), completion=completion))
+        last = said.get("type") in ("response.completed", "response.incomplete", "response.failed")
+        return Said(TokenUsage(prompt=prompt, cached=min(cached, prompt), completion=completion), last)
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What the deltas of all kinds add."""
@@ -220,26 +274,12 @@ class Messages(Dialect):
     thinking = ("thinking",)
     picture = 5000
     caches = True
+    replied = "content"
 
     def preamble(self, body: Mapping[str, Any]) -> int:
         """Tools of its own kinds are a few words in a request, and some hundred tokens in the prompt."""
         known = [tool for tool in _list(body.get("tools")) if _OWN_TOOL.fullmatch(str(tool.get("type")))]
         return super().preamble(body) + 2000 * len(known)
-
-    def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
-        """Caches are those of five minutes: `written` of a price is theirs."""
-        kept = super().restrict(body, model)
-        rest: list[Any] = [kept]
-        while rest:
-            part = rest.pop()
-            if isinstance(part, dict):
-                if isinstance(part.get("cache_control"), dict):
-                    part["cache_control"] = {"type": "ephemeral"}
-                called = str(part.get("type", "")).endswith("tool_use")
-                rest += [value for name, value in part.items() if not (called and name == "input")]
-            elif isinstance(part, list):
-                rest += part
-        return kept
 
     def _is_local(self, tool: Mapping[str, Any]) -> bool:
         """A tool without a type is the program's own in this protocol alone, if it says what it takes."""
@@ -254,7 +294,7 @@ class Messages(Dialect):
         completion = count(usage.get("output_tokens"))
         if completion is None or not (prompt or said.get("type") == "message_delta"):
             return None
-        last = said.get("type") != "message_start"
+        last = said.get("type") == "message_delta" and bool(_dict(said.get("delta")).get("stop_reason"))
         return Said(TokenUsage(prompt=prompt, cached=read, written=written, completion=completion), last)
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
@@ -316,6 +356,25 @@ def _attached(part: Mapping[str, Any]) -> Iterator[Attachment]:
     if part.get("type") not in ("text", "redacted_thinking"):
         picture = str(part.get("media_type")).startswith("image/")
         yield from (Attachment(part[name], picture=picture) for name in ("data", "file_data") if _is_text(part, name))
+
+
+_NO_TEXT = frozenset({"logprobs", "encrypted_content", "signature"})
+"""Fields of a reply that are no text of the model's, and may be many times as long."""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of a part of a reply."""
+    rest: list[Any] = [value]
+    while rest:
+        match rest.pop():
+            case str() as text:
+                yield text
+            case list() as several:
+                rest += several
+            case dict() as part:
+                rest += [each for name, each in part.items() if name not in _NO_TEXT]
+            case _:
+                pass
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,6 +1,6 @@
-"""What a program sends, read and made ready to be sent on, in a process of its own (`reader.py`).
+"""What a program sends, read and made ready to be sent on; what an endpoint answers, read and counted.
 
-JSON of eight megabytes takes Python seconds in which nothing else runs, so the engine has only bytes and numbers of it.
+It runs in a process of its own (`reader_main.py`), so that the engine has only bytes and numbers of it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,20 @@ from typing import Any
 
 from evogit.llm import estimate_tokens
 from evogit.llm.bounds import PREAMBLE, most_tokens
-from evogit.llm.gateway.events import read_json
-from evogit.llm.gateway.protocols import DIALECTS, attachments
+from evogit.llm.gateway.events import event_data, read_json, respelt
+from evogit.llm.gateway.protocols import DIALECTS, Told, attachments
+from evogit.llm.reader import UnreadableError
 
 PICTURE = 1500
 """Tokens that a picture comes to, about; its base64 says nothing about that."""
+
+LONGEST_REQUEST = 8_000_000
+"""Bytes of a request's body; a whole context of a million tokens, or a dozen pictures."""
 
 LEAST_THINKING = 1024
 """Tokens of a budget for thinking that endpoints accept."""
 
 Facts = dict[str, Any]
-
-
-class UnreadableError(Exception):
-    """A request that is not passed on, with HTTP's status and the reason."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +68,7 @@ def _within(value: Any, ceiling: int | None) -> Any:
         return value
     for name in ("budget_tokens", "max_tokens"):
         asked = value.get(name)
-        if name in value and not (isinstance(asked, int) and asked < ceiling):
+        if name in value and not (type(asked) is int and asked < ceiling):
             if ceiling * 3 // 4 < LEAST_THINKING:
                 return None
             value = {**value, name: ceiling * 3 // 4}
@@ -99,8 +95,11 @@ def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
     kept = dialect.restrict(said, models[model])
     thinking = {name: kept.pop(name) for name in dialect.thinking if name in kept}
     ceilings = [name for name in dialect.limits if name in kept]
-    asked = [value for name in ceilings if isinstance(value := kept.pop(name), int) and value > 0]
-    content, text = json.dumps(kept).encode(), json.dumps({**kept, **thinking}, ensure_ascii=False)
+    asked = [value for name in ceilings if type(value := kept.pop(name)) is int and value > 0]
+    content = json.dumps(kept, ensure_ascii=False).encode(errors="replace")
+    text = json.dumps({**kept, **thinking}, ensure_ascii=False)
+    if len(content) > 2 * LONGEST_REQUEST:  # numbers such as 1e9, written out
+        raise UnreadableError(413, f"expected JSON that has at most {2 * LONGEST_REQUEST} bytes when it is written out")
     pictures = [each for each in found if each.picture]
     bare = sum(len(each.text) for each in pictures)
     return Asked(
@@ -130,6 +129,19 @@ def count_tokens(body: bytes) -> int:
 
 def _estimate(text: str, files: int, in_files: int) -> int:
     return max(1, estimate_tokens(text) - in_files + PICTURE * files)
+
+
+def read_whole(path: str, body: bytes) -> tuple[Told, bytes]:
+    """What there is to know of a whole reply, and the reply as JSON in which every character is itself."""
+    said = read_json(body)
+    plain = json.dumps(said, ensure_ascii=False).encode(errors="replace") if isinstance(said, dict) else body
+    return DIALECTS[path].told(said, whole=True), plain
+
+
+def read_event(path: str, event: bytes) -> tuple[Told, bytes]:
+    """The same of an event of a stream."""
+    said = event_data(event)
+    return DIALECTS[path].told(said, whole=False), respelt(event, said)
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -12,14 +12,21 @@ from typing import Any
 
 import h11
 
-LONGEST_REQUEST = 8_000_000
-"""Bytes of a request's body; a whole context of a million tokens, or a dozen pictures."""
+from evogit.llm.gateway.reading import LONGEST_REQUEST
 
 SLOWEST_REQUEST = 60.0
 """Seconds from the head of a request to its end."""
 
 LONGEST_LINGER = 2.0
 """Seconds that a client is given to read a refusal before it has sent all."""
+
+MOST_IN_MEMORY = 16_000_000
+"""Bytes of the bodies of all requests that one session makes at a time; others wait in their sockets."""
+
+FEW_PIECES = 1000
+"""Pieces of a body that may be of any size; all more have SMALLEST_PIECE bytes at least, on average."""
+
+SMALLEST_PIECE = 256
 
 AT_ONCE = 65536
 """Bytes that are read at once, and that may come before an answer is done."""
@@ -33,6 +40,9 @@ class RejectedError(Exception):
         self.status = status
 
 
+TOO_LONG = RejectedError(413, f"expected a body of at most {LONGEST_REQUEST} bytes")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What a client asks for; names of headers are in lower case."""
@@ -41,13 +51,38 @@ class Request:
     path: str
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    body: bytearray = field(default_factory=bytearray)
+    """Emptied when it was read."""
+
+
+class Room:
+    """What the bodies of requests may take of our memory, in bytes; who comes first gets it first."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._turn = asyncio.Lock()
+        self._given = asyncio.Event()
+
+    async def take(self, size: int) -> None:
+        """Wait until so many are left, which are all in the end, as nobody holds some and waits for more."""
+        async with self._turn:
+            while self._left < size:
+                self._given.clear()
+                await self._given.wait()
+            self._left -= size
+
+    def give(self, size: int) -> None:
+        """Take no more of them."""
+        self._left += size
+        self._given.set()
 
 
 class Caller:
-    """The client at the other end of a connection."""
+    """The client at the other end of a connection; what it sends is held in `room`."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, room: Room) -> None:
+        self._room = room
+        self._held = 0
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
@@ -71,6 +106,7 @@ class Caller:
             head = await self._event()
             if not isinstance(head, h11.Request):
                 return None
+            await self._hold(_size(head))
             async with asyncio.timeout(SLOWEST_REQUEST):
                 return await self._whole(head)
         except h11.RemoteProtocolError as error:
@@ -85,16 +121,28 @@ class Caller:
         self._method = head.method
         if headers.get("content-encoding", "identity") != "identity":
             raise RejectedError(415, f"expected a body as it is, got one in {headers['content-encoding']!r}")
-        too_long = RejectedError(413, f"expected a body of at most {LONGEST_REQUEST} bytes")
-        if int(headers.get("content-length", 0)) > LONGEST_REQUEST:
-            raise too_long
-        body = bytearray()
+        body, pieces = bytearray(), 0
         while isinstance(event := await self._event(), h11.Data):
             body += event.data
+            pieces += 1
             if len(body) > LONGEST_REQUEST:
-                raise too_long
+                raise TOO_LONG
+            if pieces > FEW_PIECES + len(body) // SMALLEST_PIECE:
+                raise RejectedError(413, "expected a body in fewer pieces")
+            await asyncio.sleep(0)  # many may have come at once
+        self.free(self._held - len(body))
         path, _, query = head.target.decode("latin-1").partition("?")
-        return Request(method=head.method.decode(), path=path, query=query, headers=headers, body=bytes(body))
+        return Request(method=head.method.decode(), path=path, query=query, headers=headers, body=body)
+
+    async def _hold(self, size: int) -> None:
+        await self._room.take(size)
+        self._held = size
+
+    def free(self, size: int | None = None) -> None:
+        """Hold so many bytes less, or none."""
+        size = self._held if size is None else size
+        self._held -= size
+        self._room.give(size)
 
     async def _event(self) -> Any:
         while (event := self._http.next_event()) is h11.NEED_DATA:
@@ -166,3 +214,17 @@ class Caller:
             pass  # it had its time, or is gone already
         finally:
             self._writer.transport.abort()
+
+
+def _size(head: h11.Request) -> int:
+    """Bytes of a body at most, before it comes.
+
+    Raises:
+        RejectedError: it is too long.
+    """
+    headers = dict(head.headers)
+    if b"transfer-encoding" in headers:
+        return LONGEST_REQUEST
+    if (size := int(headers.get(b"content-length", 0))) > LONGEST_REQUEST:
+        raise TOO_LONG
+    return size

@@ -1,0 +1,125 @@
+"""The process that reads what programs and endpoints send, seen from the engine.
+
+JSON of a few megabytes takes Python seconds in which nothing else runs, so that the engine reads only what is short
+(`INLINE`) by itself. Both ways go a line of JSON, which ends with the number of bytes that follow it, and these bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from evogit.llm import TokenUsage
+from evogit.llm.replies import LostAttemptError, read_reply
+
+INLINE = 32_768
+"""Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
+
+LONGEST_READING = 20.0
+"""Seconds in which something must be read, by the clock; the process has as many of CPU. What takes longer is made to.
+"""
+
+LINE = 65_536
+"""Bytes of what is told beside a content at most."""
+
+PIECE = 65_536
+"""Bytes that are handed over at once."""
+
+
+class UnreadableError(Exception):
+    """What was sent cannot be read, with HTTP's status where it is a request, and the reason."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Reader:
+    """One process, begun when it is first needed; it reads one thing at a time. Close it in the loop that used it."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def ask(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
+        """What `reader_main` says to this.
+
+        Raises:
+            UnreadableError: it takes too much time or memory, or is not what it should be.
+        """
+        async with self._turn:
+            told: dict[str, Any] | None = None
+            try:
+                async with asyncio.timeout(LONGEST_READING):
+                    told, found = await self._exchange(asked, content)
+            except (TimeoutError, OSError, EOFError, ValueError):
+                raise UnreadableError(413, "expected what can be read in little time and memory") from None
+            finally:
+                if told is None:  # also if whoever asked went away, as the answer would be taken for the next one's
+                    await self.close()
+        if "status" in told:
+            raise UnreadableError(told["status"], told["message"])
+        return told, found
+
+    async def reply(self, body: str, prompt: int) -> tuple[str, TokenUsage]:
+        """What `read_reply` says.
+
+        Raises:
+            LostAttemptError: there is no usable reply.
+        """
+        if len(body) <= INLINE:
+            return read_reply(body, prompt)
+        try:
+            told, content = await self.ask({"of": "reply", "prompt": prompt}, body.encode(errors="replace"))
+        except UnreadableError as error:
+            usage = TokenUsage(prompt=prompt, completion=len(body) // 4, estimated=True)
+            raise LostAttemptError(str(error), usage, again=True) from None
+        usage = TokenUsage(**told["usage"])
+        if told["lost"]:
+            raise LostAttemptError(told["lost"], usage, again=told["again"])
+        return content.decode(), usage
+
+    async def plain(self, text: str) -> str:
+        """JSON as `plain_json` spells it; what is none as it is."""
+        with suppress(UnreadableError):
+            _, content = await self.ask({"of": "plain"}, text.encode(errors="replace"))
+            return content.decode()
+        return text
+
+    async def _exchange(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
+        self._process = self._process or await self._start()
+        sending, coming = self._process.stdin, self._process.stdout
+        assert sending
+        assert coming
+        sending.write(head(asked, len(content)))
+        for at in range(0, len(content), PIECE):  # asyncio copies what the pipe has no room for
+            sending.write(content[at : at + PIECE])
+            await sending.drain()
+        told = json.loads(await coming.readline())
+        return told, await coming.readexactly(told.pop("bytes"))
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        from evogit.repository.children import leash
+
+        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        command = (*leash(), sys.executable, "-I", "-m", "evogit.llm.reader_main")
+        return await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=nothing, env={}, limit=LINE, start_new_session=True
+        )
+
+    async def close(self) -> None:
+        """End the process; another one begins when it is needed."""
+        process, self._process = self._process, None
+        if process:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+def head(told: Mapping[str, Any], size: int) -> bytes:
+    """The line before a content of so many bytes."""
+    return json.dumps({**told, "bytes": size}).encode() + b"\n"

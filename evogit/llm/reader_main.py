@@ -1,0 +1,74 @@
+"""The process that reads what programs and endpoints send: `python -m evogit.llm.reader_main`, see `reader.py`.
+
+It has no key, no environment, 2 GB of memory and, for each thing that it reads, 20 s of CPU, which the kernel keeps.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from dataclasses import asdict, replace
+from math import ceil
+from typing import Any, BinaryIO
+
+from evogit.llm.gateway.reading import count_tokens, read_event, read_request, read_whole
+from evogit.llm.reader import LONGEST_READING, UnreadableError, head
+from evogit.llm.replies import LostAttemptError, plain_json, read_reply
+
+MOST_MEMORY = 2 << 30
+"""Bytes of address space; eight megabytes of empty lists take 300."""
+
+
+def serve(coming: BinaryIO, going: BinaryIO) -> None:
+    """Read what comes until there is nothing more."""
+    while line := coming.readline():
+        asked = json.loads(line)
+        told, content = _answer(asked, coming.read(asked["bytes"]))
+        going.write(head(told, len(content)))
+        going.write(content)
+        going.flush()
+
+
+def _answer(asked: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(used.ru_utime + used.ru_stime + LONGEST_READING), -1))
+    try:
+        return _read(asked, body)
+    except UnreadableError as error:
+        return {"status": error.status, "message": str(error)}, b""
+    except RecursionError:
+        return {"status": 400, "message": "expected JSON that is not nested as deeply"}, b""
+    except MemoryError:
+        return {"status": 413, "message": "expected what can be read in little memory"}, b""
+
+
+def _read(asked: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
+    match asked["of"]:
+        case "request":
+            found = read_request(asked["path"], asked["models"], body)
+            told = asdict(replace(found, content=b""))
+            del told["content"]
+            return told, found.content
+        case "count":
+            return {"tokens": count_tokens(body)}, b""
+        case "event" | "whole" as kind:
+            said, plain = (read_event if kind == "event" else read_whole)(asked["path"], body)
+            return asdict(said), plain
+        case "plain":
+            return {}, plain_json(body.decode()).encode(errors="replace")
+        case _:
+            return _reply(body.decode(), asked["prompt"])
+
+
+def _reply(body: str, prompt: int) -> tuple[dict[str, Any], bytes]:
+    try:
+        text, usage = read_reply(body, prompt)
+    except LostAttemptError as lost:
+        return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again}, b""
+    return {"usage": asdict(usage), "lost": ""}, text.encode()
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    serve(sys.stdin.buffer, sys.stdout.buffer)

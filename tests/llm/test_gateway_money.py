@@ -1,0 +1,264 @@
+"""A hundred hostile sessions against an endpoint that lies, cuts and falls silent: no limit is ever exceeded.
+
+The endpoint keeps a ledger of its own: what it bills for each question that reached it, whole replies also where nobody
+waited for them. What the account says is never less, and the same wherever the endpoint told it and was heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.agents.allowance import SessionAllowance
+from evogit.config import Task
+from evogit.engine.account import RunAccount
+from evogit.history.context import StoredRun
+from evogit.llm import Price, TokenUsage
+from evogit.llm.gateway.gateway import Gateway
+from evogit.repository import Repository
+from tests.openai_server import Behaviour, Request, serve
+from tests.protocol_replies import chat, chat_stream, message, message_stream, response, response_stream
+
+from .conftest import ASKED, Opening
+
+PRICE = Price(prompt=1, cached=0.1, completion=10)
+SETTINGS = "price = { input = 1, cached = 0.1, output = 10 }\nfirst_byte = '1s'\n"
+RUNS, SESSIONS = 10, 10
+
+CEILINGS = {"chat/completions": "max_tokens", "responses": "max_output_tokens", "messages": "max_tokens"}
+REPLIES: Mapping[str, tuple[Callable[..., Behaviour], Callable[..., Behaviour]]] = {
+    "chat/completions": (chat, chat_stream),
+    "responses": (response, response_stream),
+    "messages": (message, message_stream),
+}
+DEAR = {
+    "n",
+    "best_of",
+    "store",
+    "previous_response_id",
+    "service_tier",
+    "background",
+    "prediction",
+    "web_search_options",
+}
+FAULTS = ("lie", "untold", "cut", "silent", "stalled", "reset", "proxy", "busy", "page")
+LIES: tuple[dict[str, Any], ...] = (
+    {"prompt": 0, "completion": 0},
+    {"prompt": -5, "completion": -100},
+    {"prompt": 10**8, "completion": 10**8},
+    {"prompt": "12", "completion": "lots"},
+    {"prompt": True, "completion": 0.5},
+    {"prompt": 10**30, "completion": 1},
+)
+
+
+@dataclass
+class Till:
+    """Answers as it likes, and knows what it bills."""
+
+    rng: random.Random
+    billed: list[float] = field(default_factory=list)
+    told: list[float] = field(default_factory=list)
+    """The bills of those questions whose asker got all of the reply with the truth in it, if it waited."""
+    wrong: list[str] = field(default_factory=list)
+
+    def answer(self, request: Request) -> Behaviour:
+        path = request.path.removeprefix("/v1/")
+        body, rng = request.body, self.rng
+        ceiling = body.get(CEILINGS[path])
+        named = [name for name in ("max_tokens", "max_completion_tokens", "max_output_tokens") if name in body]
+        if type(ceiling) is not int or named != [CEILINGS[path]] or DEAR & body.keys():
+            self.wrong.append(request.text[:300])
+            return Behaviour(fault="reset")
+        prompt = rng.randrange(len(request.text) // 8, len(request.text) + 1)
+        completion = rng.choice((1, ceiling, rng.randrange(1, ceiling + 1)))
+        cached = rng.choice((0, prompt // 2))
+        kind = rng.choice(
+            ("honest",) * 6 + ("lie", "untold", "cut", "silent", "stalled", "reset", "proxy", "busy", "page")
+        )
+        if kind == "busy":
+            return Behaviour(status=rng.choice((429, 500, 503)), body='{"error": {"message": "no"}}')
+        bill = PRICE.of(TokenUsage(prompt=prompt, cached=cached, completion=completion))
+        self.billed.append(bill)
+        counted = {
+            "prompt": prompt - cached if path == "messages" else prompt,
+            "cached": cached,
+            "completion": completion,
+        }
+        if kind == "honest":
+            self.told.append(bill)
+        return self._said(kind, path, bool(body.get("stream")), counted)
+
+    def _said(self, kind: str, path: str, streams: bool, counted: dict[str, int]) -> Behaviour:
+        rng, reply = self.rng, REPLIES[path][streams]
+        match kind:
+            case "honest":
+                return replace(reply(**counted), latency=rng.choice((0, 0, 0.02)))
+            case "lie":
+                return reply(**rng.choice(LIES))
+            case "cut" | "stalled" if streams:
+                text = "".join(reply(**counted).pieces)
+                return Behaviour(pieces=[text[: rng.randrange(1, len(text) - 20)]], fault=kind)
+            case "untold":
+                whole = json.dumps({"choices": [{"message": {"content": "x"}}]})
+                return reply(usage=False) if streams else Behaviour(body=whole)
+            case "proxy":
+                return Behaviour(status=rng.choice((502, 504, 524)), body="<html>timeout")
+            case "page":
+                return Behaviour(body="<html>", headers={"content-encoding": "gzip"} if rng.random() < 0.5 else {})
+            case _:
+                return Behaviour(body="half of it", fault=kind if kind in ("cut", "silent", "stalled") else "reset")  # type: ignore[arg-type]
+
+
+@dataclass
+class Hostile:
+    """What a program does with its socket."""
+
+    place: Path
+    rng: random.Random
+
+    async def live(self) -> None:
+        await asyncio.gather(*(self._connection() for _ in range(self.rng.randrange(2, 7))))
+
+    async def _connection(self) -> None:
+        for _ in range(self.rng.randrange(2, 6)):
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                reader, writer = await asyncio.open_unix_connection(self.place)
+                try:
+                    await self._ask(reader, writer)
+                finally:
+                    writer.transport.abort()
+
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        rng = self.rng
+        kind = rng.choice(("wait",) * 12 + ("leave", "pipeline", "half", "count", "half close"))
+        sent = self._request()
+        if kind == "half":
+            writer.write(sent[: rng.randrange(len(sent))])
+            await writer.drain()
+            return
+        writer.write(sent * (3 if kind == "pipeline" else 1) if kind != "count" else self._counting() * 5)
+        await writer.drain()
+        if kind == "half close":
+            writer.write_eof()
+        if kind == "leave":
+            await asyncio.sleep(rng.choice((0, 0.005, 0.02)))
+            return
+        async with asyncio.timeout(3):
+            for _ in range({"pipeline": 3, "count": 5}.get(kind, 1)):
+                head = await reader.readuntil(b"\r\n\r\n")
+                if length := [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]:
+                    await reader.readexactly(int(length[0].partition(b":")[2]))
+                else:
+                    await reader.readuntil(b"0\r\n\r\n")
+
+    def _request(self) -> bytes:
+        rng = self.rng
+        path = rng.choice(list(ASKED))
+        more: dict[str, Any] = rng.choice(
+            (
+                {},
+                {},
+                {"stream": True},
+                {"stream": True, "stream_options": {"continuous_usage_stats": True}},
+                {"n": 9, "best_of": 9, "service_tier": "priority"},
+                {"reasoning_effort": "xhigh", "reasoning": {"max_tokens": 10**6}},
+                {"thinking": {"type": "enabled", "budget_tokens": 10**6}},
+                {"previous_response_id": "resp_1", "store": True},
+                {"model": rng.choice(("unknown", None, 7, ["m"]))},
+            )
+        )
+        ceiling = rng.choice((None, 1, 500, 10**6, 10**12, 0, -1, True, "9", 1.5, None))
+        named = rng.choice(("max_tokens", "max_completion_tokens", "max_output_tokens"))
+        text = rng.choice("xé\u6f22\ufdfa") * rng.choice((1, 100, 2000))
+        where = "input" if path == "responses" else "messages"
+        body = ASKED[path] | {where: [{"role": "user", "content": text}]} | more
+        body |= {} if ceiling is None else {named: ceiling}
+        return _post(path, json.dumps(body, ensure_ascii=rng.random() < 0.5).encode(), chunked=rng.random() < 0.2)
+
+    def _counting(self) -> bytes:
+        return _post("messages/count_tokens", json.dumps({"messages": [[]] * self.rng.randrange(2000)}).encode())
+
+
+def _post(path: str, body: bytes, *, chunked: bool = False) -> bytes:
+    head = f"POST /v1/{path} HTTP/1.1\r\nHost: x\r\n"
+    if not chunked:
+        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    parts = [body[at : at + 700] for at in range(0, len(body), 700)]
+    sent = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + sent + b"0\r\n\r\n"
+
+
+class Books:
+    """The account of one run with limits; they are looked at whenever the journal grows."""
+
+    def __init__(self, path: Path, task: Task, stack: ExitStack, **limits: Any) -> None:
+        repository = Repository.create(path)
+        name = stack.enter_context(repository.engines("r").enter(join=False))
+        self.run = StoredRun.open(repository, "r")
+        self.account = RunAccount(self.run.about(task).of(name), **limits)
+        self.charges: list[float] = []
+        self.most = 0.0
+        self.run.journal.subscribe(self._look)
+
+    def _look(self, entry: Any) -> None:
+        committed = self.run.history.committed()
+        self.most = max(self.most, committed.dollars / (self.account.dollars or 1))
+        if self.account.tokens:
+            self.most = max(self.most, committed.tokens / self.account.tokens)
+        if entry.event.event == "spent":
+            self.charges.append(entry.event.dollars)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1])
+async def test_no_limit_is_exceeded_and_the_account_is_the_endpoints_own(
+    at: Opening, tmp_path: Path, tiny: Callable[..., Task], seed: int
+) -> None:
+    rng, task = random.Random(seed), tiny()
+    tills = [Till(random.Random(rng.random())) for _ in range(RUNS)]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(serve([till.answer])) for till in tills]
+        limits = [
+            {"dollars": rng.choice((0.05, 2.0, 10.0, 100.0)), "tokens": rng.choice((None, 1_000_000, 30_000_000))}
+            for _ in range(RUNS)
+        ]
+        books = [Books(tmp_path / str(n), task, stack, **each) for n, each in enumerate(limits)]
+
+        async def run(number: int) -> None:
+            models = at(servers[number].url, SETTINGS)
+            gateway = Gateway(models)
+            seeds = [rng.random() for _ in range(SESSIONS)]
+
+            async def session(n: int) -> None:
+                account = SessionAllowance(books[number].account.of_move(f"a{n}", n + 1), 2_000_000)
+                listening = gateway.session(account, ["m"]).listen(tmp_path / f"s{number}-{n}")
+                async with listening as place:
+                    await Hostile(place, random.Random(seeds[n])).live()
+
+            await asyncio.gather(*(session(n) for n in range(SESSIONS)))
+            await gateway.close()
+            await models.close()
+
+        await asyncio.gather(*(run(number) for number in range(RUNS)))
+    for till, book in zip(tills, books, strict=True):
+        spent = book.run.history.spent
+        assert till.wrong == []
+        assert book.run.history.reserved == {}
+        assert book.most <= 1
+        assert spent.dollars >= sum(till.billed) - 1e-9, "what was billed is in the account"
+    asked = sum(len(till.billed) for till in tills)
+    same = [Counter(till.told) & Counter(book.charges) for till, book in zip(tills, books, strict=True)]
+    heard = sum(each.total() for each in same)
+    assert asked > 100
+    assert heard > sum(len(till.told) for till in tills) / 2
