@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
 from tests.clock import PATIENCE
-from tests.openai_server import Server, reply, serve
+from tests.openai_server import CUT, EMPTY, NOT_JSON, RESET, Behaviour, Request, Server, reply, serve
 
 from .conftest import EVOGIT, Cli, environment
 from .test_run import Screen
@@ -288,3 +289,44 @@ def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path
     screen = Screen("run", "sine", cwd=tmp_path, **place)
     assert screen.end() == 0, screen.text
     assert "accept these costs" not in screen.text
+
+
+@dataclass
+class Till:
+    """An endpoint that bills every question that reaches it, ten cents at most, and does not always say so."""
+
+    billed: float = 0.0
+    asked: int = 0
+
+    def answer(self, request: Request) -> Behaviour:
+        self.asked += 1
+        told = reply("hello", prompt=600, completion=request.body["max_tokens"], latency=0.05)
+        self.billed += (600 + 248.5 * request.body["max_tokens"]) / 1e6
+        odd = {3: RESET, 5: Behaviour(status=504, body="<html>"), 7: CUT, 9: EMPTY, 11: NOT_JSON}
+        return odd.get(self.asked % 12, told)
+
+
+@pytest.mark.slow
+def test_engines_that_join_and_one_that_is_killed_never_exceed_what_the_endpoint_may_bill(
+    cli: Cli, place: dict[str, str], tmp_path: Path
+) -> None:
+    """The first of three engines dies with questions in flight; the others spend what is left, and no more."""
+    till = Till()
+    with serve([till.answer]) as server:
+        file = tmp_path / "settings.toml"
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"\npause = "10ms"', file.read_text()))
+        command = [EVOGIT, "run", "sine", "--model", "dear", "--agents", "3", "--dollars", "3", "--yes"]
+        known: dict[str, Any] = {"cwd": tmp_path, "env": environment(tmp_path, **place), "text": True}
+        first = subprocess.Popen(command, stderr=subprocess.PIPE, **known)
+        assert first.stderr
+        next(line for line in first.stderr if "  asked  " in line)
+        others = [subprocess.Popen([*command, "--join"], stderr=subprocess.DEVNULL, **known) for _ in range(2)]
+        for _ in range(3):
+            next(line for line in first.stderr if "  asked  " in line)
+        first.kill()
+        first.communicate(timeout=PATIENCE)
+        assert [other.wait(timeout=PATIENCE) for other in others] == [0, 0]
+        done = cli("run", "sine", "--json", **place)
+    assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
+    assert till.billed <= done.json["spending"]["dollars"] + 1e-9
+    assert 2.7 < done.json["spending"]["dollars"] <= 3
