@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import json
+import time
+import unicodedata
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evogit.llm import SpendingLimitError, TokenUsage
-from tests.openai_server import SILENT, reply, serve
+from evogit.llm import ModelError, SpendingLimitError, TokenUsage
+from evogit.llm.bounds import most_tokens
+from tests.clock import cpu_seconds, until
+from tests.openai_server import SILENT, Behaviour, reply, serve
 from tests.protocol_replies import obedient
 
-from .conftest import ASKED, DUMMY, KEY, Ledger
+from .conftest import ASKED, DUMMY, KEY, Ledger, Opening, question
 
 PRICE = "price = {input = 1, cached = 0.5, output = 10}\n"
 
@@ -74,30 +81,118 @@ async def test_a_program_that_hangs_up_pays_for_what_may_be_billed_and_is_ended(
     assert len(server.requests) == 3
 
 
+BRACKETS = "[]," * 1_300_000 + "[]"
+PIECES = b"".join(b"1\r\n \r\n" for _ in range(10_000))
+
+
+async def longest_turn(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
+    """The longest time in which the loop did nothing else, of this process's CPU, and what came of the work."""
+    longest = 0.0
+
+    async def turn() -> None:
+        nonlocal longest
+        while True:
+            began = time.thread_time()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.thread_time() - began)
+
+    turning = asyncio.create_task(turn())
+    try:
+        answer = await work
+        return longest, answer
+    finally:
+        turning.cancel()
+
+
+async def raw(place: Path, sent: bytes) -> bytes:
+    """What comes back for these bytes, until the gateway hangs up."""
+    reader, writer = await asyncio.open_unix_connection(place)
+    writer.write(sent)
+    try:
+        return await reader.read()
+    finally:
+        writer.transport.abort()
+
+
+@pytest.mark.slow
 async def test_nothing_that_a_program_asks_holds_the_engine(program: Start) -> None:
-    """While 4 MB of brackets are read somewhere else the loop turns; in the loop it would not for seconds."""
-    bomb = b'{"model": "m", "messages": [' + b"[]," * 1_300_000 + b"[]]}"
-    with serve() as server:
+    """What is sent and answered is read elsewhere: a turn of the loop is a fraction of what it takes to read it."""
+    bomb = b'{"model": "m", "messages": [' + BRACKETS.encode() + b"]}"
+    began = time.thread_time()
+    json.loads(bomb)
+    alone = time.thread_time() - began
+    large = f'{{"choices": [{BRACKETS}]}}'
+    replies = [
+        reply("Fine."),
+        reply("Fine."),
+        Behaviour(body=large),
+        Behaviour(pieces=[f"data: [{BRACKETS[-900_000:]}]\n\n"]),
+        Behaviour(pieces=["data: {}\n\n" * 10_000]),
+        Behaviour(body=reply("x").body, headers={"content-encoding": "gzip"}),
+    ]
+    with serve(replies) as server:
         async with program(server.url, "context = 1000000\n") as cli:
-            await cli.http.post("/v1/messages/count_tokens", content=b"{}")  # the process is there
-            turns = 0
+            await cli.ask()  # processes and connections are there
+            head = b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            for expected, work in (
+                (200, cli.http.post("/v1/messages/count_tokens", content=bomb)),
+                (200, cli.http.post("/v1/chat/completions", content=bomb)),
+                (400, cli.http.post("/v1/chat/completions", content=b"[" * 4_000_000)),
+                (200, cli.ask(stream=True)),
+                (200, cli.ask(stream=True)),
+                (502, cli.ask()),
+                (413, raw(cli.place, head + PIECES)),
+            ):
+                held, answer = await longest_turn(work)
+                status = int(answer.split()[1]) if isinstance(answer, bytes) else answer.status_code
+                assert (status, held < alone / 2) == (expected, True), (held, alone)
 
-            async def turn() -> None:
-                nonlocal turns
-                while True:
-                    await asyncio.sleep(0.01)
-                    turns += 1
 
-            turning, began = asyncio.create_task(turn()), asyncio.get_running_loop().time()
-            answers = [
-                await cli.http.post("/v1/messages/count_tokens", content=bomb),
-                await cli.http.post("/v1/chat/completions", content=bomb),
-                await cli.http.post("/v1/chat/completions", content=b"[" * 4_000_000),
-            ]
-            took = asyncio.get_running_loop().time() - began
-            turning.cancel()
-    assert [each.status_code for each in answers] == [200, 200, 400]
-    assert turns > took / 0.05
+@pytest.mark.slow
+async def test_no_reply_holds_the_engine_that_asked_for_it(at: Opening, ledger: Ledger) -> None:
+    """A megabyte of brackets, which an editor's endpoint answers."""
+    body = f'{{"choices": [{"[]," * 332_000}[]]}}'
+    began = time.thread_time()
+    json.dumps(json.loads(body), ensure_ascii=False)
+    alone = time.thread_time() - began
+    with serve([Behaviour(body=body)]) as server:
+        models = at(server.url, "retries = 0\n")
+        model = models.get("m")
+
+        async def ask() -> str:
+            with pytest.raises(ModelError, match="no choices"):
+                await model.ask(question(), ledger)
+            return ""
+
+        await ask()
+        held, _ = await longest_turn(ask())
+        await models.close()
+    assert held < alone
+
+
+def test_more_tokens_than_a_text_can_have_are_counted_in_little_time() -> None:
+    """Normalising a run of marks takes the square of its length, and one character may become eleven."""
+    marks, plain = "a" + "\u0301\u0323" * 40_000, "\u6f22" * 80_000
+    assert cpu_seconds(lambda: most_tokens(marks)) < 50 * cpu_seconds(lambda: most_tokens(plain))
+    for text in ("\ufdfa" * 100, "\u00e9\u0323" * 300, "\u3300" * 250, "x" * 300, "\U0001d160" * 201, "\ud800"):
+        normal = unicodedata.normalize("NFKC", text)
+        assert most_tokens(text) >= max(len(each.encode(errors="surrogatepass")) for each in (text, normal))
+
+
+async def test_bodies_in_flight_take_no_more_than_a_session_may_hold(program: Start) -> None:
+    """The third body of eight megabytes waits in its socket until the first was answered; small ones wait behind it."""
+    large = b'{"model": "m", "messages": [{"role": "user", "content": "' + b"x" * 7_900_000 + b'"}]}'
+    with serve([SILENT]) as server:
+        async with program(server.url) as cli:
+            waiting = [asyncio.create_task(cli.http.post("/v1/chat/completions", content=large)) for _ in range(2)]
+            await until(lambda: len(server.requests) == 2)
+            more = asyncio.create_task(cli.http.post("/v1/chat/completions", content=large))
+            await asyncio.sleep(0.3)
+            assert len(server.requests) == 2
+            waiting[0].cancel()
+            await until(lambda: len(server.requests) == 3)
+            for each in (*waiting, more):
+                each.cancel()
 
 
 async def test_what_is_counted_is_bounded_by_the_context_of_the_model(program: Start) -> None:

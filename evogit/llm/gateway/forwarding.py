@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -30,7 +30,7 @@ from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
 from evogit.llm.gateway.reading import Asked, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
-from evogit.llm.reader import INLINE, UnreadableError
+from evogit.llm.reader import INLINE, PIECE, UnreadableError
 from evogit.llm.replies import LONGEST_ERROR, MAY_BE_BILLED, quote, retry_after
 
 LONGEST_REPLY = 64_000_000
@@ -235,8 +235,10 @@ class Call:
         timeout = httpx2.Timeout(patience.first_byte, connect=patience.connect)
         query = "?beta=true" if request.query == "beta=true" else ""
         url = f"{self.upstream.base_url}/{self.dialect.path}{query}"
-        headers = self.upstream.headers(self.dialect, request)
-        asking = self.upstream.client.stream("POST", url, content=self._content(), headers=headers, timeout=timeout)
+        content = self._content()
+        headers = {**self.upstream.headers(self.dialect, request), "content-length": str(len(content))}
+        asking = self.upstream.client.stream("POST", url, content=_pieces(content), headers=headers, timeout=timeout)
+        del content
         try:
             async with asyncio.timeout(patience.total), asking as answer:
                 if (coding := answer.headers.get("content-encoding", "identity")) != "identity":
@@ -328,6 +330,12 @@ class Call:
 
     def _clean(self, text: str) -> str:
         return redacted(text, self.session.secrets)
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    """A content in pieces, as a connection copies what it cannot send at once."""
+    for at in range(0, len(content), PIECE):
+        yield content[at : at + PIECE]
 
 
 async def _beginning(answer: httpx2.Response, most: int) -> bytes:
