@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
 import unicodedata
@@ -138,6 +137,7 @@ async def test_nothing_that_a_program_asks_holds_the_engine(program: Start) -> N
                 (200, cli.http.post("/v1/messages/count_tokens", content=bomb)),
                 (200, cli.http.post("/v1/chat/completions", content=bomb)),
                 (400, cli.http.post("/v1/chat/completions", content=b"[" * 4_000_000)),
+                (200, cli.ask()),
                 (200, cli.ask(stream=True)),
                 (200, cli.ask(stream=True)),
                 (502, cli.ask()),
