@@ -16,13 +16,13 @@ from evogit.review import choices, own_names
 Rows = list[dict[str, Any]]
 """Contributions, as `evogit status --json` has them."""
 
-COUNTED = {"proposals": "tried", "valid": "valid", "improved": "better", "records": "best"}
+COUNTED = {"proposals": "tried", "valid": "valid", "records": "best"}
 """What is counted, and what its column is called."""
 
 NAME = 26
 """Columns of a name."""
 
-LEGEND = "better: than its parents; best: of all by then"
+LEGEND = "best: of all by then; gained: on the way to the best"
 PAID = f"{LEGEND}; each: paid for one better"
 
 
@@ -32,7 +32,10 @@ def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Ite
     for what, title in (("agents", "agent"), ("models", "model"), ("operators", "operator")):
         rows = found[what]
         if len(rows) > most:
-            rows = sorted(rows, key=lambda row: (-row["records"], -row["improved"], -row["proposals"], -row["tokens"]))
+            rows = sorted(
+                rows,
+                key=lambda row: (-row["gained"], -row["records"], -row["improved"], -row["proposals"], -row["tokens"]),
+            )
             rows = [row for row in rows[:most] if row["proposals"] or row["calls"]]
         if rows:
             told = [[_name(view, what, row, own), *_cells(view, row)] for row in rows]
@@ -41,7 +44,7 @@ def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Ite
 
 def heads(view: View) -> list[str]:
     """What the columns are called; money is told where models were asked."""
-    return [*COUNTED.values(), *(("tokens", "paid", "each") if view.history.spent.calls else ("top gain",))]
+    return [*COUNTED.values(), "gained", *(("tokens", "paid", "each") if view.history.spent.calls else ("top gain",))]
 
 
 def legend(view: View) -> str:
@@ -74,6 +77,7 @@ def choice_lines(view: View) -> list[Text]:
 
 def _cells(view: View, row: Mapping[str, Any]) -> Sequence[str]:
     counted = [f"{row[key]:,}" for key in COUNTED]
+    counted.append(change(row["gained"], view.places) if row["gained"] else "-")
     if not view.history.spent.calls:
         return [*counted, "-" if row["best_step"] is None else change(row["best_step"], view.places)]
     if not row["calls"]:

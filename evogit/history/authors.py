@@ -35,13 +35,13 @@ class Authors:
         efforts: the moves in which models were asked, by number, engine and agent.
         order: those of them that came to something, by number.
         wrote: candidate -> the model that wrote it; without those that no model wrote.
-        barren: how many proposals made no candidate, by agent, model, operator and strategy.
+        barren: how many proposals made no candidate, by engine, agent, model, operator and strategy.
     """
 
     efforts: dict[tuple[int, str, str], Effort] = field(default_factory=dict)
     order: list[tuple[int, str, str]] = field(default_factory=list)
     wrote: dict[str, str] = field(default_factory=dict)
-    barren: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    barren: Counter[tuple[str, str, str, str, str]] = field(default_factory=Counter)
 
     def pay(self, event: Spent) -> None:
         """A model was asked in some move."""
@@ -59,6 +59,6 @@ class Authors:
             insort(self.order, key)
         model = effort.model if effort else ""
         if not isinstance(event, Proposed):
-            self.barren[event.agent, model, event.operator, event.strategy] += 1
+            self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1
         elif model:
             self.wrote[event.candidate] = model

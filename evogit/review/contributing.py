@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from evogit.core import Candidate, Evaluation
+from evogit.core import Candidate
 from evogit.history import History, Spending
-from evogit.review.runs import agents, kinds
+from evogit.review.gains import gain, improves, last_evaluation, way
+from evogit.review.runs import agents, kinds, past_kinds
 from evogit.review.spending import added, spending_by_model
 
 Record = dict[str, Any]
+
+Group = TypeVar("Group", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +22,16 @@ class Deed:
     """What can be told of a proposal, whether a candidate came of it or not."""
 
     agent: str
+    kind: str
+    """What the agent was then."""
     model: str
     operators: tuple[str, ...]
     """The operator with each way in which it was done; one of several edits counts for each of them."""
 
 
-def _deed(agent: str, model: str, operator: str, strategy: str) -> Deed:
+def _deed(who: tuple[str, str], model: str, operator: str, strategy: str) -> Deed:
     ways = dict.fromkeys(way.partition("@")[0] for way in strategy.split("+") if way)
-    return Deed(agent, model, tuple(f"{operator} ({way})" for way in ways) or (operator,))
-
-
-Grouping = Callable[[Deed], Iterable[str]]
-"""To which groups a proposal belongs."""
+    return Deed(*who, model, tuple(f"{operator} ({way})" for way in ways) or (operator,))
 
 
 @dataclass(slots=True)
@@ -38,7 +39,8 @@ class Contribution:
     """What came of a group's proposals.
 
     `improved` are candidates that are fitter than all their parents, beyond noise where scores are noisy; `records`
-    were the best when they were evaluated; `best_step` is the largest gain over the fittest parent.
+    were the best when they were evaluated; `best_step` is the largest gain over the fittest parent. `gained` is the sum
+    of what its steps gained along the way to the best, in the primary metric's unit; several ways of a step share it.
     """
 
     proposals: int = 0
@@ -47,6 +49,7 @@ class Contribution:
     improved: int = 0
     records: int = 0
     best_step: float | None = None
+    gained: float = 0.0
     spent: Spending = field(default_factory=Spending)
 
     @property
@@ -59,8 +62,9 @@ class Contribution:
         """None if unknown: nothing improved, no model was asked or a price is not known."""
         return self.dollars / self.improved if self.improved and self.spent.calls and self.dollars is not None else None
 
-    def add(self, other: Contribution) -> None:
-        """Count what came of others, too; what was spent stays."""
+    def add(self, other: Contribution, share: float = 1.0) -> None:
+        """Count what came of others, too, with a share of what they gained; what was spent stays."""
+        self.gained += other.gained * share
         for key in ("proposals", "candidates", "valid", "improved", "records"):
             setattr(self, key, getattr(self, key) + getattr(other, key))
         if other.best_step is not None:
@@ -69,48 +73,70 @@ class Contribution:
     def record(self, name: str) -> Record:
         """As JSON has it."""
         counted = {key: getattr(self, key) for key in ("proposals", "candidates", "valid", "improved", "records")}
-        money = {key: getattr(self, key) for key in ("best_step", "dollars", "dollars_per_improvement")}
+        money = {key: getattr(self, key) for key in ("best_step", "gained", "dollars", "dollars_per_improvement")}
         return {"name": name, **counted, **money, "calls": self.spent.calls, "tokens": self.spent.tokens}
 
 
 def contributions(history: History) -> dict[str, list[Record]]:
-    """All agents in the order of their names, and models and operators, those that brought most first."""
-    by_agent, by_model = dict[str, Spending](), spending_by_model(history)
-    for (agent, _), spent in history.spent_by.items():
-        by_agent[agent] = added(by_agent.get(agent, Spending()), spent)
-    done = _by_deed(history)
-    found = _grouped(done, lambda deed: [deed.agent], by_agent)
-    models = _grouped(done, lambda deed: [deed.model] if deed.model else [], by_model)
+    """All agents in the order of their names, and models and operators, those that brought most first.
+
+    An agent that was of several kinds, one after the other, is told once for each.
+    """
+    past = past_kinds(history)
+    done = _by_deed(history, past)
+    found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], _by_agent(history, past))
+    models = _grouped(done, lambda deed: [deed.model] if deed.model else [], spending_by_model(history))
     operators = _grouped(done, lambda deed: deed.operators, _by_operator(history))
-    known = kinds(history)
-    names = dict.fromkeys([*agents(history), *found])
+    order = agents(history)
+    active = {agent for agent, _ in found}
+    idle = [(agent, kind) for agent, kind in kinds(history).items() if agent not in active]
+    idle += [(agent, "") for agent in order if agent not in active and agent not in dict(idle)]
+    place = {name: number for number, name in enumerate(dict.fromkeys([*order, *sorted(active)]))}
+    who = sorted([*found, *idle], key=lambda each: place[each[0]])
     return {
-        "agents": [{**found.get(name, Contribution()).record(name), "kind": known.get(name, "")} for name in names],
+        "agents": [{**found.get(each, Contribution()).record(each[0]), "kind": each[1]} for each in who],
         "operators": _ranked(operators),
         "models": _ranked(models),
     }
 
 
-def _by_deed(history: History) -> dict[Deed, Contribution]:
+def _by_agent(history: History, past: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], Spending]:
+    """What each agent asked of models, by what it was then."""
+    spent: dict[tuple[str, str], Spending] = {}
+    for (_, engine, agent), effort in history.authors.efforts.items():
+        who = agent, past.get((engine, agent), "")
+        for each in effort.spent.values():
+            spent[who] = added(spent.get(who, Spending()), each)
+    return spent
+
+
+def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed, Contribution]:
     """What came of proposals that have all in common that can be told of them."""
     found: dict[Deed, Contribution] = {}
     records = set(history.records)
     wrote = history.authors.wrote
+    steps = {each.commit: step or 0.0 for each, step in way(history, history.best)} if history.best else {}
     for candidate in history.phylogeny:
         if candidate.parents:
-            model = wrote.get(candidate.commit, "")
-            deed = _deed(candidate.agent, model, candidate.operator, candidate.strategy)
-            _count(history, candidate, found.setdefault(deed, Contribution()), records)
-    for key, times in history.authors.barren.items():
-        found.setdefault(_deed(*key), Contribution()).proposals += times
+            who = candidate.agent, past.get((candidate.engine, candidate.agent), "")
+            deed = _deed(who, wrote.get(candidate.commit, ""), candidate.operator, candidate.strategy)
+            row = found.setdefault(deed, Contribution())
+            _count(history, candidate, row, records)
+            row.gained += steps.get(candidate.commit, 0.0)
+    for (engine, agent, *how), times in history.authors.barren.items():
+        deed = _deed((agent, past.get((engine, agent), "")), *how)
+        found.setdefault(deed, Contribution()).proposals += times
     return found
 
 
-def _grouped(done: dict[Deed, Contribution], group: Grouping, spent: dict[str, Spending]) -> dict[str, Contribution]:
+def _grouped(
+    done: dict[Deed, Contribution], groups: Callable[[Deed], Iterable[Group]], spent: Mapping[Group, Spending]
+) -> dict[Group, Contribution]:
     found = {name: Contribution(spent=each) for name, each in spent.items()}
     for deed, contribution in done.items():
-        for name in group(deed):
-            found.setdefault(name, Contribution()).add(contribution)
+        names = list(groups(deed))
+        for name in names:
+            found.setdefault(name, Contribution()).add(contribution, 1 / len(names))
     return found
 
 
@@ -133,7 +159,7 @@ def _by_operator(history: History) -> dict[str, Spending]:
     for effort in history.authors.efforts.values():
         if (done := effort.done) is None:
             continue
-        for name in _deed(done.agent, effort.model, done.operator, done.strategy).operators:
+        for name in _deed((done.agent, ""), effort.model, done.operator, done.strategy).operators:
             for each in effort.spent.values():
                 spent[name] = added(spent.get(name, Spending()), each)
     return spent
@@ -152,29 +178,3 @@ def _valid(history: History, candidate: Candidate) -> bool:
         return known
     evaluation = last_evaluation(history, candidate)
     return evaluation is not None and evaluation.ok
-
-
-# --- one candidate ------------------------------------------------------------------------------------------------
-
-
-def last_evaluation(history: History, candidate: Candidate) -> Evaluation | None:
-    """The last evaluation of a candidate, whatever the task was like then."""
-    return history.evaluation(candidate.commit) or history.former(candidate.commit)
-
-
-def improves(history: History, candidate: Candidate) -> bool:
-    """Whether it is fitter than all its parents, beyond noise where scores are noisy; rounding is not a gain."""
-    commit = candidate.commit
-    return all(
-        history.surely_fitter(commit, parent) and history.gain(commit, parent) != 0 for parent in candidate.parents
-    )
-
-
-def gain(history: History, commit: str) -> float | None:
-    """How much better a candidate is than its fittest valid parent; negative when worse, None if unknown."""
-    scores = history.scores
-    value = scores.fitness(commit)
-    if value is None:
-        return None
-    known = map(scores.fitness, history.phylogeny[commit].parents)
-    return min([scores.metric.gain(value, each) for each in known if each is not None], default=None)

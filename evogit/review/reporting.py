@@ -10,9 +10,9 @@ from evogit.core import Candidate, Evaluation
 from evogit.history import History
 from evogit.history.scores import seconds
 from evogit.repository import Repository
-from evogit.review.contributing import gain, last_evaluation
 from evogit.review.crossing import merge_statistics
 from evogit.review.facts import SCHEMA, Record, interval, status_record
+from evogit.review.gains import last_evaluation, way
 
 REASONS = 5
 """Kinds of failure that are told of each sort, the most frequent first."""
@@ -90,30 +90,19 @@ def _failures(history: History) -> Iterator[Evaluation]:
 
 
 def steps(history: History, commit: str | None) -> list[Record]:
-    """How a candidate came to be, from the seed on: back along fittest parents, so that the gains add up.
-
-    A gain is over the fittest parent; where none was evaluated since the task changed, over the last one on the way.
-    """
-    told: list[Record] = []
-    last = None
-    for each in _way(history, commit) if commit else ():
-        value, step = history.fitness(each.commit), gain(history, each.commit)
-        if step is None and value is not None and last is not None:
-            step = history.metric.gain(value, last)
-        last = last if value is None else value
-        about = {"commit": each.commit, "title": each.title, "agent": each.agent, "operator": _operator(each)}
-        told.append({**about, "value": value, "interval": interval(history, each.commit), "gain": step})
-    return told
-
-
-def _way(history: History, commit: str) -> list[Candidate]:
-    way = [history.phylogeny[commit]]
-    while parents := way[-1].parents:
-        fittest = parents[0]
-        for parent in parents[1:]:
-            fittest = parent if history.fitter(parent, fittest) else fittest
-        way.append(history.phylogeny[fittest])
-    return way[::-1]
+    """How a candidate came to be, from the seed on, with what each step gained."""
+    return [
+        {
+            "commit": each.commit,
+            "title": each.title,
+            "agent": each.agent,
+            "operator": _operator(each),
+            "value": history.fitness(each.commit),
+            "interval": interval(history, each.commit),
+            "gain": gained,
+        }
+        for each, gained in (way(history, commit) if commit else ())
+    ]
 
 
 def _changes(repository: Repository, history: History) -> list[Record]:

@@ -40,11 +40,16 @@ def agents(history: History) -> list[str]:
 
 def kinds(history: History) -> dict[str, str]:
     """What each agent was when it was last at work: `mutator`, `editor@MODEL`, `FILE.py:Name`."""
-    known: dict[str, str] = {}
-    for started in history.engines.values():
+    return {agent: kind for (_, agent), kind in past_kinds(history).items()}
+
+
+def past_kinds(history: History) -> dict[tuple[str, str], str]:
+    """What each agent was under each engine, in the order of the engines: a fork may give a name to another kind."""
+    known: dict[tuple[str, str], str] = {}
+    for engine, started in history.engines.items():
         population = started.settings.get("population", ())
         each = [_kind(spec) for spec in population for _ in range(spec.get("count", 1))]
-        known.update(zip(started.agents, each, strict=False))
+        known.update({(engine, agent): kind for agent, kind in zip(started.agents, each, strict=False)})
     return known
 
 

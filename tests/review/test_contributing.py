@@ -8,6 +8,7 @@ from typing import Any
 
 from evogit.core import Duplicate, Event, FailedProposal, Proposed, Spent
 from evogit.review.contributing import contributions
+from evogit.testing import RecordedHistory, run_started
 from tests.selection.born import Born
 
 
@@ -97,3 +98,37 @@ def test_within_the_noise_nothing_is_improved_and_a_merge_must_beat_both() -> No
     born.history.repeats = born.history.scores.repeats = 2
     born.judge(second, 0.9, repeat=1)
     assert contributions(born.history)["agents"][0]["improved"] == 0
+
+
+def test_what_was_gained_on_the_way_to_the_best_adds_up_however_it_is_grouped() -> None:
+    run = RecordedHistory(agents=("a1", "a2"))
+    seed = run.add(1.0)
+    left = run.add(1.5, seed, strategy="edit+tune@0.1")
+    right = run.add(1.75, seed, agent="a2", strategy="edit")
+    run.add(2.5, seed, agent="a2", strategy="edit")  # better than its parent, and no part of the best
+    run.add(3.0, right, left, agent="a2", strategy="fitter")
+    found = contributions(run.history)
+    assert {row["name"]: row["gained"] for row in found["agents"]} == {"a1": 0.0, "a2": 2.0}
+    assert {row["name"]: row["gained"] for row in found["operators"]} == {
+        "merge (fitter)": 1.25,
+        "mutation (edit)": 0.75,
+        "mutation (tune)": 0.0,
+    }
+
+
+def test_what_an_agent_did_is_told_of_what_it_was_then() -> None:
+    def population(kind: str, model: str = "") -> dict[str, Any]:
+        return {"population": [{"kind": kind, "model": model, "count": 1}]}
+
+    run = RecordedHistory(settings=population("editor", "big"))
+    seed = run.add(1.0)
+    run.append(Spent(engine="e", move=1, agent="a1", model="big", prompt=8, completion=2, dollars=0.5))
+    best = run.add(2.0, seed)
+    run.append(FailedProposal(engine="e", move=2, agent="a1", parents=(best,), reason="r"))
+    run.append(run_started(engine="later", settings=population("mutator")))
+    run.add(3.0, best, engine="later")
+    known = ("name", "kind", "proposals", "gained", "dollars", "tokens")
+    assert [tuple(row[key] for key in known) for row in contributions(run.history)["agents"]] == [
+        ("a1", "editor@big", 2, 1.0, 0.5, 10),
+        ("a1", "mutator", 1, 1.0, 0.0, 0),
+    ]
