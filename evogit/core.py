@@ -521,3 +521,5 @@ class Entry:
     seq: int
     time: int
     event: Event
+    ms: int = 0
+    """When in the second `time` it was written, in milliseconds; 0 in old journals."""

@@ -187,8 +187,8 @@ class Journal:
 
     def _read(self, commit: str) -> tuple[Entry, str | None]:
         found = self._entry(commit)
-        event, seq = journal_records.decode(found.message)
-        entry = Entry(id=commit, host=found.committer.name, seq=seq, time=found.commit_time, event=event)
+        event, seq, ms = journal_records.decode(found.message)
+        entry = Entry(id=commit, host=found.committer.name, seq=seq, time=found.commit_time, event=event, ms=ms)
         return entry, str(found.parent_ids[0]) if found.parent_ids else None
 
     def _entry(self, commit: str) -> pygit2.Commit:
@@ -219,13 +219,14 @@ class Journal:
             self.refresh()
             if unless is not None and unless():
                 return None
-            last, now, seq = self._seen[self._host], int(time.time()), self._newest[0] + 1
-            record = self._redacted(journal_records.encode(event, seq))
+            last, seq = self._seen[self._host], self._newest[0] + 1
+            now, ms = divmod(time.time_ns() // 10**6, 1000)
+            record = self._redacted(journal_records.encode(event, seq, ms))
             message = journal_records.sealed(record, seal(self.key, self._host, last, record)) if self.key else record
             commit = self._commit(message, self._empty, [last] if last else [], now)
             if self._move(self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
-                entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event)
+                entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event, ms=ms)
                 self._deliver(entry)
                 return entry
 

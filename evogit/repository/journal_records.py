@@ -50,9 +50,9 @@ _SEAL = "\nSeal: "
 _IS_ID = re.compile("([0-9a-f]{40})?").fullmatch
 
 
-def encode(event: Event, seq: int) -> str:
+def encode(event: Event, seq: int, ms: int = 0) -> str:
     """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON."""
-    record = {"evogit": VERSION, "seq": seq, "event": event.event, **plain(event)}
+    record = {"evogit": VERSION, "seq": seq, **({"ms": ms} if ms else {}), "event": event.event, **plain(event)}
     return f"{_subject(event)}\n\n{json.dumps(record, separators=(',', ':'), ensure_ascii=True, allow_nan=False)}\n"
 
 
@@ -67,8 +67,8 @@ def unsealed(message: str) -> tuple[str, str]:
     return (record, seal.rstrip("\n")) if found else (message, "")
 
 
-def decode(message: str) -> tuple[Event, int]:
-    """The event and its clock.
+def decode(message: str) -> tuple[Event, int, int]:
+    """The event, its clock, and the milliseconds of the second in which it was written.
 
     Raises:
         RefusedError: the record was written by a newer version.
@@ -77,6 +77,7 @@ def decode(message: str) -> tuple[Event, int]:
     try:
         record: dict[str, Any] = json.loads(unsealed(message)[0].partition("\n\n")[2])
         version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
+        ms = int(record.pop("ms", 0))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise RepositoryError(f"expected a journal record, got {message[:80]!r}; see docs/design/journal.md") from error
     if version != VERSION or name not in _EVENTS:
@@ -90,7 +91,7 @@ def decode(message: str) -> tuple[Event, int]:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
     if wrong := _wrong(event, record):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}; see docs/design/journal.md")
-    return event, seq
+    return event, seq, ms
 
 
 @cache

@@ -46,6 +46,20 @@ def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
         )
     repository.check_room(run)
     origin = _origin(repository, origin)
+    return _until(repository, origin, at, run)
+
+
+def past(repository: Repository, run: str, at: str) -> History:
+    """A run as it was at one of its moments, told as for `plan`; nothing is written.
+
+    Raises:
+        NotFoundError: there is no such moment.
+        UsageError: `at` is none.
+    """
+    return _until(repository, run, at, run).history
+
+
+def _until(repository: Repository, origin: str, at: str, run: str) -> Fork:
     entries = list[Entry]()
     repository.journal(origin, entries.append)
     end = _moment(History(origin), entries, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from itertools import islice
 
@@ -11,10 +12,13 @@ from rich.text import Text
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.terminal import Styled, Terminal, padded, table
-from evogit.cli.view import SHORT, StillView, View, first_line
-from evogit.core import Candidate, NotFoundError
+from evogit.cli.view import SHORT, StillView, View, first_line, on_one_line
+from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.review import agents, candidate_record, own_names
+
+FORMULA = ("=", "+", "-", "@")
+"""What a formula begins with in a spreadsheet."""
 
 ALIGN = "llrrrl"
 """The sides to which the columns are aligned."""
@@ -24,20 +28,27 @@ ALIGN = "llrrrl"
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N candidates.")
 @click.option("--failed", is_flag=True, help="Only candidates that failed.")
 @click.option("--agent", metavar="NAME", help="Only candidates of this agent.")
+@click.option("--csv", "as_csv", is_flag=True, help="A table in the order of evaluation (RFC 4180).")
 @with_run
 @with_terminal
-def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None) -> None:
+def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None, as_csv: bool) -> None:
     """List candidates, the newest first.
 
     Each line: symbol, id, score, change against the fittest parent, age, agent (with the class of one of your own),
-    title. With --json: one object per line.
+    title. With --json: one object per line. With --csv: scores, cases, times, tokens and dollars of each, the first
+    one that was evaluated first; `docs/guide.md` describes the columns.
     """
+    if as_csv and terminal.json:
+        raise UsageError("expected one of --csv and --json, got both")
     history = place.history
     known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
     if agent is not None and agent not in known:
         raise NotFoundError(f"expected an agent of the run {history.run} ({', '.join(known)}), got {agent!r}")
     wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
     chosen = islice(wanted, limit)
+    if as_csv:
+        _write_table(place, {candidate.commit for candidate in chosen})
+        return
     if terminal.json:
         for candidate in chosen:
             terminal.data(candidate_record(history, candidate))
@@ -53,6 +64,22 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
+
+
+def _write_table(place: Place, chosen: set[str]) -> None:
+    import csv  # with what else only this needs
+
+    from evogit.review.course import table as rows
+
+    writer = csv.writer(sys.stdout, lineterminator="\r\n")
+    for row in rows(place.repository, place.history, chosen):
+        writer.writerow([_cell(value) if isinstance(value, str) else value for value in row])
+
+
+def _cell(text: str) -> str:
+    """Foreign text on one line, which no spreadsheet takes for a formula."""
+    text = on_one_line(text)
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:

@@ -17,13 +17,14 @@ from evogit.cli.counts import count_words
 from evogit.cli.crossings import step_rows, strategy_rows
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
-from evogit.cli.spending import spending_lines
+from evogit.cli.spending import money, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
 from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
+from evogit.review import SCHEMA
 from evogit.review.reporting import report_record
 
 STEPS = 12
@@ -58,13 +59,17 @@ class Section:
     show_default=True,
     help="The output format.",
 )
+@click.option("--until", type=float, metavar="VALUE", help="Only: what it took until the best was that good.")
 @with_run
 @with_terminal
-def report(place: Place, terminal: Terminal, form: str) -> None:
+def report(place: Place, terminal: Terminal, form: str, until: float | None) -> None:
     """Summarise a run on one page.
 
     What was asked and spent, the best and how it was reached, contributions, failures, what to look at next.
     """
+    if until is not None and place.history.started is not None:
+        _until(place, terminal, until, as_json=terminal.json or form == "json")
+        return
     if place.history.started is None:
         raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")
     record = report_record(place.repository, place.history)
@@ -78,6 +83,35 @@ def report(place: Place, terminal: Terminal, form: str) -> None:
         return
     for line in _markdown(page):
         terminal.out.print(Text(line), soft_wrap=True)
+
+
+def _until(place: Place, terminal: Terminal, value: float, *, as_json: bool) -> None:
+    """When the best was as good as a value first, and what that took."""
+    from evogit.review.course import reached  # with whole journals: seldom asked
+
+    history, found = place.history, reached(place.repository, place.history, value)
+    if as_json:
+        terminal.data({"schema": SCHEMA, "run": history.run, "until": value, "reached": found})
+        return
+    name = first_line(history.metric.name)
+    if found is None:
+        known = history.fitness(history.best) if history.best else None
+        rest = "" if known is None else f": the best has {known:.10g}"
+        terminal.show([Text(f"{name} {value:.10g} was not reached{rest}")])
+        return
+    words = [count(found["evaluations"], "evaluation"), count(found["proposals"], "proposal")]
+    words += [count(found["repeats"], "repeat")] if found["repeats"] else []
+    words += [clock(found["elapsed"] / 1000)]
+    if found["calls"]:
+        paid = "unknown dollars" if found["dollars"] is None else money(found["dollars"])
+        words += [count(found["calls"], "call"), f"{found['tokens']:,} tokens", paid]
+    after = f" {terminal.glyphs.dot} ".join(words)
+    terminal.show(
+        [
+            Text(f"{name} {value:.10g} was reached by {found['best'][:SHORT]} ({found['value']:.10g})"),
+            Text(f"after {after}"),
+        ]
+    )
 
 
 def _text(page: list[Section]) -> list[Text]:

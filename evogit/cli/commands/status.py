@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 from rich.text import Text
 
@@ -54,10 +56,15 @@ def status(place: Place, terminal: Terminal) -> None:
 
 
 @click.command()
+@click.option("--at", metavar="MOMENT", help="As the run was then: @N (after N evaluations), a candidate or an entry.")
 @with_run
 @with_terminal
-def best(place: Place, terminal: Terminal) -> None:
+def best(place: Place, terminal: Terminal, at: str | None) -> None:
     """Show the best candidate against the seed, on the run's split and on the holdout."""
+    if at is not None:
+        from evogit.review.forking import past  # with whole journals: seldom asked
+
+        place = replace(place, history=past(place.repository, place.history.run, at))
     history = place.history
     found = resolve(history, "best")
     if terminal.json:

@@ -1,0 +1,93 @@
+"""What researchers ask of a run that is over: a table, when a value was reached, what was best by then."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from evogit.core import Duplicate, Spent
+from evogit.review.course import COLUMNS
+
+from .conftest import Cli, Small, Story
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+
+
+@pytest.fixture
+def paid(tmp_path: Path) -> Story:
+    """A seed of 1, a duplicate and two candidates of a model: 1.5, and 2 with an awkward title."""
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0, title="Seed")
+    for move, value, title in ((1, 1.5, 'a, "b"'), (2, 2.0, "=SUM(A1)\nmore")):
+        known = {"prompt": 1000, "completion": 100, "dollars": 0.25 * move}
+        story.append(Spent(engine="e", move=move, agent="a1", model="big", **known))  # type: ignore[arg-type]
+        story.add(value, seed, title=title)
+        if move == 1:
+            spent = Spent(engine="e", move=9, agent="a2", model="big", prompt=10, completion=1, dollars=0.125)
+            story.append(spent)
+            story.append(Duplicate(engine="e", move=9, agent="a2", first=seed, parents=(seed,)))
+    return story
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_the_table_has_candidates_in_the_order_of_evaluation_with_what_they_cost(cli: Cli, paid: Story) -> None:
+    out = cli("log", "--csv", cwd=paid.folder).out
+    assert out.count("\r\n") == 4
+    seed, first, second = rows(out)
+    assert [each["order"] for each in (seed, first, second)] == ["1", "2", "3"]
+    assert [each["best"] for each in (seed, first, second)] == ["1.0", "1.5", "2.0"]
+    assert (first["title"], first["parents"], first["model"]) == ('a, "b"', seed["candidate"], "big")
+    assert (first["dollars"], first["prompt_tokens"], first["gain"]) == ("0.25", "1000", "0.5")
+    assert (second["total_dollars"], second["total_tokens"]) == ("0.875", "2211")
+    assert second["title"] == "'=SUM(A1) more"
+    assert second["metric:score"] == "2.0"
+    assert 0 <= int(seed["elapsed_ms"]) <= int(second["elapsed_ms"])
+
+
+def test_the_table_has_a_column_for_each_case_and_what_was_not_evaluated_comes_last(cli: Cli, paid: Story) -> None:
+    seed = paid.history.seed
+    assert seed
+    waiting = paid.add_files({"main.py": b"WAITING = 1\n"}, seed, title="waits")
+    odd = paid.add_files({"main.py": b"ODD = 1\n"}, seed)
+    paid.evaluate(odd, 1.25, cases={"n 5": {"score": 1.0}, "n, 6": {"score": 1.5}})
+    found = rows(cli("log", "--csv", cwd=paid.folder).out)
+    assert (found[3]["candidate"], found[3]["case:n 5"], found[3]["case:n, 6"]) == (odd, "1.0", "1.5")
+    assert (found[4]["candidate"], found[4]["order"], found[4]["status"]) == (waiting, "", "")
+    (last,) = rows(cli("log", "--csv", "-n", "1", cwd=paid.folder).out)
+    assert last["candidate"] == odd
+    assert cli("log", "--csv", "--json", cwd=paid.folder).code == 2
+
+
+def test_every_column_is_documented() -> None:
+    about = GUIDE.read_text().partition("**Columns of `log --csv`**")[2].partition("\n## ")[0]
+    first = [line.split("|")[1] for line in about.splitlines() if line.startswith("| `")]
+    told = [name for cell in first for name in re.findall("`([a-z_]+)`", cell)]
+    assert set(COLUMNS) == set(told)
+
+
+def test_when_a_value_was_reached_is_told_with_what_it_took(cli: Cli, paid: Story) -> None:
+    said = cli("report", "--until", "1.4", cwd=paid.folder).out
+    assert re.search(r"score 1\.4 was reached by [0-9a-f]{7} \(1\.5\)", said)
+    assert re.search("after 2 evaluations . 1 proposal . 0:0[0-9] . 1 call . 1,100 tokens . [$]0[.]25", said)
+    found = cli("report", "--until", "2", "--json", cwd=paid.folder).json["reached"]
+    assert (found["evaluations"], found["proposals"], found["dollars"]) == (3, 3, 0.875)
+    assert "was not reached: the best has 2" in cli("report", "--until", "2.5", cwd=paid.folder).out
+    assert cli("report", "--until", "2.5", "--json", cwd=paid.folder).json["reached"] is None
+
+
+def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Small) -> None:
+    def best(at: str) -> str:
+        return str(cli("best", "--at", at, "--json", cwd=small.folder).json["commit"])
+
+    assert [best(at) for at in ("@1", "@2", "@5", small.left[:7], "@7")] == [
+        *(small.seed, small.step, small.left, small.left, small.merge),
+    ]
+    assert "2.0000" not in cli("best", "--at", "@5", cwd=small.folder).out
+    assert cli("best", "--at", "@8", cwd=small.folder).code == 3
