@@ -24,9 +24,13 @@ from evogit.history.decisions import restored
 from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of
 from evogit.sandbox import Base, Completed, Files
+from evogit.selection.objectives import front, several
 
 FAULTS = 3
 """Errors of the evaluator in a row after which a run stops."""
+
+FRONT = 24
+"""Candidates of a front that are evaluated on the holdout at most, the best by the primary metric."""
 
 
 class EvaluationBackend(Protocol):
@@ -262,18 +266,20 @@ class Evaluations:
         return waiting[max(room, 0) :]
 
     async def evaluate_on_holdout(self, repeats: int, hurry: asyncio.Event) -> None:
-        """Evaluate the seed and the best on the holdout, if the task has one and they were not yet.
+        """Evaluate the seed and the best, or the whole front, on the holdout, if there is one and they were not yet.
 
         Valid ones so many times more, unless `hurry` is set.
         """
         if "holdout" not in self._task.splits:
             return
-        for commit in filter(None, dict.fromkeys([self._history.seed, self._history.best])):
+        history = self._history
+        unbeaten = front(history)[:FRONT] if several(history) else []
+        for commit in filter(None, dict.fromkeys([history.seed, history.best, *unbeaten])):
             for repeat in range(repeats + 1):
-                known = self._history.evaluation(commit, "holdout")
+                known = history.evaluation(commit, "holdout")
                 if repeat and (hurry.is_set() or not (known and known.ok)):
                     break
-                if not self._history.judged(commit, "holdout", repeat):
+                if not history.judged(commit, "holdout", repeat):
                     await self.finish(commit, "holdout", repeat)
 
     async def _files(self, tree: str, *, shown: bool = False) -> Files:

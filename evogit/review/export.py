@@ -31,8 +31,7 @@ def export(repository: Repository, candidate: Candidate, folder: Path) -> Export
     Raises:
         RefusedError: the folder holds something already.
     """
-    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one")
+    check_empty(folder)
     folder.mkdir(parents=True, exist_ok=True)
     entries = repository.trees.entries(candidate.tree)
     reasons = {entry.path: _reason(repository, entry) for entry in entries}
@@ -40,6 +39,12 @@ def export(repository: Repository, candidate: Candidate, folder: Path) -> Export
     for entry in sorted(kept, key=lambda entry: entry.mode == LINK):
         _write(folder / entry.path, entry, repository.trees.blob(entry.blob))
     return Exported(len(kept), tuple((path, reason) for path, reason in reasons.items() if reason))
+
+
+def check_empty(folder: Path) -> None:
+    """Raises RefusedError unless a folder is absent or empty."""
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one")
 
 
 def _reason(repository: Repository, entry: TreeEntry) -> str:

@@ -13,6 +13,7 @@ from evogit.history.leaders import tied
 from evogit.repository import RESERVED, Repository
 from evogit.review.choosing import choices
 from evogit.review.contributing import contributions
+from evogit.review.front import front_record
 from evogit.review.origin import key_place
 from evogit.review.runs import agents
 from evogit.review.spending import last_start, spending_record
@@ -98,6 +99,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "seed": _point(history, history.seed),
         "tied": tied(history),
         "gap_closed": gap_closed(history, history.best),
+        "front": front_record(history),
         "agents": [_agent(history, name) for name in agents(history)],
         "contributions": contributions(history),
         "choices": choices(history),

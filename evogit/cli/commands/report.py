@@ -15,6 +15,7 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import contribution_tables, legend
 from evogit.cli.counts import count_words
 from evogit.cli.crossings import step_rows, strategy_rows
+from evogit.cli.front import front_lines
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
 from evogit.cli.spending import money, spending_lines
@@ -215,7 +216,7 @@ def _best(view: View, record: dict[str, Any]) -> Section:
     history = view.history
     if history.best is None:
         return Section(title="best", lines=[Text("no valid candidate yet")])
-    lines, drawn = [view.line(history.phylogeny[history.best])], best_against_seed(view)
+    lines, drawn = [view.line(history.phylogeny[history.best])], [*best_against_seed(view), *front_lines(view)]
     return Section(
         title="best", lines=lines, drawn=drawn, after=[Text(escape(remark), "yellow") for remark in record["remarks"]]
     )

@@ -10,6 +10,7 @@ from rich.text import Text
 from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import choice_lines, contribution_tables, legend
 from evogit.cli.counts import count_words
+from evogit.cli.front import front_lines
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
@@ -47,7 +48,16 @@ def status(place: Place, terminal: Terminal) -> None:
         terminal.data(status_record(place.repository, place.history))
         return
     view = View.of(place.history, terminal)
-    lines = [_headline(view), *_manner(view), _state(place), _work(view), Text(""), *best_against_seed(view), Text("")]
+    lines = [
+        _headline(view),
+        *_manner(view),
+        _state(place),
+        _work(view),
+        Text(""),
+        *best_against_seed(view),
+        *front_lines(view),
+        Text(""),
+    ]
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
@@ -69,11 +79,11 @@ def best(place: Place, terminal: Terminal, at: str | None) -> None:
     found = resolve(history, "best")
     if terminal.json:
         known = status_record(place.repository, history)
-        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed", "tied")}
+        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed", "tied", "front")}
         terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
         return
     view = View.of(history, terminal)
-    terminal.show([view.line(found), Text(""), *best_against_seed(view)])
+    terminal.show([view.line(found), Text(""), *best_against_seed(view), *front_lines(view)])
 
 
 def _worth_trying(place: Place) -> tuple[str, ...]:

@@ -1,0 +1,60 @@
+"""A run with several objectives: its front in `best`, `status`, `report` and `export`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from evogit.core import Metric
+from evogit.testing import RecordedRun
+
+from .conftest import Cli, Small
+
+METRICS = (
+    Metric(name="score", direction="maximize", primary=True),
+    Metric(name="size", direction="minimize"),
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RecordedRun:
+    """A seed (1, 10) and children; (2, 12) (3, 9) and (2, 5) where only the last two are unbeaten."""
+    run = RecordedRun(tmp_path / "repo", metrics=METRICS, settings={"selector": "pareto:over=metrics"})
+    parents: tuple[str, ...] = ()
+    for score, size in ((1.0, 10.0), (2.0, 12.0), (3.0, 9.0), (2.0, 5.0)):
+        commit = run.add_files({"main.py": f"{score} {size}".encode()}, *parents)
+        run.evaluate(commit, score, metrics={"score": score, "size": size})
+        if size < 11:
+            run.evaluate(commit, score, split="holdout", metrics={"score": score / 2, "size": size})
+        parents = parents or (commit,)
+    return run
+
+
+def test_the_front_is_shown_with_its_holdout_and_hypervolume(cli: Cli, run: RecordedRun) -> None:
+    found = cli("best", "--json", cwd=run.repository.path).json["front"]
+    assert [each["metrics"] for each in found["members"]] == [{"score": 3.0, "size": 9.0}, {"score": 2.0, "size": 5.0}]
+    assert (found["hypervolume"], found["holdout_hypervolume"]) == (6.0, 3.0)
+    for command in ("best", "status", "report"):
+        said = cli(command, cwd=run.repository.path).out
+        assert re.search(r"front +score +size +holdout score +holdout size", said), command
+        assert re.search(r"[0-9a-f]{7} +2 +5 +1 +5", said), command
+        assert "hypervolume over the seed 6, on the holdout 3" in said, command
+
+
+def test_a_front_is_exported_whole(cli: Cli, run: RecordedRun, tmp_path: Path) -> None:
+    assert cli("export", "front", tmp_path / "out", cwd=run.repository.path).code == 0
+    told = json.loads((tmp_path / "out" / "front.json").read_text())
+    files = {
+        each["commit"]: (tmp_path / "out" / each["commit"][:7] / "main.py").read_text() for each in told["members"]
+    }
+    assert sorted(files.values()) == ["2.0 5.0", "3.0 9.0"]
+    assert cli("export", "front", tmp_path / "out", cwd=run.repository.path).code == 4
+
+
+def test_a_run_with_one_objective_has_no_front(cli: Cli, small: Small, tmp_path: Path) -> None:
+    assert cli("status", "--json", cwd=small.folder).json["front"] is None
+    assert "front" not in cli("best", cwd=small.folder).out
+    assert cli("export", "front", tmp_path / "out", cwd=small.folder).code == 3
