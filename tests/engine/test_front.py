@@ -18,7 +18,8 @@ from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent
 
 def test_all_that_are_unbeaten_are_evaluated_on_the_holdout(tmp_path: Path, tiny: Callable[..., Task]) -> None:
     size = Metric(name="size", direction="minimize")
-    task = replace(tiny(), metrics=(*tiny().metrics, size))
+    plain = tiny()
+    task = replace(plain, metrics=(*plain.metrics, size))
 
     def answer(asked: Asked) -> Answer:
         score, cost = int(asked.tree[:2], 16), int(asked.tree[2:4], 16)
