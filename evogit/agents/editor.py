@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
-from evogit.agents.editing.blocks import EditError, EditReply, parse
+from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
+from evogit.agents.editing.reply import EditReply, parse
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.repository.evidence import PROMPT, REPLY, numbered
 from evogit.text import cut

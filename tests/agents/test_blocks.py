@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from evogit.agents.editing.blocks import Delete, EditError, Rename, Replace, Write, parse
+from evogit.agents.editing.blocks import Delete, EditError, Rename, Replace, Write
 from evogit.agents.editing.draft import Draft
+from evogit.agents.editing.reply import parse
 from evogit.text import marker_length
 from tests.clock import assert_grows_linearly
 
@@ -101,7 +102,7 @@ def test_a_path_above_a_block_keeps_its_underscores() -> None:
     ("reply", "reason"),
     [
         ("I would change nothing.", "holds no edit block"),
-        ("<<<<<<< SEARCH a.py\none\n=======\n1\n", "is not closed"),
+        ("<<<<<<< SEARCH a.py\none\n", "is not closed"),
         ("<<<<<<< SEARCH a.py\none\n>>>>>>> REPLACE\n", "has 0 lines `=======`"),
         ("<<<<<<< SEARCH a.py\none\n=======\n1\n=======\n2\n>>>>>>> REPLACE", "has 2 lines `=======`"),
         ("<<<<<<< SEARCH a.py\none\n" + search("a.py", "two\n", "2\n"), "holds the beginning of another"),
@@ -121,7 +122,7 @@ def test_a_path_above_a_block_keeps_its_underscores() -> None:
         (search("a.py", "one\ntwo\n", "1\n") + search("a.py", "two\nthree\n", "2\n"), "does not match"),
         ("<<<<<<< RENAME a.py => a.py", "already"),
         ("<<<<<<< DELETE a.py\n" + search("a.py", "one\n", "1\n"), "there is no file"),
-        (whole("a.py", "```python\nx\n```\n"), "code fence"),
+        (whole("a.py", "```python\nx\n"), "code fence"),
         (whole("a.py", "x\0\n"), "NUL"),
         (whole("a.py", "\ud800\n"), "not valid Unicode"),
     ],

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evogit.agents.editing.blocks import EDITS, Block, EditError, Opening, Reader
+from evogit.agents.editing.blocks import Block, EditError
+from evogit.agents.editing.paths import cleaned
+from evogit.agents.editing.reply import EDITS, PATCH, Opening, Reader, unfenced
 from evogit.text import one_line
 
 MOST_CALLS = 20
@@ -20,6 +22,8 @@ ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")
 
 LONGEST_COMMAND = 20_000
 """Characters of a command."""
+
+_HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*([\"']?)([A-Za-z_]\w*)\1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +97,12 @@ def read_calls(reply: str) -> ToolCalls:
     for number, opening in enumerate(reader.openings(), 1):
         if number > MOST_CALLS:
             raise EditError(f"the reply holds more than {MOST_CALLS} blocks", "Ask for less at a time.")
-        if opening.kind not in EDITS:
+        if opening.kind not in (*EDITS, PATCH):
             calls.append(_call(reader, opening))
         elif calls and isinstance(before := calls[-1], Edits):
-            calls[-1] = Edits((*before.blocks, reader.block(opening)))
+            calls[-1] = Edits((*before.blocks, *reader.blocks(opening)))
         else:
-            calls.append(Edits((reader.block(opening),)))
+            calls.append(Edits(tuple(reader.blocks(opening))))
     if not calls:
         hint = "Write a block, such as a line `<<<<<<< READ path/of/file`, or `<<<<<<< FINISH what the change does`."
         raise EditError("the reply holds no block", hint)
@@ -122,15 +126,26 @@ def _call(reader: Reader, opening: Opening) -> Call:
 
 
 def _run(reader: Reader, opening: Opening) -> RunCommand:
-    if opening.name:
-        reader.pass_close(opening.length)
-        command = opening.name
-    else:
-        command = "\n".join(reader.until_closed(opening, "a command"))
+    lines = [opening.name] if opening.name else []
+    lines += _heredocs(reader, opening.name)
+    if not opening.name or reader.is_closed(opening.length):
+        lines += reader.until_closed(opening, "a command")
+    command = "\n".join(unfenced(lines, "the command"))
     if not command.strip() or len(command) > LONGEST_COMMAND:
         said = f"expected a command of {LONGEST_COMMAND:,} characters at most, got {len(command):,}"
         raise EditError(said, "Write a shell command behind RUN.")
     return RunCommand(command)
+
+
+def _heredocs(reader: Reader, line: str) -> list[str]:
+    """The lines below a command that belong to it as its input, as in `python3 - <<'END'`."""
+    lines: list[str] = []
+    for _, end in _HEREDOC.findall(line):
+        below = reader.through(end)
+        if below is None:
+            raise EditError(f"no line {one_line(end, 60)!r} ends the input of the command")
+        lines += below
+    return lines
 
 
 def _read(name: str) -> ReadLines:
@@ -139,6 +154,6 @@ def _read(name: str) -> ReadLines:
     path, _, lines = name.rpartition(" ")
     found = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", lines) if path else None
     if not found:
-        return ReadLines(name.removeprefix("./"))
+        return ReadLines(cleaned(name))
     first, last = int(found[1]), int(found[3] or 0)
-    return ReadLines(path.strip().removeprefix("./"), max(first, 1), last if found[2] else first)
+    return ReadLines(cleaned(path), max(first, 1), last if found[2] else first)

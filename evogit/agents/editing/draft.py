@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable
 from evogit.agents import Files
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
 from evogit.agents.editing.closest import closest
-from evogit.text import escaped, one_line
+from evogit.agents.editing.matching import MOST_MATCHES, Match, find
+from evogit.agents.editing.placeholders import refuse_placeholders
+from evogit.text import one_line
 
 BYTE_ORDER_MARK = "\ufeff"
-
-MOST_MATCHES = 100
-"""Places where a SEARCH is looked for; two are too many already."""
 
 
 class Draft:
@@ -162,7 +161,9 @@ class Text:
 
     def replace(self, search: tuple[str, ...], replace: tuple[str, ...]) -> None:
         """Put lines in the place of others, which must be there exactly once; lines in both keep their ends."""
-        at = self._only(search)
+        match = self._only(search, replace)
+        at, search, replace = match.start, match.search, match.replace
+        refuse_placeholders(self._path, self._lines, replace)
         before = _common(search, replace)
         after = _common(search[before:][::-1], replace[before:][::-1])
         new = replace[before : len(replace) - after]
@@ -171,6 +172,7 @@ class Text:
 
     def write(self, lines: tuple[str, ...]) -> None:
         """Put lines in the place of all."""
+        refuse_placeholders(self._path, self._lines, lines)
         self._lines = list(lines)
         self._ends = [self._end] * len(lines)
 
@@ -184,19 +186,19 @@ class Text:
         except UnicodeEncodeError as error:
             raise EditError(f"the new content of {one_line(self._path)!r} is not valid Unicode") from error
 
-    def _only(self, search: tuple[str, ...]) -> int:
-        """Where the lines are."""
+    def _only(self, search: tuple[str, ...], replace: tuple[str, ...]) -> Match:
+        """Where the lines are, and what they become."""
         if not search:
             raise EditError(
                 f"a SEARCH of {one_line(self._path)!r} is empty, but the file is not",
                 "Give lines of the file that the new ones replace or stand beside.",
             )
-        found = _positions(self._lines, search) or _positions(escaped("\n".join(self._lines)).split("\n"), search)
+        found = find(self._lines, search, replace)
         if len(found) == 1:
             return found[0]
         if not found:
             raise EditError(f"a SEARCH does not match {one_line(self._path)!r}", closest(self._lines, search))
-        where = ", ".join(str(number + 1) for number in found[:5]) + (" and more" if found[5:] else "")
+        where = ", ".join(str(match.start + 1) for match in found[:5]) + (" and more" if found[5:] else "")
         raise EditError(
             f"a SEARCH matches {one_line(self._path)!r} {len(found)} times" + " or more" * (len(found) == MOST_MATCHES),
             f"It matches at the lines {where}. Take in more lines around it, so that it matches once.",
@@ -206,14 +208,3 @@ class Text:
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     """How many lines both begin with."""
     return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-
-
-def _positions(lines: list[str], search: tuple[str, ...]) -> list[int]:
-    """The lines where `search` begins, overlapping matches included; the first ones when they are many."""
-    text, sought = "\n" + "\n".join(lines) + "\n", "\n" + "\n".join(search) + "\n"
-    found, start, line, counted = list[int](), text.find(sought), 0, 0
-    while start >= 0 and len(found) < MOST_MATCHES:
-        line += text.count("\n", counted, start)
-        found.append(line)
-        counted, start = start, text.find(sought, start + 1)
-    return found

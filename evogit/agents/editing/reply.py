@@ -1,0 +1,264 @@
+"""The edit format: what a model writes to change files, read strictly, since half an understood reply is none.
+
+A block's markers are runs of five or more of one character; the same number closes it, so that content which holds
+markers itself, such as conflicts left in a file, is written between longer ones. Patches are read too. All else is
+prose. What models write beside the format is understood only where it can mean one thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from evogit.agents.editing import patches, paths
+from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
+from evogit.text import one_line
+
+MOST_BLOCKS = 200
+"""Blocks of a reply; carrying one out may take as long as reading the file."""
+
+PATCH = "PATCH"
+"""The kind of what is no block of ours but a patch."""
+
+EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")
+"""Kinds of blocks that change files."""
+
+_CLOSE = re.compile(r"(>{5,}) ?[A-Z]+[ \t]*")
+_MARKER = re.compile(r"[<=>]{5,}")
+_TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
+_SENTENCE = re.compile(r"[A-Z]\w* [^{}();=]*[.!:]")
+
+
+@dataclass(frozen=True, slots=True)
+class EditReply:
+    """What a model answered: a title of one line, and blocks to be carried out in order."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+def parse(text: str) -> EditReply:
+    """Read a reply.
+
+    Raises:
+        EditError: when it holds no block, or one that can be read in two ways or not at all.
+    """
+    reader = Reader(text)
+    blocks = tuple(block for opening in reader.openings() for block in reader.blocks(opening))
+    if not blocks:
+        hint = "Code between fences alone does not say what it replaces: write it as SEARCH, or WRITE the whole file."
+        raise EditError("the reply holds no edit block", hint if "```" in text else "")
+    if len(blocks) > MOST_BLOCKS:
+        raise EditError(f"the reply holds {len(blocks):,} edit blocks, {MOST_BLOCKS} are allowed")
+    return EditReply(reader.title or f"edit {one_line(blocks[0].path, 60)}", blocks)
+
+
+def _answer(text: str) -> str:
+    """The reply without the thoughts that some models write before it."""
+    before, end, after = text.partition("</think>")
+    return after if end and before.lstrip().startswith("<think>") else text
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The line that a block begins with: the length of its marker, its kind, and what stands behind that."""
+
+    length: int
+    kind: str
+    name: str
+
+
+class Reader:
+    """Goes through the lines of a reply once, from one block to the next, of these kinds.
+
+    Raises:
+        EditError: the reply is not text.
+    """
+
+    def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
+        text = _answer(reply).replace("\r\n", "\n")
+        if "\0" in text:
+            raise EditError("the reply holds a NUL character, which no text file has")
+        self._open = re.compile(rf"(<{{5,}}) ?({'|'.join(kinds)})((?:[ \t:].*)?)")
+        self._lines = text.split("\n")
+        self._next = 0
+        self._above = ""
+        self._before = ""
+        self._fenced = False
+        self.title = ""
+
+    def openings(self) -> Iterator[Opening]:
+        """Where blocks begin, in order, each to be read before the next; the title is known at the end.
+
+        Raises:
+            EditError: a block is closed that is not open.
+        """
+        while self._next < len(self._lines):
+            if patches.begins(self._lines, self._next):
+                yield Opening(0, PATCH, "")
+                continue
+            line = self._take()
+            if opened := self._open.fullmatch(line):
+                yield Opening(len(opened[1]), opened[2], opened[3].strip("` \t"))
+                self._above = ""
+            elif _CLOSE.fullmatch(line):
+                raise EditError(
+                    f"line {self._next} of the reply closes a block that is not open",
+                    "If the content itself has such a line, use longer markers for the whole block.",
+                )
+            else:
+                self._prose(line)
+
+    def _take(self) -> str:
+        self._next += 1
+        return self._lines[self._next - 1]
+
+    def _prose(self, line: str) -> None:
+        titled = _TITLE.fullmatch(line)
+        if titled and not self.title:
+            self.title = one_line(titled[1].strip("*_ \t"))
+        if line.lstrip().startswith("```"):
+            self._fenced = not self._fenced
+            self._above = paths.of_fence(line) or self._above
+        elif line.strip():
+            self._above = line
+
+    def blocks(self, opening: Opening) -> list[Block]:
+        """The edits that begin here: one, or those of a patch.
+
+        Raises:
+            EditError: one can be read in two ways or not at all.
+        """
+        if opening.kind != PATCH:
+            return [self._block(opening)]
+        blocks, self._next = patches.read(self._lines, self._next, fenced=self._fenced)
+        return blocks
+
+    def _block(self, opening: Opening) -> Block:
+        kind, name = opening.kind, paths.cleaned(opening.name)
+        if kind in ("DELETE", "RENAME"):
+            self.pass_close(opening.length)
+            return Delete(_path(name, kind)) if kind == "DELETE" else _rename(opening.name)
+        begun, above = self._next, self._above
+        path = name or ("" if _TITLE.fullmatch(above) else paths.alone(above))
+        lines = self.until_closed(opening, path)
+        if not path and kind == "SEARCH":
+            path, lines = self._path_for(lines, above)
+        if not path:
+            raise EditError(
+                f"the {kind} block at line {begun} of the reply names no file",
+                f"Write the path behind {kind}, on the same line.",
+            )
+        self._before = path
+        return Write(path, unfenced(lines, path)) if kind == "WRITE" else _replace(path, lines, "=" * opening.length)
+
+    def _path_for(self, lines: list[str], above: str) -> tuple[str, list[str]]:
+        """The path of a SEARCH that does not name one: its first line, or the block's right before; and its lines."""
+        if inside := paths.commented(lines[0]) if lines else "":
+            return inside, lines[1:]
+        searches = bool(lines) and not lines[0].startswith("=====")
+        return ("" if above or not searches else self._before), lines
+
+    def pass_close(self, length: int) -> None:
+        """Pass over the end of a block of one line, which some models close too."""
+        closed = _CLOSE.fullmatch(self._lines[self._next]) if self._next < len(self._lines) else None
+        if closed and len(closed[1]) == length:
+            self._next += 1
+
+    def is_closed(self, length: int) -> bool:
+        """Whether the next marker of this length closes a block, and does not open another."""
+        for line in self._lines[self._next :]:
+            opened, closed = self._open.fullmatch(line), _CLOSE.fullmatch(line)
+            if (opened and len(opened[1]) == length) or (closed and len(closed[1]) == length):
+                return bool(closed)
+        return False
+
+    def until_closed(self, opening: Opening, path: str) -> list[str]:
+        """The lines of a block that is about `path`; the last block of a reply may lack its end.
+
+        Raises:
+            EditError: it is not closed.
+        """
+        lines: list[str] = []
+        begun, length, kind = self._next, opening.length, opening.kind
+        while self._next < len(self._lines):
+            line = self._take()
+            opened, closed = self._open.fullmatch(line), _CLOSE.fullmatch(line)
+            if closed and len(closed[1]) == length:
+                return lines
+            if opened and len(opened[1]) == length:
+                raise EditError(
+                    f"the {kind} block of {one_line(path)} at line {begun} of the reply holds the beginning of another",
+                    "Close each block before the next. If the content itself has such a line, use longer markers.",
+                )
+            lines.append(line)
+        if kind in EDITS and (rest := self._to_the_end(lines, path, "=" * length if kind == "SEARCH" else "")):
+            return rest
+        raise EditError(
+            f"the {kind} block of {one_line(path)} at line {begun} of the reply is not closed",
+            f"Close it with a line `{'>' * length} {'REPLACE' if kind == 'SEARCH' else 'END'}`.",
+        )
+
+    def _to_the_end(self, lines: list[str], path: str, divider: str) -> list[str]:
+        """The lines of a block that only lacks its last marker; none where prose or a marker may be among them.
+
+        A reply that was cut off does not come here: endpoints say so.
+        """
+        end = len(lines)
+        while end and not lines[end - 1].strip():
+            end -= 1
+        if self._fenced and end:
+            end = end - 1 if lines[end - 1].strip() == "```" else 0
+        rest = lines[:end]
+        strange = any(_MARKER.match(line) for line in rest if line.rstrip() != divider)
+        told = bool(rest) and not paths.is_prose(path) and _SENTENCE.fullmatch(rest[-1].strip())
+        return [] if strange or told or (divider and divider not in rest) else rest
+
+    def through(self, last: str) -> list[str] | None:
+        """The lines up to one that consists of this text, and that one; None, and nothing is passed, without it."""
+        lines = self._lines[self._next :]
+        found = next((number for number, line in enumerate(lines, 1) if line.strip() == last), None)
+        if found is None:
+            return None
+        self._next += found
+        return lines[:found]
+
+
+def _path(name: str, kind: str) -> str:
+    if not name:
+        raise EditError(f"a {kind} block names no file", f"Write the path behind {kind}, on the same line.")
+    return name
+
+
+def _rename(name: str) -> Rename:
+    parts = [paths.cleaned(part) for part in name.split(" => ")]
+    if len(parts) != 2 or not all(parts):
+        raise EditError("a RENAME block does not say from where to where", "Write `RENAME old/path => new/path`.")
+    return Rename(*parts)
+
+
+def _replace(path: str, lines: list[str], divider: str) -> Replace:
+    at = [number for number, line in enumerate(lines) if line.rstrip() == divider]
+    if len(at) != 1:
+        raise EditError(
+            f"a SEARCH block of {one_line(path)} has {len(at)} lines `{divider}` where one divides it",
+            "If the content itself has such a line, use longer markers for the whole block.",
+        )
+    return Replace(path, tuple(lines[: at[0]]), tuple(lines[at[0] + 1 :]))
+
+
+def unfenced(lines: list[str], path: str) -> tuple[str, ...]:
+    """The lines of a file without the fence around them, which only texts about code have.
+
+    Raises:
+        EditError: a fence begins and does not end with them.
+    """
+    if paths.is_prose(path) or not lines or not lines[0].startswith("```"):
+        return tuple(lines)
+    if len(lines) == 1 or lines[-1].rstrip() != "```":
+        raise EditError(
+            f"the content of {one_line(path)} begins with a code fence, which would become part of the file",
+            "Leave the lines with ``` out of the block.",
+        )
+    return tuple(lines[1:-1])
