@@ -25,7 +25,7 @@ class Counts:
     """Of the duplicates those that are not the same, but differ in what does not matter."""
     failed_proposals: int = 0
     unasked: int = 0
-    """Merges and grafts that came to nothing and asked no model."""
+    """Merges and grafts that asked no model."""
     proposed: int = 0
     repeated: int = 0
     """Evaluations of candidates that were evaluated before; `repeated_seconds` is what they took, wall clock."""
@@ -38,12 +38,12 @@ class Counts:
 
     @property
     def charged(self) -> int:
-        """The attempts that count against a limit on proposals: those that made a candidate or asked a model."""
+        """The attempts that count against a limit on proposals: all but merges and grafts that asked no model."""
         return self.proposals - self.unasked
 
     def attempt(self, event: Proposed | Duplicate | FailedProposal) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
-        if not isinstance(event, Proposed) and event.operator in ("merge", "graft"):
+        if event.operator in ("merge", "graft"):
             self.unasked += bool(event.engine) and event.strategy in UNASKED
         match event:
             case Proposed():

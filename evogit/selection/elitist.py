@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from evogit.history import History
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
+from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.index import Offspring
 from evogit.selection.merge_by_pieces import Partition
-from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM
+from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM, asks_model
 from evogit.selection.planner import Planner
 from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
@@ -61,11 +62,13 @@ class Elitist:
     candidate, in waits of usual length, the more parents are others: record holders and individuals with few children,
     as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. With an `anatomy` it also learns which
     pieces of the code have a say in which cases: where these differ, several changes are tried at once, and merges take
-    the better version of each piece. Without `merge` no two candidates are ever combined.
+    the better version of each piece. Without `merge` no two candidates are ever combined. All that holds for agents
+    whose moves are free; those that ask models breed as with `frugal`.
     """
 
     def __init__(self, options: ElitistOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
         self._options = options
+        self._paid = Frugal(FrugalOptions(merge=options.merge), anatomy=anatomy)
         self._offspring = Offspring()
         self._tuning = Tuning(anatomy) if anatomy else None
         self._planner = Planner(
@@ -77,6 +80,8 @@ class Elitist:
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A planned merge or graft where one is worthwhile, else a mutation."""
+        if asks_model(history, agent):
+            return self._paid.next_move(history, agent, rng)
         best = history.best
         if best is None:
             return Move(operator="mutation", parents=(history.head(agent),))

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from evogit.config.run_settings import CALLS
 from evogit.history import History
@@ -28,14 +29,24 @@ Key = tuple[str, str]
 
 
 def available(history: History, agent: str) -> tuple[str, ...]:
-    """The strategies that a move of `agent` may name: `model` only where the agent asks one, by its last start."""
+    """The strategies that a move of `agent` may name: `model` only where the agent can settle conflicts by one."""
+    return STRATEGIES if _spec(history, agent).get("kind") in CALLS else SETTLED_HERE
+
+
+def asks_model(history: History, agent: str) -> bool:
+    """Whether an agent asks a model, so that its moves cost money, by its last start."""
+    spec = _spec(history, agent)
+    return spec.get("kind") in CALLS or bool(spec.get("model"))
+
+
+def _spec(history: History, agent: str) -> Mapping[str, Any]:
     for started in reversed(history.engines.values()):
         if agent in started.agents:
             specs = started.settings.get("population", ())
-            kinds = [spec.get("kind") for spec in specs for _ in range(spec.get("count", 1))]
-            kind = dict(zip(started.agents, kinds, strict=False)).get(agent)
-            return STRATEGIES if kind in CALLS else SETTLED_HERE
-    return SETTLED_HERE
+            each = [spec for spec in specs for _ in range(spec.get("count", 1))]
+            found: Mapping[str, Any] = dict(zip(started.agents, each, strict=False)).get(agent, {})
+            return found
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

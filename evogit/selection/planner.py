@@ -230,8 +230,13 @@ class Planner:
         self._premises = Premises()
         self._alike: dict[str, bool] = {}
 
-    def move(self, history: History, onto: str, agent: str, rng: random.Random) -> Move | None:
-        """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn."""
+    def move(
+        self, history: History, onto: str, agent: str, rng: random.Random, *, by_model: bool = True
+    ) -> Move | None:
+        """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn.
+
+        Conflicts are put to a model only if `by_model` and the agent asks one.
+        """
         known = self._outcomes.of(history)
         made = [commit for commit in history.judgements[-MEMORY:] if commit in known]
         if planned := self._by_pieces(history, onto, agent, [known[commit] for commit in made], rng):
@@ -241,7 +246,8 @@ class Planner:
         if not worthwhile:
             return None
         shares = tallies(latest.values())
-        strategies = [each for each in available(history, agent) if each in self._strategies]
+        usable = [each for each in available(history, agent) if each in self._strategies]
+        strategies = [each for each in usable if by_model or each != MODEL]
         plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
         for plan in sorted(plans, key=_rank, reverse=True):
             if not _is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
@@ -250,6 +256,12 @@ class Planner:
                 if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
                     return Move(operator=plan.operator, parents=plan.parents, strategy=strategy)
         return None
+
+    def tally(self, history: History) -> StrategyTally:
+        """What came of the latest merges whose conflicts were put to a model."""
+        known = self._outcomes.of(history)
+        made = (known[commit] for commit in history.judgements[-MEMORY:] if commit in known)
+        return StrategyTally.of(each for each in made if each.key == ("merge", MODEL))
 
     def complements(self, history: History, onto: str, other: str) -> bool:
         """Whether a candidate of another line has what this one lacks: it is better in some case of several."""

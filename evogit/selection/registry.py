@@ -16,6 +16,8 @@ from evogit.selection.cells import Axis, Trait, untold
 from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 from evogit.selection.custom_selector import Own
 from evogit.selection.elitist import DEFAULT, Elitist, ElitistOptions
+from evogit.selection.frugal import DEFAULT as FRUGAL
+from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.islands import Islands
 from evogit.selection.map_elites import MapElites
 from evogit.selection.pareto import Pareto
@@ -60,11 +62,19 @@ def _numbers(options: Options, **defaults: int) -> dict[str, int]:
 
 
 def _elitist(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
-    known = {each.name: getattr(DEFAULT, each.name) for each in fields(DEFAULT)}
+    return Elitist(ElitistOptions(**_typed_options(options, DEFAULT)), anatomy=anatomy)
+
+
+def _frugal(options: Options, traits: Traits | None, anatomy: Anatomy | None) -> Selector:
+    return Frugal(FrugalOptions(**_typed_options(options, FRUGAL)), anatomy=anatomy)
+
+
+def _typed_options(options: Options, defaults: ElitistOptions | FrugalOptions) -> dict[str, Any]:
+    """What is given, with the types of the defaults."""
+    known = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
     if unknown := [key for key in options if key not in known]:
         raise UsageError(f"no option {unknown[0]!r}; {nearest(unknown[0], known)}")
-    given: Any = {key: _typed(key, text, known[key]) for key, text in options.items()}
-    return Elitist(ElitistOptions(**given), anatomy=anatomy)
+    return {key: _typed(key, text, known[key]) for key, text in options.items()}
 
 
 def _typed(key: str, text: str, default: float) -> float:
@@ -129,12 +139,19 @@ def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -
     return Islands(lambda: open_selector(inner, traits, anatomy), **numbers)
 
 
-OTHERS = ", ".join(f"{each.name}={_told(getattr(DEFAULT, each.name))}" for each in fields(DEFAULT)[1:])
-"""The options of `elitist` but for the first one, with what they are where nobody says so."""
+def _others(defaults: ElitistOptions | FrugalOptions) -> str:
+    """The options but for the first one, with what they are where nobody says so."""
+    return ", ".join(f"{each.name}={_told(getattr(defaults, each.name))}" for each in fields(defaults)[1:])
+
 
 SELECTORS: Mapping[str, Kind] = {
     "elitist": Kind(
-        _elitist, f"mostly the best breeds; what helped elsewhere is merged onto it; also {OTHERS}", "merge=yes|no"
+        _elitist,
+        f"mostly the best breeds; what helped elsewhere is merged onto it; also {_others(DEFAULT)}",
+        "merge=yes|no",
+    ),
+    "frugal": Kind(
+        _frugal, f"each call works on the best, or what is nearly as good; also {_others(FRUGAL)}", "merge=yes|no"
     ),
     "weighted": Kind(
         _weighted, "the fit and the childless are drawn more often, after ShinkaEvolve", "archive=N,pressure=N"

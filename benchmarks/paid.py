@@ -1,0 +1,306 @@
+"""Which selector gets most out of paid calls: stand-ins for models of three kinds on a rugged landscape.
+
+Run: `python benchmarks/paid.py [--seeds 20] [--first-seed 0] [--proposals 60] [--selector SPEC ...] [--json FILE]`.
+A program has ten parts of six variants each; what a part is worth depends on its neighbour too (an NK landscape with
+K = 1, Kauffman 1989, with a seed of its own for each run). The stand-ins see briefs as a model does, and nothing else:
+`improver` changes what it is shown, by an idea that is good one time in three; `needs-failures` has the same idea again
+until it is told what it led to; `careless` writes the whole file anew in its own style, in a third of its replies
+nothing usable. Each move counts as a call. Printed: the area under the best so far over the proposals, from the seed
+(0) to the best there is (1), with its difference to `sequential` and `one-plus-lambda` (sign-flip test), the
+proposals that were duplicates, and the calls on a parent that was worse than the best by more than half of what was
+gained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT)]
+
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal  # noqa: E402
+from evogit.config import load_task  # noqa: E402
+from evogit.config.run_settings import AgentSpec  # noqa: E402
+from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed  # noqa: E402
+from evogit.repository import Repository  # noqa: E402
+from evogit.run import Run, Settings  # noqa: E402
+from evogit.stats import paired_tests  # noqa: E402
+from evogit.testing import Asked, InMemoryBackend  # noqa: E402
+
+PARTS, VARIANTS = 10, 6
+LATENCY = 0.005, 0.015
+"""Seconds that a call takes; other agents get their turn, and see what it is about to try."""
+PART = re.compile(rb"^def part(\d+)\(\):.*\n(?:    .*\n)*?    return (\d+)", re.MULTILINE)
+
+TASK = """
+name = "parts"
+goal = "Find the best variant of each part."
+editable = ["parts.py"]
+[metrics.worth]
+direction = "maximize"
+[evaluator]
+kind = "python"
+file = "evaluator/evaluate.py"
+splits = ["train"]
+"""
+
+
+class World:
+    """What each part is worth, by its own variant and its neighbour's."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(f"parts {seed}")
+        self._worth = [{pair: rng.random() for pair in product(range(VARIANTS), repeat=2)} for _ in range(PARTS)]
+        self.most = self._best()
+
+    def worth(self, variants: Sequence[int]) -> float:
+        """The sum over the parts, which stand in a row."""
+        return sum(self._worth[at][pair] for at, pair in enumerate(zip(variants, variants[1:], strict=False)))
+
+    def _best(self) -> float:
+        reached = [0.0] * VARIANTS
+        for worth in self._worth[: PARTS - 1]:
+            reached = [max(reached[a] + worth[a, b] for a in range(VARIANTS)) for b in range(VARIANTS)]
+        return max(reached)
+
+
+def written(variants: Sequence[int], style: str = "") -> bytes:
+    """The program, with a comment in each part that shows who wrote it."""
+    comment = f"    # {style}\n" if style else ""
+    return "\n\n".join(
+        f"def part{at}():\n{comment}    return {variant}\n" for at, variant in enumerate(variants)
+    ).encode()
+
+
+def read(program: bytes) -> list[int]:
+    """The variants in a program, as far as each part is there once."""
+    return [int(variant) for _, variant in PART.findall(program)]
+
+
+def sides(program: bytes) -> list[list[int]]:
+    """The variants that either side of the conflicts in a program has, part by part."""
+    conflict = re.compile(rb"^<{7}.*\n((?:.*\n)*?)(?:\|{7}.*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7}.*\n", re.MULTILINE)
+    found = [dict(PART.findall(conflict.sub(side, program))) for side in (rb"\1", rb"\2")]
+    return [[int(each[b"%d" % at]) for each in found if b"%d" % at in each] or [0] for at in range(PARTS)]
+
+
+@dataclass
+class StandIn(Agent):
+    """What the stand-ins share: an idea for one part of what they are shown, good one time in three."""
+
+    world: World
+    kind = "stand-in"
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Change a part of the parent, or settle a conflict by a coin for each part."""
+        await asyncio.sleep(rng.uniform(*LATENCY))
+        if brief.conflicts:
+            return self._proposal([rng.choice(each) for each in sides(brief.files["parts.py"])], "")
+        return await self.think(brief, rng)
+
+    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
+        """An idea."""
+        return self._proposal(self._changed(read(brief.files["parts.py"]), rng), "")
+
+    def _changed(self, shown: list[int], rng: random.Random) -> list[int]:
+        at = rng.randrange(PARTS)
+        others = [variant for variant in range(VARIANTS) if variant != shown[at]]
+        made = [[*shown[:at], variant, *shown[at + 1 :]] for variant in others]
+        return max(made, key=self.world.worth) if rng.random() < 1 / 3 else rng.choice(made)
+
+    def _proposal(self, variants: list[int], style: str) -> Proposal:
+        return Proposal(changes={"parts.py": written(variants, style)}, title=f"variants {variants}")
+
+
+class NeedsFailures(StandIn):
+    """Has one idea for a program, and the next one only when it is told of the first."""
+
+    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
+        """The first idea that the brief does not tell of."""
+        shown = read(brief.files["parts.py"])
+        assert brief.background
+        background = brief.background()
+        told = {each.candidate.title for each in (*background.siblings, *background.lineage)} | {*background.others}
+        ideas = random.Random(hashlib.sha256(repr(shown).encode()).digest())
+        proposals = (self._proposal(self._changed(shown, ideas), "") for _ in range(40))
+        first = next(proposals)
+        return next((each for each in (first, *proposals) if each.title not in told), first)
+
+
+class Careless(StandIn):
+    """Rewrites the file in a style of the day, and writes what cannot be used one time in three."""
+
+    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
+        """A rewrite, or nothing."""
+        if rng.random() < 1 / 3:
+            raise NoUsableChangeError("the reply has no block that fits")
+        return self._proposal(self._changed(read(brief.files["parts.py"]), rng), f"style {rng.getrandbits(30)}")
+
+
+MODELS: dict[str, type[StandIn]] = {"improver": StandIn, "needs-failures": NeedsFailures, "careless": Careless}
+COMPARED = ("elitist", "sequential", "one-plus-lambda")
+"""The default, and what it should be no worse than."""
+
+
+@dataclass
+class Story:
+    """What came of a run, proposal by proposal."""
+
+    world: World
+    seed: float = 0.0
+    best: float = 0.0
+    poor: int = 0
+    duplicates: int = 0
+
+    def __post_init__(self) -> None:
+        self.curve: list[float] = []
+        self._worth: dict[str, float] = {}
+        self._parent: dict[str, str] = {}
+
+    def entry(self, entry: Entry) -> None:
+        """Take in what an engine did."""
+        event = entry.event
+        if isinstance(event, Evaluated):
+            self._worth[event.candidate] = value = event.evaluation.metrics["worth"]
+            self.seed = self.seed or value
+            self.best = max(self.best, value)
+        elif isinstance(event, Proposed | Duplicate | FailedProposal) and event.operator != "seed":
+            if event.operator == "mutation" or event.strategy == "model":
+                self.duplicates += isinstance(event, Duplicate)
+                self.curve.append(self.best)
+            if event.operator == "mutation" and event.parents:
+                parent = self._worth[event.parents[0]]
+                self.poor += self.best > self.seed and self.best - parent > (self.best - self.seed) / 2
+
+    def activity(self, agent: str, doing: str) -> None:
+        """Of no interest here."""
+
+    def area(self, proposals: int) -> float:
+        """The mean of the best so far, where the seed is 0 and the best there is 1."""
+        curve = [*self.curve[:proposals], *[self.best] * (proposals - len(self.curve))]
+        return (fmean(curve) - self.seed) / (self.world.most - self.seed)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one run: the area, and the shares of its calls that made what was there, or worked on a poor parent."""
+
+    area: float
+    duplicates: float
+    poor: float
+
+
+def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
+    """One run of a selector with a kind of model and a seed."""
+    selector, model, seed = job
+    world = World(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "task" / "seed").mkdir(parents=True)
+        (folder / "task" / "evaluator").mkdir()
+        (folder / "task" / "task.toml").write_text(TASK)
+        variants = random.Random(seed).choices(range(VARIANTS), k=PARTS)
+        (folder / "task" / "seed" / "parts.py").write_bytes(written(variants))
+        (folder / "task" / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
+        task, story = load_task(folder / "task"), Story(world)
+
+        def judge(asked: Asked) -> float:
+            return world.worth(read(asked.changed["parts.py"]) if asked.changed else variants)
+
+        amount = 1 if selector == "sequential" else agents
+        settings = Settings(
+            population=(AgentSpec("editor", "stand-in", amount),),
+            selector=selector,
+            proposals=proposals,
+            seed=seed,
+        )
+        evolving = Run(
+            Repository.create(folder / "repository"),
+            task,
+            "paid",
+            settings,
+            story,
+            agents=[MODELS[model](world) for _ in range(amount)],
+            backend=InMemoryBackend(task, judge),
+        )
+        asyncio.run(evolving.evolve())
+    calls = max(1, len(story.curve))
+    return Outcome(story.area(proposals), story.duplicates / calls, story.poor / calls)
+
+
+def table(selectors: Sequence[str], seeds: range, work: Callable[[tuple[str, str, int]], Outcome]) -> list[dict]:
+    """A row for each model and selector."""
+    jobs = [(selector, model, seed) for model in MODELS for selector in selectors for seed in seeds]
+    with ProcessPoolExecutor() as pool:
+        found = dict(zip(jobs, pool.map(work, jobs, chunksize=4), strict=True))
+    rows = []
+    for model in MODELS:
+        areas = {selector: [found[selector, model, seed].area for seed in seeds] for selector in selectors}
+        for selector in selectors:
+            outcomes = [found[selector, model, seed] for seed in seeds]
+            row = {
+                "model": model,
+                "selector": selector,
+                "area": fmean(areas[selector]),
+                "duplicates": fmean(each.duplicates for each in outcomes),
+                "poor": fmean(each.poor for each in outcomes),
+            }
+            for control in COMPARED[1:]:
+                if control in areas and control != selector:
+                    gains = [mine - theirs for mine, theirs in zip(areas[selector], areas[control], strict=True)]
+                    row[f"over {control}"] = fmean(gains)
+                    row[f"p better than {control}"] = paired_tests.greater(gains, random.Random(f"{model} {control}"))
+                    row[f"p worse than {control}"] = paired_tests.greater(
+                        [-gain for gain in gains], random.Random(f"{control} {model}")
+                    )
+            rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Measure, print a table, and write JSON where asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--proposals", type=int, default=60)
+    parser.add_argument("--agents", type=int, default=4, help="but for `sequential`, which has one")
+    parser.add_argument("--selector", action="append", default=[], help="beside the default and the controls")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    work = partial(run, proposals=asked.proposals, agents=asked.agents)
+    rows = table([*COMPARED, *asked.selector], seeds, work)
+    print(
+        f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'poor %':>6}  over sequential   over one-plus-lambda"
+    )
+    for row in rows:
+        told = [
+            f"{row[f'over {control}']:+.3f} (p {row[f'p better than {control}']:.4f})"
+            if f"over {control}" in row
+            else ""
+            for control in COMPARED[1:]
+        ]
+        print(
+            f"{row['model']:<15} {row['selector']:<24} {row['area']:6.3f} {100 * row['duplicates']:6.1f} "
+            f"{100 * row['poor']:6.1f}  {told[0]:<17} {told[1]}"
+        )
+    if asked.json:
+        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""How agents that ask models breed: a call costs money, so it works on the best, or on what is nearly as good."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evogit.history import History
+from evogit.selection import Move
+from evogit.selection.anatomy import Anatomy
+from evogit.selection.index import Offspring
+from evogit.selection.merge_by_pieces import Partition
+from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL
+from evogit.selection.planner import Planner
+from evogit.selection.pool_selector import favoured
+from evogit.selection.previews import Previews
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrugalOptions:
+    """How agents that ask models search; each is settable as `--selector frugal:NAME=VALUE,...`."""
+
+    merge: bool = True
+    """Merge candidates: where that asks no model, and by a model while such merges earn their cost."""
+    p_explore: float = 0.05
+    """Probability of a parent other than the best while the search goes well."""
+    p_explore_per_wait: float = 0.15
+    """What each wait adds to it."""
+    p_explore_max: float = 0.5
+    """The most that it becomes."""
+    wait: int = 6
+    """Evaluations without a better candidate that are a wait."""
+    others: int = 4
+    """Candidates of other lines among which such a parent is drawn."""
+    p_near: float = 0.5
+    """Share of all that was gained which such a parent has at least."""
+
+
+DEFAULT = FrugalOptions()
+
+
+class Frugal:
+    """Every call works on the best candidate; the longer nothing is better, the more on the next best of other lines.
+
+    None works on the seed once something is better, nor on what lost more than half of what was gained. Merges that ask
+    nobody are planned as by default. A conflict is put to a model only while such merges were better than both parents
+    more often than candidates became the best of all: at first that is rare, and a run that goes well does without.
+    """
+
+    def __init__(self, options: FrugalOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
+        self._options = options
+        self._offspring = Offspring()
+        self._planner = Planner(
+            Partition(anatomy) if anatomy else None,
+            Previews(anatomy) if anatomy else None,
+            strategies=(FITTER, FUNCTION, MODEL),
+        )
+
+    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
+        """A merge where one is worthwhile, else a mutation of the best or of one nearly as good."""
+        best = history.best
+        if best is None:
+            return Move(operator="mutation", parents=(history.head(agent),))
+        if self._options.merge:
+            planned = self._planner.move(history, best, agent, rng, by_model=self._model_merges_pay(history))
+            if planned:
+                return planned
+        parent = favoured(history, rng) or self._parent(history, best, rng)
+        return Move(operator="mutation", parents=(parent,))
+
+    def adopts(self, history: History, agent: str, child: str) -> bool:
+        """Valid, not pruned, and no worse than what the agent has, beyond noise."""
+        return child not in history.pruned and history.no_worse(child, history.head(agent))
+
+    def _model_merges_pay(self, history: History) -> bool:
+        """Whether merges by models help more often than anything else; one of four is assumed to where none was."""
+        tally = self._planner.tally(history)
+        usual = (len(history.records) + 1) / (len(history.judgements) + 2)
+        return (tally.better + 1) / (tally.made + 4) > usual
+
+    def _parent(self, history: History, best: str, rng: random.Random) -> str:
+        options, waits = self._options, history.stagnant / self._options.wait
+        if rng.random() >= min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
+            return best
+        others = self._others(history, best)
+        children = self._offspring.of(history)
+        return rng.choices(others, [1 / (1 + children[each]) for each in others])[0] if others else best
+
+    def _others(self, history: History, best: str) -> Sequence[str]:
+        """The fittest candidates that the best does not descend from, nor they from it, as far as they are near."""
+        seed, sign = history.seed or best, history.metric.sign
+        gained = history.gain(best, seed) or 0.0
+        lost = {commit: history.gain(best, commit) for commit in history.scores.commits()}
+        near = [each for each, loss in lost.items() if loss is not None and loss <= (1 - self._options.p_near) * gained]
+        kin = {seed, best, *history.pruned, *history.phylogeny.ancestors(best), *history.phylogeny.descendants(best)}
+        ranked = sorted(near, key=lambda each: sign * (history.fitness(each) or 0.0), reverse=True)
+        return [each for each in ranked if each not in kin][: self._options.others]
