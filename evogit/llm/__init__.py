@@ -110,7 +110,8 @@ class Price:
         return min(worst.completion, left // each) if each else worst.completion
 
     def _dearest(self, worst: TokenUsage) -> int:
-        each = max(_pico(self.prompt), _pico(self.cached), self._to_write if worst.written else 0)
+        may_write = worst.written or self.written is not None
+        each = max(_pico(self.prompt), _pico(self.cached), self._to_write if may_write else 0)
         return self._prompt_times(worst) * worst.prompt * each
 
     def _is_long(self, usage: TokenUsage) -> bool:

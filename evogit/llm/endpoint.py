@@ -76,6 +76,7 @@ async def _refuse(response: httpx2.Response) -> None:
     said = bytearray()
     async for part in response.aiter_bytes():
         said += part
+        await asyncio.sleep(0)
         if len(said) > LONGEST_ERROR:
             break
     raise ErrorAnswer(response.status_code, bytes(said[:LONGEST_ERROR]), response.headers)
@@ -242,6 +243,7 @@ class Endpoint:
             async with asyncio.timeout(self.patience.total), self._answer(question, most) as answer:
                 async for part in answer.iter_bytes():
                     body += part
+                    await asyncio.sleep(0)  # a thousand pieces may come at once
                     if len(body) > LONGEST_BODY:
                         unknown = TokenUsage(prompt=prompt, completion=len(body) // 4, estimated=True)
                         said = f"the reply has more than {LONGEST_BODY} bytes"

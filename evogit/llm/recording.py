@@ -2,8 +2,9 @@
 
 A recording is a text file with a JSON object a line, one for every question that was answered or given up: `key` (the
 sha256 of model and messages, without what was measured), `model`, `move`, `attempt`, `price` (dollars for a million
-tokens: prompt, cached, completion; null when unknown), `context`, `charges` (what every attempt used, and why
-it failed), and `reply` or `error`, with `limit` if what was left of that did not pay for the question.
+tokens: prompt, cached, completion; null when unknown), `written` and `long` of the price where it has them, `context`,
+`charges` (what every attempt used, and why it failed), and `reply` or `error`, with `limit` if what was left of that
+did not pay for the question.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class RecordedModel:
                 "move": question.move,
                 "attempt": question.attempt,
                 "price": [price.prompt, price.cached, price.completion] if price else None,
+                "written": price.written if price else None,
+                "long": price.long if price else None,
                 "context": self.context,
                 "charges": listener.charges,
                 **outcome,
@@ -247,12 +250,19 @@ def _record(said: dict[str, Any]) -> RecordedCall:
         model=str(said["model"]),
         move=int(said["move"]),
         attempt=int(said["attempt"]),
-        price=None if prices is None else Price(prompt=prices[0], cached=prices[1], completion=prices[2]),
+        price=None if prices is None else _price(prices, said),
         context=int(said["context"]),
         charges=tuple((_usage(each), str(each["failure"])) for each in said["charges"]),
         reply=said.get("reply"),
         error=str(said.get("error", "")),
         limit=said.get("limit"),
+    )
+
+
+def _price(prices: Sequence[float], said: Mapping[str, Any]) -> Price:
+    prompt, cached, completion = prices
+    return Price(
+        prompt=prompt, cached=cached, completion=completion, written=said.get("written"), long=said.get("long")
     )
 
 

@@ -90,20 +90,29 @@ def plain_json(text: str) -> str:
 
 
 def read_usage(said: Any) -> TokenUsage | None:
-    """What the endpoint counted, None unless that makes sense."""
+    """What the endpoint counted, None unless that makes sense.
+
+    Some (xAI's and Google's) leave the tokens of reasoning out of those of the completion, but not out of all.
+    """
     if not isinstance(said, dict):
         return None
-    details = said.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
     prompt, completion = count(said.get("prompt_tokens")), count(said.get("completion_tokens"))
     if not prompt or completion is None:
         return None
-    return TokenUsage(prompt=prompt, cached=min(count(cached) or 0, prompt), completion=completion)
+    details = said.get("prompt_tokens_details")
+    known = details if isinstance(details, dict) else {}
+    cached = min(count(known.get("cached_tokens")) or 0, prompt)
+    return TokenUsage(
+        prompt=prompt,
+        cached=cached,
+        written=min(count(known.get("cache_write_tokens")) or 0, prompt - cached),
+        completion=max(completion, (count(said.get("total_tokens")) or 0) - prompt),
+    )
 
 
 def count(value: Any) -> int | None:
     """A number of tokens, None for what cannot be one."""
-    return value if isinstance(value, int) and 0 <= value < 10**9 else None
+    return value if type(value) is int and 0 <= value < 10**9 else None
 
 
 def quote(text: str) -> str:

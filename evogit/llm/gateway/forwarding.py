@@ -259,7 +259,7 @@ class Call:
         headers = {**self._told(answer), "content-type": "text/event-stream", "cache-control": "no-cache"}
         size = number = 0
         try:
-            async for event in whole_events(answer.aiter_raw()):
+            async for event in whole_events(_parts(answer)):
                 size, number = size + len(event), number + 1
                 if size > LONGEST_REPLY or number > MOST_EVENTS:
                     raise EndlessEventError
@@ -338,10 +338,17 @@ async def _pieces(content: bytes) -> AsyncIterator[bytes]:
         yield content[at : at + PIECE]
 
 
+async def _parts(answer: httpx2.Response) -> AsyncIterator[bytes]:
+    """An answer as it comes, in turns with all else: an endpoint may send a thousand pieces at once."""
+    async for part in answer.aiter_raw():
+        yield part
+        await asyncio.sleep(0)
+
+
 async def _beginning(answer: httpx2.Response, most: int) -> bytes:
     """The first bytes of an answer."""
     body = bytearray()
-    async for part in answer.aiter_raw():
+    async for part in _parts(answer):
         body += part
         if len(body) >= most:
             break

@@ -241,6 +241,7 @@ class Responses(Dialect):
         prompt, completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
         if not prompt or completion is None:
             return None
+        completion = max(completion, (count(usage.get("total_tokens")) or 0) - prompt)
         cached = count(_dict(usage.get("input_tokens_details")).get("cached_tokens")) or 0
         last = said.get("type") in ("response.completed", "response.incomplete", "response.failed")
         return Said(TokenUsage(prompt=prompt, cached=min(cached, prompt), completion=completion), last)
@@ -354,8 +355,9 @@ def _attached(part: Mapping[str, Any]) -> Iterator[Attachment]:
     if _is_text(part, "file_id"):
         yield Attachment(part["file_id"], elsewhere=True)
     if part.get("type") not in ("text", "redacted_thinking"):
-        picture = str(part.get("media_type")).startswith("image/")
-        yield from (Attachment(part[name], picture=picture) for name in ("data", "file_data") if _is_text(part, name))
+        picture = part.get("type") == "base64" and str(part.get("media_type")).startswith("image/")
+        named = [name for name in ("data", "file_data") if _is_text(part, name)]
+        yield from (Attachment(part[name], picture=picture and name == "data") for name in named)
 
 
 _NO_TEXT = frozenset({"logprobs", "encrypted_content", "signature"})
