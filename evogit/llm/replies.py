@@ -14,6 +14,9 @@ from evogit.llm.bounds import is_plausible
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
 
+MOST_LINES = 50_000
+"""Lines of a reply's text, each of which is looked at."""
+
 LONGEST_ERROR = 20_000
 """The same for an answer that is an error."""
 
@@ -78,6 +81,8 @@ def _text(choice: dict[str, Any], message: dict[str, Any], usage: TokenUsage) ->
         raise LostAttemptError("the endpoint's content filter stopped the reply", usage, again=False)
     if not isinstance(text, str) or not text.strip():
         raise LostAttemptError("the reply has no text", usage, again=True)
+    if text.count("\n") > MOST_LINES:
+        raise LostAttemptError(f"the reply has more than {MOST_LINES:,} lines", usage, again=False)
     return text.encode(errors="replace").decode()  # JSON can spell halves of characters, which no file can hold
 
 
