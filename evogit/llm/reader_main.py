@@ -30,9 +30,15 @@ def serve(coming: BinaryIO, going: BinaryIO) -> None:
         going.flush()
 
 
+def _limit(kind: int, most: int) -> None:
+    """Set a limit that can be raised again; one that we were started with may be lower."""
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
 def _answer(asked: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    resource.setrlimit(resource.RLIMIT_CPU, (ceil(used.ru_utime + used.ru_stime + LONGEST_READING), -1))
+    _limit(resource.RLIMIT_CPU, ceil(used.ru_utime + used.ru_stime + LONGEST_READING))
     try:
         return _read(asked, body)
     except UnreadableError as error:
@@ -70,5 +76,5 @@ def _reply(body: str, prompt: int) -> tuple[dict[str, Any], bytes]:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    _limit(resource.RLIMIT_AS, MOST_MEMORY)
     serve(sys.stdin.buffer, sys.stdout.buffer)
