@@ -14,7 +14,7 @@ from evogit.llm.bounds import is_plausible
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
 
-MOST_LINES = 50_000
+MOST_LINES = 20_000
 """Lines of a reply's text, each of which is looked at."""
 
 LONGEST_ERROR = 20_000

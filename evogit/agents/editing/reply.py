@@ -24,6 +24,9 @@ PATCH = "PATCH"
 EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")
 """Kinds of blocks that change files."""
 
+_BEGINNINGS = frozenset("<>-*@r")
+"""What the first line of a block, or its last, begins with; all other lines are told by that in little time."""
+
 _CLOSE = re.compile(r"(>{5,}) ?[A-Z]+[ \t]*")
 _MARKER = re.compile(r"[<=>]{5,}")
 _TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
@@ -45,13 +48,15 @@ def parse(text: str) -> EditReply:
         EditError: when it holds no block, or one that can be read in two ways or not at all.
     """
     reader = Reader(text)
-    blocks = tuple(block for opening in reader.openings() for block in reader.blocks(opening))
+    blocks: list[Block] = []
+    for opening in reader.openings():
+        blocks += reader.blocks(opening)
+        if len(blocks) > MOST_BLOCKS:
+            raise EditError(f"the reply holds more than the {MOST_BLOCKS} edit blocks that are allowed")
     if not blocks:
         hint = "Code between fences alone does not say what it replaces: write it as SEARCH, or WRITE the whole file."
         raise EditError("the reply holds no edit block", hint if "```" in text else "")
-    if len(blocks) > MOST_BLOCKS:
-        raise EditError(f"the reply holds {len(blocks):,} edit blocks, {MOST_BLOCKS} are allowed")
-    return EditReply(reader.title or f"edit {one_line(blocks[0].path, 60)}", blocks)
+    return EditReply(reader.title or f"edit {one_line(blocks[0].path, 60)}", tuple(blocks))
 
 
 def _answer(text: str) -> str:
@@ -95,6 +100,9 @@ class Reader:
             EditError: a block is closed that is not open.
         """
         while self._next < len(self._lines):
+            if self._lines[self._next][:1] not in _BEGINNINGS:
+                self._prose(self._take())
+                continue
             if patches.begins(self._lines, self._next):
                 yield Opening(0, PATCH, "")
                 continue
@@ -115,13 +123,15 @@ class Reader:
         return self._lines[self._next - 1]
 
     def _prose(self, line: str) -> None:
+        if not line.strip():
+            return
         titled = _TITLE.fullmatch(line)
         if titled and not self.title:
             self.title = one_line(titled[1].strip("*_ \t"))
         if line.lstrip().startswith("```"):
             self._fenced = not self._fenced
             self._above = paths.of_fence(line) or self._above
-        elif line.strip():
+        else:
             self._above = line
 
     def blocks(self, opening: Opening) -> list[Block]:
@@ -184,6 +194,9 @@ class Reader:
         begun, length, kind = self._next, opening.length, opening.kind
         while self._next < len(self._lines):
             line = self._take()
+            if line[:1] not in _BEGINNINGS:
+                lines.append(line)
+                continue
             opened, closed = self._open.fullmatch(line), _CLOSE.fullmatch(line)
             if closed and len(closed[1]) == length:
                 return lines
