@@ -32,6 +32,9 @@ SOCKET = "models.sock"
 MOST_CONNECTIONS = 32
 """Of one session; more are hung up on."""
 
+ACCEPTED = 8
+"""Connections that are taken in one turn of the loop."""
+
 MOST_CALLS = 8
 """Of one session at once; others wait, so that no session takes all places at an endpoint."""
 
@@ -151,7 +154,7 @@ class GatewaySession:
         try:
             listening.bind(str(place))
             place.chmod(mode)  # nobody can connect before it listens
-            server = await asyncio.start_unix_server(accept, sock=listening)
+            server = await asyncio.start_unix_server(accept, sock=listening, backlog=ACCEPTED)
         except OSError as error:
             listening.close()
             raise UsageError(f"cannot make the socket {place}: {error.strerror}") from error
