@@ -199,6 +199,7 @@ class Container:
                 if size > LONGEST_FRAME:
                     break
                 await self._take(kind, channel, await reader.readexactly(size))
+                await asyncio.sleep(0)  # thousands may have come at once
         for writer in self._channels.values():
             writer.transport.abort()
         self._ended(End())
