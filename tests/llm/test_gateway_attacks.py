@@ -22,7 +22,7 @@ from tests.clock import until, wait_until
 from tests.openai_server import Behaviour, reply, serve
 from tests.protocol_replies import event
 
-from .conftest import ASKED, Ledger, Opening
+from .conftest import ASKED, Ledger, Opening, question
 from .test_gateway import PRICE, longest_turn, raw
 
 Start = Callable[..., Any]
@@ -276,3 +276,19 @@ async def test_who_asked_for_something_unreadable_leaves_a_reader_that_works() -
         assert told == {"tokens": 1}
     finally:
         await reader.close()
+
+
+# --- the same for questions of the engine's own -----------------------------------------------------------------
+
+
+async def test_an_editor_pays_for_what_a_proxy_gave_up_and_unpacks_nothing(at: Opening) -> None:
+    ledger = Ledger(limit=1.0)
+    bomb = Behaviour(body=reply("x").body, headers={"content-encoding": "gzip"})
+    with serve([Behaviour(status=504, body="<html>"), bomb, reply("Fine."), reply("Fine.")]) as server:
+        models = at(server.url, PRICE)
+        assert await models.get("m").ask(question(), ledger) == "Fine."
+        await models.close()
+    assert ledger.failures[0].startswith("the endpoint answered 504")
+    assert "got one in 'gzip'" in ledger.failures[1]
+    assert [usage.completion for usage, _ in ledger.charges] == [16_384, 16_384, 20]
+    assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
