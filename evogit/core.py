@@ -304,6 +304,10 @@ class Proposed:
     """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
     fingerprint: str = ""
     """What the tree does, as far as syntax tells; empty where it was not computed."""
+    shown: tuple[str, ...] = ()
+    """Candidates, no ancestors, of which the agent's brief showed code or a diff."""
+    inspirations: tuple[str, ...] = ()
+    """Those of them that brought lines which the tree has and no parent has."""
     evidence: str = ""
     """Id of the evidence tree; empty where there is none."""
 

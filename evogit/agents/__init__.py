@@ -223,7 +223,8 @@ class Proposal:
     """A change to the parent's files: path -> new content, or None to delete it.
 
     `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
-    that code of the donor went in, which makes it the second parent of the child; `shown_donor` that the agent saw it.
+    that code of the donor went in, which makes it the second parent of the child; `shown` are ids of the candidates of
+    which the agent saw code or a diff, beside the parent and its ancestors.
     `strategy` names how the change was made; several ways are joined by `+`. `model` names the model that wrote the
     change; `evidence` are files that show how it came about, and may grow until the agent's move ends.
     """
@@ -233,7 +234,7 @@ class Proposal:
     strategy: str = ""
     modes: Mapping[str, int] = field(default_factory=dict)
     used_donor: bool = False
-    shown_donor: bool = False
+    shown: tuple[str, ...] = ()
     model: str = ""
     evidence: Files = field(default_factory=dict)
 

@@ -121,7 +121,8 @@ class _Session:
         self.messages += written.messages
         self.evidence[numbered(PROMPT)] = kept_text(f"{written.rules}\n\n{written.text}")
         room = int(ANSWER_SHARE * self.model.context)
-        tools = ToolSession(self.brief, self.background, self.account, self.model.name, self.evidence, room)
+        about = (self.brief, self.background, self.account, self.model.name, self.evidence)
+        tools = ToolSession(*about, room, written.shown)
         try:
             await self._converse(tools)
         except _EndedError as ended:

@@ -97,5 +97,12 @@ class _Talk:
         read: EditReply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)
-        name = self._model.name
-        return proposal_of(draft, self._brief, self._background, read.title, name, self.evidence)
+        return proposal_of(
+            draft,
+            self._brief,
+            self._background,
+            title=read.title,
+            model=self._model.name,
+            shown=self._written.shown,
+            evidence=self.evidence,
+        )

@@ -13,6 +13,7 @@ from evogit.breeding.claims import Board
 from evogit.breeding.combined_changes import packed
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
+from evogit.breeding.inspirations import Inspirations
 from evogit.breeding.model_credit import merits
 from evogit.breeding.operator_credit import OperatorCredits
 from evogit.config import Task
@@ -42,7 +43,10 @@ class Bred:
     strategy: str
     title: str
     model: str = ""
-    inspiration: str = ""
+    shown: tuple[str, ...] = ()
+    """Candidates, no ancestors, of which the brief showed code or a diff."""
+    inspirations: tuple[str, ...] = ()
+    """Those of them that brought lines which the tree has and no parent has."""
     conflicts: int = 0
     """Decisions that its conflicts took, of a merge or a graft."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
@@ -78,6 +82,7 @@ class Breeder:
         self._crossings = Crossings(repository, history, self._is_editable)
         self._linkage = Linkage(anatomy or Anatomy(repository))
         self._deterministic_agents = deterministic_agents
+        self._inspirations = Inspirations(repository, history)
         self._claims = Board(silent=deterministic_agents > 0)
         self._credits = OperatorCredits()
         self._tuning = Tuning(self._linkage.anatomy)
@@ -207,7 +212,8 @@ class Breeder:
                 self._crossings.close(first.commit, opened, tree)
             except UnfitChangeError as error:
                 raise NoUsableChangeError(str(error), proposal.evidence) from error
-            return replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+            done = replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+            return self._traced(done, proposal.shown)
 
         if workshop:
             brief = replace(brief, workshop=workshop(settled))
@@ -255,16 +261,25 @@ class Breeder:
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error), proposal.evidence) from error
         crossed = donor is not None and proposal.used_donor
-        return Bred(
+        bred = Bred(
             tree=tree,
             parents=(parent.commit, donor.commit) if crossed and donor else (parent.commit,),
             operator="merge" if crossed else "mutation",
             strategy=proposal.strategy,
             title=proposal.title,
             model=proposal.model,
-            inspiration=donor.commit if donor and proposal.shown_donor and not crossed else "",
             evidence=proposal.evidence,
         )
+        return self._traced(bred, proposal.shown)
+
+    def _traced(self, bred: Bred, shown: Sequence[str]) -> Bred:
+        """The same with what its author was shown, and what of that is in the tree."""
+        if not shown:
+            return bred
+        graph = self._history.phylogeny
+        family = graph.ancestors(*bred.parents)
+        others = tuple(each for each in dict.fromkeys(shown) if each in graph and each not in family)
+        return replace(bred, shown=others, inspirations=self._inspirations.of(bred.tree, bred.parents, others))
 
     def _editable_files(self, tree: str) -> Files:
         return self._repository.trees.lazily(tree, self._is_editable)

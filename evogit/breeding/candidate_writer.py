@@ -79,7 +79,8 @@ class CandidateWriter:
                 "Operator": bred.operator,
                 "Strategy": bred.strategy,
                 "Model": bred.model,
-                "Inspiration": bred.inspiration,
+                "Shown": bred.shown,
+                "Inspiration": bred.inspirations,
             },
         )
         evidence = self.context.journal.keep(bred.evidence, commit)
@@ -95,6 +96,8 @@ class CandidateWriter:
             title=clean_title(bred.title),
             conflicts=bred.conflicts,
             fingerprint=does,
+            shown=bred.shown,
+            inspirations=bred.inspirations,
             evidence=evidence,
         )
         taken = self.context.journal.append(proposed, unless=lambda: self._is_in_vain(bred, does) or self.full())

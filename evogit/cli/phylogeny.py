@@ -39,7 +39,7 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
         Text(f" {glyphs.dot} ".join(about), "dim"),
         first,
         *(view.finish(line, row.candidate, _folded(view, row)) for line, row in zip(lines, drawn, strict=True)),
-        *_legend(glyphs, len(history.phylogeny) - len(drawn)),
+        *_legend(glyphs, len(history.phylogeny) - len(drawn), _has_inspirations(drawn)),
     ]
 
 
@@ -55,6 +55,10 @@ def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
     ]
 
 
+def _has_inspirations(drawn: Sequence[Row]) -> bool:
+    return any(edge.inspiration for row in drawn for edge in row.edges)
+
+
 def _folded(view: View, row: Row) -> Text:
     return Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
 
@@ -66,15 +70,20 @@ def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
             text.append_text(view.glyph(commit))
         else:
             upright = cell.broken and cell.ways == 3
-            text.append(view.glyphs.broken if upright else view.glyphs.lines[cell.ways], "dim")
-        text.append(view.glyphs.lines[12] if cell.ways & 8 and after.ways & 4 else " ", "dim")
+            text.append(view.glyphs.broken if upright else _line(view, cell), "dim")
+        level = view.glyphs.dotted if cell.dotted else view.glyphs.lines[12]
+        text.append(level if cell.ways & 8 and after.ways & 4 else " ", "dim")
     if len(cells) > WIDEST:
         text.append(view.glyphs.more, "dim")
     text.rstrip()
     return text
 
 
-def _legend(glyphs: Glyphs, folded: int) -> list[Text]:
+def _line(view: View, cell: Cell) -> str:
+    return view.glyphs.dotted if cell.dotted and cell.ways == 12 else view.glyphs.lines[cell.ways]
+
+
+def _legend(glyphs: Glyphs, folded: int, dotted: bool) -> list[Text]:
     marks = [
         (glyphs.best, "best"),
         (glyphs.scored, "scored"),
@@ -84,6 +93,8 @@ def _legend(glyphs: Glyphs, folded: int) -> list[Text]:
         (glyphs.pruned, "pruned"),
     ]
     lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   2 edges: merge, graft", "dim")]
+    if dotted:
+        lines.append(Text(f"{glyphs.dotted * 3} no parent, but what its agent was shown, and took lines from", "dim"))
     if folded:
         text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
         lines.append(Text(text, "dim"))

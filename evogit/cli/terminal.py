@@ -26,6 +26,7 @@ class Glyphs:
 
     lines: str
     broken: str
+    dotted: str
     best: str
     scored: str
     failed: str
@@ -55,6 +56,7 @@ class Glyphs:
 PRETTY = Glyphs(
     lines=" ╵╷│╴╯╮┤╶╰╭├─┴┬┼",
     broken="┊",
+    dotted="┄",
     best="★",
     scored="●",
     failed="○",
@@ -74,6 +76,7 @@ PRETTY = Glyphs(
 PLAIN = Glyphs(
     lines=" '.|-'.+-'.+-+++",
     broken=":",
+    dotted=".",
     best="@",
     scored="*",
     failed="o",

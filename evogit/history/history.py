@@ -75,6 +75,8 @@ class History(RunState):
         self._waiting[event.candidate] = candidate
         if event.evidence:
             self.sessions[event.candidate] = event.evidence
+        if event.shown:
+            self._showed(event)
         if event.operator == "seed":
             self.seed = self.seed or event.candidate
         elif event.agent == HUMAN:
@@ -82,6 +84,13 @@ class History(RunState):
         self._moved(event)
         if any(parent in self.pruned for parent in event.parents):
             self._apply_decisions()
+
+    def _showed(self, event: Proposed) -> None:
+        """Candidates that no journal proposes before this one, as where one is missing, are left out."""
+        known = tuple(each for each in event.shown if each in self.phylogeny and each != event.candidate)
+        self.shown[event.candidate] = known
+        if brought := tuple(each for each in event.inspirations if each in known):
+            self.inspirations[event.candidate] = brought
 
     def _moved(self, event: Proposed | Duplicate | FailedProposal) -> None:
         self.moves = max(self.moves, event.move + 1)

@@ -46,6 +46,7 @@ class RunState:
         pruned, promoted: ids under the decisions that are in force.
         evidence: id -> evidence tree of its evaluation on the run's split.
         sessions: id -> evidence tree of how it was made, where there is one.
+        shown: id -> candidates that its agent's brief showed; inspirations: those of them of which it has lines.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
         authors: whose moves came to what.
@@ -75,6 +76,8 @@ class RunState:
     human: list[str] = field(default_factory=list, init=False)
     evidence: dict[str, str] = field(default_factory=dict, init=False)
     sessions: dict[str, str] = field(default_factory=dict, init=False)
+    shown: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    inspirations: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     decisions: list[Entry] = field(default_factory=list, init=False)
     failures: list[FailedProposal] = field(default_factory=list, init=False)
     authors: Authors = field(default_factory=Authors, init=False)
@@ -195,6 +198,10 @@ class RunState:
     def pending(self) -> dict[str, Candidate]:
         """The candidates that await an evaluation, by id; pruned ones do not. With no engine where any may do it."""
         return {commit: candidate for commit, candidate in self._waiting.items() if commit not in self.pruned}
+
+    def origins(self, commit: str) -> tuple[str, ...]:
+        """Where a candidate's code comes from: its parents, then the inspirations of which it has lines."""
+        return self.phylogeny[commit].parents + self.inspirations.get(commit, ())
 
     def duplicate_of(self, tree: str, does: str = "") -> str | None:
         """The candidate that has this tree, or one that does the same: its fingerprint is `does`."""

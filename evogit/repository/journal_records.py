@@ -32,6 +32,8 @@ _IDS = (
     "candidate",
     "tree",
     "parents",
+    "shown",
+    "inspirations",
     "evidence",
     "first",
     "a",

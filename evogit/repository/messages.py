@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 TITLE_LENGTH = 120
 _OURS = re.compile(r"^\s*evogit\s*-[\w-]*\s*:", re.IGNORECASE)
@@ -29,7 +29,8 @@ def clean_title(text: str) -> str:
     return title or "(no title)"
 
 
-def candidate_message(title: str, trailers: Mapping[str, str]) -> str:
-    """The message of a candidate commit; `trailers` maps `Agent` to the value of `Evogit-Agent`, and so on."""
-    lines = [f"Evogit-{key}: {clean_title(value)}" for key, value in trailers.items() if value]
+def candidate_message(title: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
+    """The message of a candidate commit; `trailers` maps `Agent` to the value of `Evogit-Agent`, or to several."""
+    pairs = ((key, [said] if isinstance(said, str) else said) for key, said in trailers.items())
+    lines = [f"Evogit-{key}: {clean_title(value)}" for key, values in pairs for value in values if value]
     return clean_title(title) + "\n\n" + "\n".join(lines) + "\n"

@@ -205,7 +205,14 @@ class Repository:
     # --- candidates ---------------------------------------------------------------------------------------------
 
     def commit(
-        self, tree: str, parents: tuple[str, ...], *, author: str, time: int, title: str, trailers: Mapping[str, str]
+        self,
+        tree: str,
+        parents: tuple[str, ...],
+        *,
+        author: str,
+        time: int,
+        title: str,
+        trailers: Mapping[str, str | Sequence[str]],
     ) -> str:
         """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
         who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)

@@ -38,9 +38,10 @@ def _deed(who: tuple[str, str], model: str, operator: str, strategy: str) -> Dee
 class Contribution:
     """What came of a group's proposals.
 
-    `improved` are candidates that are fitter than all their parents, beyond noise where scores are noisy; `records`
-    were the best when they were evaluated; `best_step` is the largest gain over the fittest parent. `gained` is the sum
-    of what its steps gained along the way to the best, in the primary metric's unit; several ways of a step share it.
+    `improved` are candidates that are fitter than all that they come from, parents and inspirations, beyond noise where
+    scores are noisy; `records` were the best when they were evaluated; `best_step` is the largest gain over the fittest
+    of these. `gained` is the sum of what its steps gained along the way to the best, in the primary metric's unit;
+    several ways of a step share it.
     """
 
     proposals: int = 0

@@ -37,6 +37,8 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "schema": SCHEMA,
         **asdict(candidate),
         "parents": list(candidate.parents),
+        "shown": list(history.shown.get(commit, ())),
+        "inspirations": list(history.inspirations.get(commit, ())),
         **judged,
         "former": {"status": former.status, "metrics": dict(former.metrics)} if former else None,
         "best": commit == history.best,
@@ -57,14 +59,17 @@ def finite(value: float | None) -> float | None:
 
 
 def graph_record(history: History, shown: Iterable[str]) -> Record:
-    """The shown candidates and the parent edges between them; `folded` is the number of those not shown."""
+    """The shown candidates and the edges between them; `folded` is the number of those not shown.
+
+    An edge's `kind` is `parent`, of a second one what the child is (`merge`, `graft`), or `inspiration`.
+    """
     chosen = set(shown)
     candidates = [candidate for candidate in history.phylogeny if candidate.commit in chosen]
     edges = [
-        {"child": candidate.commit, "parent": parent, "index": index}
+        {"child": candidate.commit, "parent": origin, "index": index, "kind": _edge_kind(candidate, index)}
         for candidate in candidates
-        for index, parent in enumerate(candidate.parents)
-        if parent in chosen
+        for index, origin in enumerate(history.origins(candidate.commit))
+        if origin in chosen
     ]
     return {
         "schema": SCHEMA,
@@ -73,6 +78,12 @@ def graph_record(history: History, shown: Iterable[str]) -> Record:
         "edges": edges,
         "folded": len(history.phylogeny) - len(candidates),
     }
+
+
+def _edge_kind(child: Candidate, index: int) -> str:
+    if index >= len(child.parents):
+        return "inspiration"
+    return "parent" if index == 0 else "graft" if child.operator == "graft" else "merge"
 
 
 def status_record(repository: Repository, history: History) -> Record:

@@ -12,27 +12,32 @@ def last_evaluation(history: History, candidate: Candidate) -> Evaluation | None
 
 
 def improves(history: History, candidate: Candidate) -> bool:
-    """Whether it is fitter than all its parents, beyond noise where scores are noisy; rounding is not a gain."""
+    """Whether it is fitter than all that it comes from, beyond noise where scores are noisy; rounding is not a gain."""
     commit = candidate.commit
     return all(
-        history.surely_fitter(commit, parent) and history.gain(commit, parent) != 0 for parent in candidate.parents
+        history.surely_fitter(commit, origin) and history.gain(commit, origin) != 0
+        for origin in history.origins(commit)
     )
 
 
 def gain(history: History, commit: str) -> float | None:
-    """How much better a candidate is than its fittest valid parent; negative when worse, None if unknown."""
+    """How much better a candidate is than the fittest valid one that it comes from, be it a parent or an inspiration.
+
+    Negative when worse, None if unknown.
+    """
     scores = history.scores
     value = scores.fitness(commit)
     if value is None:
         return None
-    known = map(scores.fitness, history.phylogeny[commit].parents)
+    known = map(scores.fitness, history.origins(commit))
     return min([scores.metric.gain(value, each) for each in known if each is not None], default=None)
 
 
 def way(history: History, commit: str) -> list[tuple[Candidate, float | None]]:
-    """How a candidate came to be, from the seed on: back along fittest parents, so that the gains add up.
+    """How a candidate came to be, from the seed on, so that the gains add up.
 
-    A gain is over the fittest parent; where none was evaluated since the task changed, over the last one on the way.
+    The way leads back along the fittest of parents and inspirations. A gain is over that one; where none was evaluated
+    since the task changed, over the last one on the way.
     """
     told: list[tuple[Candidate, float | None]] = []
     last = None
@@ -47,9 +52,9 @@ def way(history: History, commit: str) -> list[tuple[Candidate, float | None]]:
 
 def _ancestors(history: History, commit: str) -> list[Candidate]:
     found = [history.phylogeny[commit]]
-    while parents := found[-1].parents:
-        fittest = parents[0]
-        for parent in parents[1:]:
-            fittest = parent if history.fitter(parent, fittest) else fittest
+    while origins := history.origins(found[-1].commit):
+        fittest = origins[0]
+        for origin in origins[1:]:
+            fittest = origin if history.fitter(origin, fittest) else fittest
         found.append(history.phylogeny[fittest])
     return found[::-1]

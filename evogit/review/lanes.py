@@ -21,11 +21,15 @@ class Way(IntFlag):
 
 @dataclass(slots=True)
 class Cell:
-    """One lane in one row: the lines that meet there, whether a candidate sits on them, whether the line is broken."""
+    """One lane in one row: the lines that meet there, whether a candidate sits on them, whether the line is broken.
+
+    `dotted` is the line to the right or left where it leads to an inspiration.
+    """
 
     ways: Way = Way(0)
     node: bool = False
     broken: bool = False
+    dotted: bool = False
 
 
 def lanes(rows: Sequence[Row], trunk: str | None = None) -> list[list[Cell]]:
@@ -54,11 +58,11 @@ class _Layout:
         for i in arriving:
             self._lanes[i] = None
         self._lanes[here] = row.edges[0] if row.edges else None
-        joined = [self._join(edge, here, arriving) for edge in row.edges[1:]]
+        joined = {self._join(edge, here, arriving): edge for edge in row.edges[1:]}
         cells = [_cell(*pair) for pair in zip_longest(above, self._drawn())]
         cells[here].node = True
-        for there in [*arriving[1:], *joined]:
-            _bridge(cells, here, there)
+        for there in sorted([*arriving[1:], *joined], key=lambda each: each in joined and joined[each].inspiration):
+            _bridge(cells, here, there, dotted=there in joined and joined[there].inspiration)
         while self._lanes and self._lanes[-1] is None:
             self._lanes.pop()
         return cells
@@ -88,9 +92,11 @@ def _cell(above: SkeletonEdge | None, below: SkeletonEdge | None) -> Cell:
     return Cell(ways, broken=above is not None and above is below and not above.direct)
 
 
-def _bridge(cells: list[Cell], here: int, there: int) -> None:
-    """Draw the horizontal line between the candidate and another lane."""
+def _bridge(cells: list[Cell], here: int, there: int, *, dotted: bool) -> None:
+    """Draw the horizontal line between the candidate and another lane; what is solid already stays so."""
     left, right = min(here, there), max(here, there)
+    for cell in cells[left:right]:
+        cell.dotted |= dotted and not cell.ways & Way.RIGHT
     cells[left].ways |= Way.RIGHT
     cells[right].ways |= Way.LEFT
     for cell in cells[left + 1 : right]:

@@ -100,6 +100,7 @@ def steps(history: History, commit: str | None) -> list[Record]:
             "value": history.fitness(each.commit),
             "interval": interval(history, each.commit),
             "gain": gained,
+            "inspirations": list(history.inspirations.get(each.commit, ())),
         }
         for each, gained in (way(history, commit) if commit else ())
     ]

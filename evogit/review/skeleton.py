@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from evogit.core import Candidate
@@ -12,10 +12,14 @@ from evogit.history import History
 
 @dataclass(frozen=True, slots=True)
 class SkeletonEdge:
-    """The way down to `parent`, a shown candidate; it is not `direct` when it leads through some that are not."""
+    """The way down to `parent`, a shown candidate; it is not `direct` when it leads through some that are not.
+
+    An `inspiration` is no parent: an agent was shown it, and the child has lines that it brought.
+    """
 
     parent: str
     direct: bool
+    inspiration: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,12 @@ def landmarks(history: History) -> list[str]:
 
 
 def skeleton(history: History) -> set[str]:
-    """The landmarks and their ancestors; all else is a dead end."""
-    return history.phylogeny.skeleton(landmarks(history))
+    """The landmarks and what they come from, parents and inspirations; all else is a dead end."""
+    graph, found = history.phylogeny, history.inspirations
+    shown = graph.skeleton(landmarks(history))
+    while more := {each for child in shown & found.keys() for each in found[child]} - shown:
+        shown |= graph.ancestors(*more)
+    return shown
 
 
 def most_telling(history: History, shown: Collection[str], limit: int) -> set[str]:
@@ -69,11 +77,14 @@ def rows(history: History, shown: Collection[str]) -> list[Row]:
         owner[commit] = commit if commit in shown else owner[candidate.parents[0]]
     sizes = Counter(owner.values())
     kept = (candidate for candidate in history.phylogeny if candidate.commit in shown)
-    return [Row(each, _edges(each, owner), sizes[each.commit] - 1) for each in kept][::-1]
+    found = history.inspirations
+    return [Row(each, _edges(each, owner, found.get(each.commit, ())), sizes[each.commit] - 1) for each in kept][::-1]
 
 
-def _edges(candidate: Candidate, owner: dict[str, str]) -> tuple[SkeletonEdge, ...]:
+def _edges(candidate: Candidate, owner: dict[str, str], inspirations: Sequence[str]) -> tuple[SkeletonEdge, ...]:
     edges: dict[str, SkeletonEdge] = {}
     for parent in candidate.parents:
         edges.setdefault(owner[parent], SkeletonEdge(owner[parent], owner[parent] == parent))
+    for each in inspirations:
+        edges.setdefault(owner[each], SkeletonEdge(owner[each], owner[each] == each, inspiration=True))
     return tuple(edges.values())

@@ -120,15 +120,15 @@ async def test_programs_stay_programs_under_another_name_and_new_ones_become_som
     assert "main.py" not in modes
 
 
-async def test_a_donor_that_was_shown_is_an_inspiration(lab: Lab) -> None:
+async def test_a_donor_whose_change_was_shown_is_told(lab: Lab) -> None:
     seed = lab.seed()
     parent = lab.add({"main.py": b"VALUE = 3\n"}, seed, evaluation=3.0)
     donor = lab.add({"run.sh": b"#!/bin/sh\necho 9\n"}, seed, title="shout", evaluation=2.0)
     model = Parrot(GOOD.replace("= 1", "= 3"), GOOD.replace("= 1", "= 3"))
     bred = await lab.breed(Editor(model), parent, donor)
-    assert (bred.inspiration, bred.parents) == (donor, (parent,))
+    assert (bred.shown, bred.inspirations, bred.parents) == ((donor,), (), (parent,))
     assert "+echo 9" in model.asked[0].messages[1].content
-    assert (await lab.breed(Editor(model), parent, seed)).inspiration == ""
+    assert (await lab.breed(Editor(model), parent, seed)).shown == ()
 
 
 async def test_a_reply_of_a_megabyte_is_cut_where_it_is_shown_and_kept(lab: Lab) -> None:

@@ -67,7 +67,7 @@ def test_graph_as_json_names_candidates_and_edges(cli: Cli, small: Small) -> Non
     found = cli("-C", "repo", "graph", "--format", "json", "--all").json
     by_id = {each["commit"]: each for each in found["candidates"]}
     assert set(by_id) == set(vars(small).values()) - {small.folder}
-    assert {"child": small.merge, "parent": small.right, "index": 1} in found["edges"]
+    assert {"child": small.merge, "parent": small.right, "index": 1, "kind": "merge"} in found["edges"]
     assert len(found["edges"]) == 7
     assert by_id[small.fail]["status"] == "timeout"
 

@@ -56,10 +56,11 @@ SHARES = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A brief as a model gets it: the rules, then the sections."""
+    """A brief as a model gets it: the rules, then the sections; `shown` are the candidates whose change is in it."""
 
     rules: str
     sections: tuple[str, ...]
+    shown: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -113,6 +114,7 @@ def write(
     return Written(
         _fill("rules.md", rules, {**_markers(marker_length(shown.files.values())), **(tools or {})}),
         tuple(_sections(sections, values)),
+        digest.shown((*background.siblings, *background.inspirations), values["siblings"] + values["inspirations"]),
     )
 
 

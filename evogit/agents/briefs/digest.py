@@ -144,8 +144,16 @@ def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int
     diffs: list[str] = []
     for relative in reversed(relatives):
         if relative.diff and left > 0:
-            diffs.append(
-                f"\nChange of {relative.candidate.commit[:7]}:\n{cut(plain(relative.diff), min(left, tokens // 2))}"
-            )
+            diffs.append(f"\n{_heading(relative)}\n{cut(plain(relative.diff), min(left, tokens // 2))}")
             left -= estimate_tokens(diffs[-1])
     return "\n".join([*lines, *reversed(diffs)])
+
+
+def _heading(relative: Relative) -> str:
+    return f"Change of {relative.candidate.commit[:7]}:"
+
+
+def shown(relatives: Iterable[Relative], text: str) -> tuple[str, ...]:
+    """Ids of those whose change is in a text, which `steps` or `siblings` gave."""
+    found = (each.candidate.commit for each in relatives if each.diff and f"\n{_heading(each)}\n" in text)
+    return tuple(dict.fromkeys(found))

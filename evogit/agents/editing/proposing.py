@@ -10,9 +10,16 @@ from evogit.text import one_line
 
 
 def proposal_of(
-    draft: Draft, brief: Brief, background: Background, title: str, model: str, evidence: Files
+    draft: Draft,
+    brief: Brief,
+    background: Background,
+    *,
+    title: str,
+    model: str,
+    shown: tuple[str, ...],
+    evidence: Files,
 ) -> Proposal:
-    """The draft as a proposal of this title, written by `model`, with what shows how it came about.
+    """The draft as a proposal of this title, written by `model` that was `shown` these, with how it came about.
 
     Raises:
         EditError: a conflict that was to be settled is still open.
@@ -23,7 +30,7 @@ def proposal_of(
         title=title,
         strategy=draft.strategy,
         modes=_modes(draft, brief, background),
-        shown_donor=bool(background.inspirations),
+        shown=shown,
         model=model,
         evidence=evidence,
     )

@@ -44,7 +44,7 @@ class ToolResults:
 
 
 class ToolSession:
-    """Carries out what a model asks for. `room` is how many tokens an answer may have."""
+    """Carries out what a model asks for. `room` is how many tokens an answer may have; `shown` is of its brief."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class ToolSession:
         model: str,
         evidence: dict[str, bytes],
         room: int,
+        shown: tuple[str, ...] = (),
     ) -> None:
         self._brief = brief
         self._background = background
@@ -61,6 +62,7 @@ class ToolSession:
         self._model = model
         self._evidence = evidence
         self._room = room
+        self._shown = shown
         self.draft = Draft(brief.files, background.refusal)
         self.title = ""
         self.finished = False
@@ -103,7 +105,15 @@ class ToolSession:
         if not changes:
             raise EditError("the draft changes nothing")
         title = self.title or f"edit {one_line(min(changes), 60)}"
-        return proposal_of(self.draft, self._brief, self._background, title, self._model, self._evidence)
+        return proposal_of(
+            self.draft,
+            self._brief,
+            self._background,
+            title=title,
+            model=self._model,
+            shown=self._shown,
+            evidence=self._evidence,
+        )
 
     @property
     def state(self) -> str:

@@ -121,6 +121,8 @@ class _ProgramSession:
     draft: Proposal | None = None
     """What was in the workspace at the end."""
     left_out: Sequence[str] = ()
+    shown: tuple[str, ...] = ()
+    """Candidates of which the brief or the workspace shows code or a diff."""
     end: End = field(default_factory=End)
     cut: str = ""
     """Why it was ended before it ended by itself."""
@@ -186,6 +188,7 @@ class _ProgramSession:
         written = briefing.write_file(
             self.brief, self.background, evaluations=self.brief.workshop.evaluations, network=not self.metered
         )
+        self.shown = (*written.shown, *(each.candidate.commit for each in self.background.inspirations))
         told = f"{written.rules}\n\n{written.text}"
         self.evidence[numbered(PROMPT)] = kept_text(told)
         known = {"{url}": f"http://127.0.0.1:{ports.models}", "{model}": self.model, "{brief}": BRIEF}
@@ -248,7 +251,7 @@ class _ProgramSession:
             title=one_line(title) or one_line(f"{self.preset.name} on {paths}"),
             strategy=self.preset.name,
             modes=returned.modes,
-            shown_donor=bool(self.background.inspirations),
+            shown=self.shown,
             model=self.model,
             evidence=self.evidence,
         )

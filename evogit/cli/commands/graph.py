@@ -29,7 +29,8 @@ def graph(
     """Draw the phylogeny, the youngest candidate on top.
 
     Shown are the agents' individuals, every candidate that was the best when it was evaluated, what people decided
-    about, and the ancestors of all these. The rest is folded into its nearest shown ancestor.
+    about, and the ancestors of all these. The rest is folded into its nearest shown ancestor. A dotted edge leads to a
+    candidate that is no parent: the agent was shown it, and the child has lines that it brought.
     """
     history = place.history
     shown = selection(history, limit, everything, expand)
@@ -51,7 +52,7 @@ def dot(history: History, shown: Collection[str]) -> Iterator[str]:
         label += f"\\n{_quoted(row.candidate.title)}"
         yield f'  "{commit}" [label="{label}"];'
         for index, edge in enumerate(row.edges):
-            style = "solid" if edge.direct else "dashed"
+            style = "dotted" if edge.inspiration else "solid" if edge.direct else "dashed"
             yield f'  "{edge.parent}" -> "{commit}" [style={style}, color={"black" if index == 0 else "gray"}];'
     yield "}"
 

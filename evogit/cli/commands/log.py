@@ -97,7 +97,7 @@ def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Style
         view.glyph_styled(commit),
         (commit[:SHORT], "cyan"),
         view.score_styled(commit),
-        view.gain_styled(commit, candidate.parents),
+        view.gain_styled(commit, view.history.origins(commit)),
         view.age_styled(candidate),
         (first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip()), ""),
     ]

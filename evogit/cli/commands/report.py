@@ -232,7 +232,9 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
             gained = change(step["gain"], view.places)
             value = number(step["value"], view.places) + view.give(step["commit"], view.places)
             cells = [value, first_line(step["agent"]), step["commit"][:SHORT]]
-            rows.append([gained, *cells, first_line(step["title"]) or step["operator"]])
+            taken = ", ".join(each[:SHORT] for each in step["inspirations"])
+            about = first_line(step["title"]) or step["operator"]
+            rows.append([gained, *cells, f"{about} (with lines of {taken})" if taken else about])
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
     return Section(title="how it was reached", rows=rows, align="rrlll", after=after)

@@ -102,6 +102,10 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
     facts = [("by", Text(by))]
     for parent in candidate.parents:
         facts.append(("parent", view.line(history.phylogeny[parent], score=True)))
+    for each in history.inspirations.get(candidate.commit, ()):
+        facts.append(("lines of", view.line(history.phylogeny[each], score=True)))
+    if shown := history.shown.get(candidate.commit):
+        facts.append(("was shown", Text(", ".join(each[:SHORT] for each in shown))))
     if files:
         more = f" and {count(len(files) - 6, 'more file')}" if files[6:] else ""
         facts.append(("changed", Text(", ".join(escape(path) for path in files[:6]) + more)))
