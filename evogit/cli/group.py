@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "show": Listed("show", "one candidate in full", "evogit show best"),
         "brief": Listed("brief", "what an agent is told", "evogit brief best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
+        "blame": Listed("blame", "who brought which line", "evogit blame best main.py"),
         "best": Listed("status", "the best against the seed", "evogit best"),
         "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
         "export": Listed("export", "a candidate's files", "evogit export best ./out"),

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import cast
 
 import pygit2
 
+from evogit.repository.diff_limits import Room
 from evogit.repository.patches import compare
 from evogit.repository.paths import UnfitChangeError
 from evogit.repository.trees import TreeEntry, Trees, sides
@@ -147,3 +149,21 @@ def lines(repo: pygit2.Repository, trees: Trees, old: str, new: str, wanted: Cal
             if len(text) >= SHORTEST_LINE and line.origin in "+-":
                 (added if line.origin == "+" else removed)[each.path, text] += 1
     return ChangedLines(removed - added, added - removed)
+
+
+def same_lines(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> dict[int, int]:
+    """Lines of the blob `new` that the blob `old` has too -> where it has them; none where that takes too long."""
+    if not Room(trees).takes((old, new)):
+        return {}
+    patch = cast(pygit2.Blob, repo[old]).diff(cast(pygit2.Blob, repo[new]))
+    if patch.delta.is_binary:
+        return {}
+    same: dict[int, int] = {}
+    before = after = 0
+    for hunk in patch.hunks:
+        start, first = hunk.old_start - (hunk.old_lines > 0), hunk.new_start - (hunk.new_lines > 0)
+        same |= zip(range(after, first), range(before, start), strict=True)
+        same |= {line.new_lineno - 1: line.old_lineno - 1 for line in hunk.lines if line.origin == " "}
+        before, after = start + hunk.old_lines, first + hunk.new_lines
+    rest = len(LINE.findall(trees.blob(new))) - after
+    return same | dict(zip(range(after, after + rest), range(before, before + rest), strict=True))

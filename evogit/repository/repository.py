@@ -279,6 +279,12 @@ class Repository:
 
         return lines(self._repo, self.trees, old, new, wanted)
 
+    def same_lines(self, old: str, new: str) -> dict[int, int]:
+        """Line of one blob -> the same line of an older one, counted from 0; none of what is no text or too large."""
+        from evogit.repository.changes import same_lines
+
+        return same_lines(self._repo, self.trees, old, new)
+
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths that differ between two trees."""
         return sorted({each.path for pair in self.trees.differences(old, new) for each in pair if each})

@@ -89,6 +89,18 @@ def test_all_who_ask_for_the_family_know_what_was_copied(cli: Cli, run: Any, tmp
     assert first[:7] in drawn
     assert "lines of" in cli(*at, "show", best).out
 
+    blamed = cli(*at, "blame", "--json").json
+    assert [(each["commit"], each["gain"]) for each in blamed["candidates"][1:]] == [
+        (first, 12),
+        (better, 4),
+        (best, 3),
+    ]
+    by_text = {line["text"].strip(): line["commit"] for line in blamed["files"]["program.py"]}
+    assert by_text["start = start + (goal - start) * share"] == first
+    assert by_text["return min(max(share, 0.001), 0.999)"] == better
+    assert by_text["return approach(0.0, 19.0, damped(share=0.5))"] == best
+    assert f"{first[:7]}  +12.000" in cli(*at, "blame", "best", "program.py").out
+
     message = subprocess.run(
         ["git", "-C", repository, "log", "-1", "--format=%(trailers)", best], capture_output=True, text=True, check=True
     ).stdout

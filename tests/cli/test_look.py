@@ -244,6 +244,20 @@ def test_an_attempt_that_made_no_candidate_is_shown_by_its_move(cli: Cli, sessio
     assert cli("-C", "repo", "show").code == cli("-C", "repo", "show", "best", "--move", "7").code == 2
 
 
+def test_blame_names_who_brought_a_line_through_merges(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0, title="Seed", files={"main.py": b"a = 1\nb = 1\nc = 1\n"})
+    left = story.add(2.0, seed, files={"main.py": b"a = 2\nb = 1\nc = 1\n"})
+    right = story.add(1.5, seed, files={"main.py": b"a = 1\nb = 1\nc = 3\n"})
+    merge = story.add(3.0, left, right, files={"main.py": b"a = 2\nb = 1\nc = 3\nd = 4\n"})
+    found = cli("-C", "repo", "blame", "best", "main.py", "--json").json["files"]["main.py"]
+    assert [each["commit"] for each in found] == [left, seed, right, merge]
+    summary = cli("-C", "repo", "blame").out.splitlines()
+    assert [line.split()[:2] for line in summary[2:]] == [["1", "+1.0000"], ["1", "+0.5000"], ["1", "+1.0000"]]
+    missing = cli("-C", "repo", "blame", "best", "other.py")
+    assert (missing.code, "got 'other.py'" in missing.err) == (3, True)
+
+
 def test_diff_shows_metrics_then_code(cli: Cli, small: Small) -> None:
     shown = cli("-C", "repo", "diff").out
     assert shown.index("+1.0000") < shown.index("-VALUE = 0") < shown.index("+VALUE = 6")

@@ -1,0 +1,67 @@
+"""`evogit blame`: which candidate brought each line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import click
+from rich.text import Text
+
+from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.place import Place
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import escape
+from evogit.cli.view import View, first_line
+from evogit.review import SCHEMA, resolve
+from evogit.review.blaming import BlamedLine, changed_texts
+from evogit.review.blaming import blame as blamed
+from evogit.review.contributing import gain
+
+
+@click.command()
+@click.argument("rev", type=REVISION, default="best")
+@click.argument("path", required=False)
+@with_run
+@with_terminal
+def blame(place: Place, terminal: Terminal, rev: str, path: str | None) -> None:
+    """Show which candidate brought each line of PATH in REV, and what it gained.
+
+    Without PATH: how many lines of the files that differ from the seed each candidate brought. Lines that an agent
+    copied from a candidate that it was shown are that candidate's, where Git's own blame gives them to the copy.
+    """
+    history, commit = place.history, resolve(place.history, rev).commit
+    paths = [path] if path else changed_texts(place.repository, history, commit)
+    found = {each: blamed(place.repository, history, commit, each) for each in paths}
+    lines = Counter(line.commit for each in found.values() for line in each)
+    order = sorted(lines, key=lambda each: history.phylogeny[each].number)
+    if terminal.json:
+        brought = [{"commit": each, "lines": lines[each], "gain": gain(history, each)} for each in order]
+        files = {each: [{"commit": line.commit, "text": line.text} for line in found[each]] for each in paths}
+        terminal.data({"schema": SCHEMA, "commit": commit, "candidates": brought, "files": files})
+        return
+    view = View.of(history, terminal)
+    terminal.show(_lines(view, found[path]) if path else _summary(view, order, lines))
+
+
+def _lines(view: View, found: list[BlamedLine]) -> list[Text]:
+    rows = [
+        [view.name(line.commit), _gained(view, line.commit), Text(f"{number}", "dim"), Text(escape(line.text))]
+        for number, line in enumerate(found, 1)
+    ]
+    return table(rows, "lrrl")
+
+
+def _summary(view: View, order: list[str], lines: Counter[str]) -> list[Text]:
+    def rows() -> Iterator[list[Text]]:
+        yield [Text(word, "dim") for word in ("lines", "gain", "agent", "candidate", "")]
+        for each in order:
+            candidate = view.history.phylogeny[each]
+            agent, title = Text(first_line(candidate.agent)), Text(first_line(candidate.title))
+            yield [Text(f"{lines[each]:,}"), _gained(view, each), agent, view.name(each), title]
+
+    return table(list(rows()), "rrlll")
+
+
+def _gained(view: View, commit: str) -> Text:
+    return view.gain(commit, view.history.origins(commit))
