@@ -14,7 +14,8 @@ from evogit.review.runs import past_kinds
 from evogit.review.spending import added
 
 COLUMNS = (
-    *("order", "elapsed_ms", "candidate", "parents", "agent", "kind", "model", "operator", "strategy", "title"),
+    *("order", "elapsed_ms", "candidate", "parents", "inspirations"),
+    *("agent", "kind", "model", "operator", "strategy", "title"),
     *("status", "value", "low", "high", "gain", "best", "repeats", "wall_ms", "cpu_ms", "memory"),
     *("calls", "prompt_tokens", "completion_tokens", "dollars", "total_tokens", "total_dollars", "reason"),
 )
@@ -115,6 +116,7 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
             "elapsed_ms": moment and moment.elapsed,
             "candidate": each.commit,
             "parents": " ".join(each.parents),
+            "inspirations": " ".join(record["inspirations"]),
             "kind": kinds.get((each.engine, each.agent), ""),
             "model": history.authors.wrote.get(each.commit, ""),
             "value": history.fitness(each.commit),

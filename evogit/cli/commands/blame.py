@@ -16,7 +16,7 @@ from evogit.cli.view import View, first_line
 from evogit.review import SCHEMA, resolve
 from evogit.review.blaming import BlamedLine, changed_texts
 from evogit.review.blaming import blame as blamed
-from evogit.review.contributing import gain
+from evogit.review.gains import gain
 
 
 @click.command()
