@@ -73,6 +73,8 @@ def proposed(number: int, parents: tuple[int, ...]) -> Proposed:
         operator=("seed", "mutation", "merge")[len(parents)],  # type: ignore[arg-type]
         strategy=("", "number@0.03+swap", "fitter")[len(parents)],
         title="größer\n",
+        shown=tuple(map(commit, range(max(number - number % 4, 0), number))),
+        inspirations=tuple(map(commit, range(max(number - number % 3, 0), number))),
         fingerprint=f"{number % 5:016x}",
         evidence=commit(7) if number % 4 == 0 else "",
     )

@@ -35,12 +35,20 @@ def began(*names: str) -> RunStarted:
     return run_started(agents=names, population="refs/heads/evogit/toy/")
 
 
-def born(number: int, parents: tuple[str, ...]) -> Proposed:
+def born(number: int, parents: tuple[str, ...], inspirations: tuple[str, ...] = ()) -> Proposed:
     commit = f"{number:040x}"
     operator = ("seed", "mutation", "merge")[len(parents)]
     return Proposed(
-        engine="e", move=number, candidate=commit, tree=commit, parents=parents, agent="a1", operator=operator
-    )  # type: ignore[arg-type]
+        engine="e",
+        move=number,
+        candidate=commit,
+        tree=commit,
+        parents=parents,
+        agent="a1",
+        operator=operator,  # type: ignore[arg-type]
+        shown=inspirations,
+        inspirations=inspirations,
+    )
 
 
 def judged(commit: str, score: float) -> Evaluated:
@@ -53,7 +61,9 @@ def grown(seed: int, size: int) -> History:
     events: list[object] = [began("a1")]
     for number in range(size):
         parents = tuple(rng.sample(known, min(len(known), rng.choice([1, 1, 2]))))
-        event = born(number, parents)
+        others = sorted(set(known) - set(parents))
+        inspirations = rng.sample(others, min(len(others), rng.choice([0, 0, 1, 2])))
+        event = born(number, parents, tuple(inspirations))
         known.append(event.candidate)
         events += [event, judged(event.candidate, rng.random())]
     for seq, event in enumerate(events):
@@ -73,6 +83,7 @@ def test_no_candidate_is_lost_when_some_are_folded(history: History, limit: int)
         assert len(drawn) == len(shown)
         assert len(drawn) + sum(row.folded for row in drawn) == len(everything)
         assert {history.seed, history.best} <= shown
+    assert all(set(history.origins(each)) <= skeleton(history) for each in skeleton(history))
 
 
 @settings(deadline=None)
