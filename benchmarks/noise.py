@@ -68,7 +68,7 @@ def pure(truth: Sequence[float], sd: float, run: int) -> Outcome:
         name = found.next(field)
         values[name].append(draw(truth, sd, run, int(name), len(values[name])))
         field[name], used = Estimate.of(values[name]), used + 1
-        noise.learn(name, values[name])
+        noise.learn(name, dict(enumerate(values[name])))
     best = max(field, key=lambda name: field[name].mean)
     near = [
         int(name)

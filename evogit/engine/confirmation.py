@@ -8,8 +8,7 @@ from collections.abc import Callable
 from evogit.core import StopReason
 from evogit.engine.evaluations import Evaluations
 from evogit.history.context import RunContext
-from evogit.history.leaders import field, to_repeat
-from evogit.stats.estimates import duel
+from evogit.history.leaders import field, to_repeat, undecided
 
 AT_THE_END = 16
 """Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given.
@@ -103,11 +102,10 @@ class Confirmation:
         allowance = min(AT_THE_END * history.repeats, history.counts.evaluated)
         end = history.counts.repeated + allowance if limit is None else limit
         while self._may(end):
-            known = field(history)
-            found = duel(known)
-            if found is None or found.decided(known, history.scores.noise()):
+            found = undecided(history)
+            if found is None:
                 break
-            commit = found.next(known)
+            commit = found.next(field(history))
             self._show("leaders", f"evaluating {commit[:7]} again")
             await self._again(commit)
         self._show("leaders", "")

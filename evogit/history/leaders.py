@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evogit.history import History
-from evogit.stats.estimates import Estimate
+from evogit.stats.estimates import Duel, Estimate, duel, shared_level
 
 
 def contender(history: History) -> str | None:
@@ -48,6 +48,22 @@ def tied(history: History) -> list[str]:
         return []
     known = field(history)
     noise, lead = history.scores.noise(), known[best]
-    margins = {times: noise.margin(lead.times, times) for times in {each.times for each in known.values()}}
-    near = [commit for commit, each in known.items() if lead.mean - each.mean <= margins[each.times]]
-    return sorted((commit for commit in near if commit != best), key=lambda commit: -known[commit].mean)
+    others = [commit for commit in known if commit != best]
+    if noise.common:
+        near = [commit for commit in others if not history.scores.surely_better(best, commit)]
+    else:
+        margins = {times: noise.margin(lead.times, times) for times in {each.times for each in known.values()}}
+        near = [commit for commit in others if lead.mean - known[commit].mean <= margins[known[commit].times]]
+    return sorted(near, key=lambda commit: -known[commit].mean)
+
+
+def undecided(history: History) -> Duel | None:
+    """The two to tell apart next; None where the leader is better than all beyond noise, or no repeat can tell more."""
+    known, scores = field(history), history.scores
+    found, common = duel(known), scores.noise().common
+    if found is None:
+        return None
+    if common is None:
+        return None if found.decided(known, scores.noise()) else found
+    above, margin = scores.difference(found.leader, found.rival, level=shared_level(len(known)))
+    return None if scores.metric.sign * above > margin or common.rounded else found

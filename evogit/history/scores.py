@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from evogit.core import Cost, Evaluation, Metric
 from evogit.history.columns import DERIVED
 from evogit.history.pages import Pages
-from evogit.stats.estimates import Estimate, Noise, mean
+from evogit.stats.estimates import LEVEL, Estimate, Noise, mean
 
 Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
@@ -107,7 +107,17 @@ class Scores:
             self._noise.setdefault((evaluation.split, name), Noise())
         for (split, name), noise in self._noise.items():
             if split == evaluation.split:
-                noise.learn(commit, [each.metrics[name] for each in valid if name in each.metrics])
+                noise.learn(commit, {each.repeat: each.metrics[name] for each in valid if name in each.metrics})
+        if evaluation.split == self.split:
+            self._adjust(self.noise())
+
+    def _adjust(self, noise: Noise) -> None:
+        """Rank what was evaluated again as by its first evaluation, where noise is common: then all are comparable."""
+        for commit in noise.measured if not self.shifting else ():
+            known = self._values.get(commit)
+            if known is not None and (value := noise.adjusted(commit)) != known:
+                self._values[commit] = value
+                self.log.append(commit)
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
         """What is known on `split` (default: the one that ranks), None while there is nothing.
@@ -196,12 +206,37 @@ class Scores:
         """Whether the value that ranks is asked for and is all there is to know."""
         return not self.repeats and split in (None, self.split) and metric in (None, self.metric.name)
 
-    def difference(self, a: str, b: str, split: str | None = None, metric: str | None = None) -> float:
-        """Half of the 95 % interval of the difference of two means; 0 where scores are exact."""
-        mine, other = self.estimate(a, split, metric), self.estimate(b, split, metric)
-        if not self.repeats or mine is None or other is None:
-            return 0.0
-        return self.noise(split, metric).margin(mine.times, other.times)
+    def difference(
+        self, a: str, b: str, split: str | None = None, metric: str | None = None, level: float = LEVEL
+    ) -> tuple[float, float]:
+        """How much the value of `a` is above that of `b`, both valid, and half of the interval of that.
+
+        Where noise is common only evaluations with the same repeat are compared; the interval is 0 where scores are
+        exact.
+        """
+        noise, name = self.noise(split, metric), metric or self.metric.name
+        if self.repeats and noise.common:
+            mine, other = self._by_repeat(a, split, name), self._by_repeat(b, split, name)
+            if shared := sorted(mine.keys() & other.keys()):
+                return mean([mine[each] - other[each] for each in shared]), noise.paired(len(shared), level)
+        one, two = self.estimate(a, split, metric), self.estimate(b, split, metric)
+        assert one is not None  # the caller says so
+        assert two is not None
+        return one.mean - two.mean, noise.margin(one.times, two.times, level=level) if self.repeats else 0.0
+
+    def _by_repeat(self, commit: str, split: str | None, name: str) -> Mapping[int, float]:
+        """The values of a metric by repeat; of those that were evaluated once without a look at the evaluation."""
+        known = self.noise(split, name).measured.get(commit)
+        if known is not None:
+            return known
+        if (
+            split in (None, self.split)
+            and name == self.metric.name
+            and commit in self._values
+            and not self._again.get(commit)
+        ):
+            return {0: self._values[commit]}
+        return {each.repeat: each.metrics[name] for each in self.valid(commit, split) if name in each.metrics}
 
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
@@ -214,8 +249,8 @@ class Scores:
         mine, other = self.estimate(a, split), self.estimate(b, split)
         if mine is None or other is None:
             return mine is not None
-        gain = self.metric.gain(mine.mean, other.mean)
-        return gain > self.difference(a, b, split)
+        above, margin = self.difference(a, b, split)
+        return self.metric.sign * above > margin
 
     def believed(self, commit: str) -> bool:
         """Whether enough is known of a candidate to call it the best.
@@ -234,10 +269,11 @@ class Scores:
             self._distinct.add(commit)
 
     def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
-        """The estimates of those that are valid, higher is better."""
-        sign = self.metric.sign
+        """The estimates of those that are valid, higher is better; where noise is common as they rank."""
+        sign, common = self.metric.sign, self.noise().common
         known = {commit: self.estimate(commit) for commit in commits}
-        return {name: Estimate(sign * each.mean, each.times, each.squares) for name, each in known.items() if each}
+        means = {name: self._values[name] if common else each.mean for name, each in known.items() if each}
+        return {name: Estimate(sign * means[name], each.times, each.squares) for name, each in known.items() if each}
 
 
 class PartialScores(Scores):

@@ -128,7 +128,7 @@ def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]
     for metric in task.metrics if task.repeats else ():
         both = [scores.margin(name, None, metric.name) for name in ("before", "after")]
         if both[0] is not None and both[1] is not None:
-            margins[metric.name] = (both[0], both[1], scores.difference("before", "after", metric=metric.name))
+            margins[metric.name] = (both[0], both[1], scores.difference("before", "after", metric=metric.name)[1])
     return SplitTrial(
         split=before[0].split, before=together(before), after=together(after), margins=margins, times=1 + task.repeats
     )

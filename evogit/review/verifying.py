@@ -138,8 +138,8 @@ def _against(scores: Scores, then: Evaluation, now: Evaluation) -> list[str]:
         if name not in now.metrics:
             said.append(f"{name} is no longer measured")
             continue
-        noise = scores.difference(RECORDED, AGAIN, metric=name)
-        if abs(now.metrics[name] - value) > noise:
+        above, noise = scores.difference(AGAIN, RECORDED, metric=name)
+        if abs(above) > noise:
             within = f", more than the noise of {noise:.3g}" if noise else ""
             said.append(f"{name} was {value:.10g}, and is {now.metrics[name]:.10g} now{within}")
     return said

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from evogit.stats.two_way import TwoWay, two_way
+
 LEVEL = 0.95
 """Confidence of all intervals that are shown, two-sided."""
 
@@ -45,28 +47,66 @@ class Noise:
     The variance is pooled within groups of unequal size: the sum of all squared deviations from the groups' own means
     over its degrees of freedom, the sum of (times - 1) (Snedecor & Cochran, Statistical Methods, 1967, section 10.12).
     It is taken to be the same for all, so that a candidate measured once has an interval too.
+
+    Repeats with the same number may share their noise, as where they draw the same inputs. Where they do, beyond
+    chance, it cancels out in the difference of two values with the same number, and only the residuals of the two-way
+    layout are left: `common`, `paired`. The mean of one candidate keeps it, and its interval has as many degrees of
+    freedom as there are repeats that differ, less one, however many candidates shared them.
     """
 
-    _known: dict[str, Estimate] = field(default_factory=dict)
-    _pooled: tuple[float, int] | None = (math.inf, 0)
+    _known: dict[str, dict[int, float]] = field(default_factory=dict)
+    _pooled: tuple[float, int] | None = field(default=None, metadata={"derived": True})
+    _layout: TwoWay | None = field(default=None, metadata={"derived": True})
 
-    def learn(self, name: str, values: Sequence[float]) -> None:
-        """Take in all measurements of one, in the place of those before."""
+    def learn(self, name: str, values: Mapping[int, float]) -> None:
+        """Take in all measurements of one by the number of the repeat, in the place of those before."""
         self._known.pop(name, None)
         if len(values) > 1:
-            self._known[name] = Estimate.of(values)
-        self._pooled = None if self._known else (math.inf, 0)
+            self._known[name] = dict(values)
+        self._pooled = None
 
     def without(self, name: str) -> Noise:
         """What is known but for what was measured of `name`."""
-        known = {each: estimate for each, estimate in self._known.items() if each != name}
-        return Noise(known, None if known else (math.inf, 0))
+        return Noise({each: values for each, values in self._known.items() if each != name})
 
     def _pool(self) -> tuple[float, int]:
         if self._pooled is None:
-            freedom = sum(each.times - 1 for each in self._known.values())
-            self._pooled = math.fsum(each.squares for each in self._known.values()) / freedom, freedom
+            self._layout = found if (found := two_way(self._known)) and found.common else None
+            known = [Estimate.of(values.values()) for values in self._known.values()]
+            freedom = sum(each.times - 1 for each in known)
+            pooled = math.fsum(each.squares for each in known) / freedom if freedom else math.inf
+            if self._layout:
+                pooled, freedom = self._layout.spread + self._layout.variance, len(self._layout.effects) - 1
+            self._pooled = pooled, freedom
         return self._pooled
+
+    @property
+    def common(self) -> TwoWay | None:
+        """What repeats share, where they share noise beyond chance; None where it is independent, or not known yet."""
+        self._pool()
+        return self._layout
+
+    @property
+    def measured(self) -> Mapping[str, Mapping[int, float]]:
+        """Everything that was measured more than once, by name and repeat."""
+        return self._known
+
+    def adjusted(self, name: str) -> float:
+        """The mean of one that was measured more than once, as far as possible as if by the first repeat alone.
+
+        That of one measured once needs no adjustment, so all can be compared; without common noise it is the mean.
+        """
+        effects = layout.effects if (layout := self.common) else {}
+        return mean([value - effects.get(repeat, 0.0) for repeat, value in self._known[name].items()])
+
+    def paired(self, shared: int, level: float = LEVEL) -> float:
+        """Half the interval of the mean of so many differences of values with the same repeat, where noise is common.
+
+        Student's t with the variance of the residuals: t * sqrt(2 * variance / n).
+        """
+        layout = self.common
+        assert layout
+        return student(level, layout.freedom) * math.sqrt(2 * layout.variance / shared)
 
     @property
     def freedom(self) -> int:
@@ -142,8 +182,12 @@ class Duel:
         The error is shared among all rivals (Bonferroni), which also pays for looking again and again.
         """
         a, b = field[self.leader], field[self.rival]
-        level = 1 - (1 - LEVEL) / max(len(field) - 1, 1)
-        return a.mean - b.mean > noise.margin(a.times, b.times, level=level)
+        return a.mean - b.mean > noise.margin(a.times, b.times, level=shared_level(len(field)))
+
+
+def shared_level(amount: int) -> float:
+    """The confidence of each comparison when one is compared with all others of so many (Bonferroni)."""
+    return 1 - (1 - LEVEL) / max(amount - 1, 1)
 
 
 def duel(field: Mapping[str, Estimate]) -> Duel | None:

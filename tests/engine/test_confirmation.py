@@ -275,3 +275,30 @@ async def test_candidates_of_the_noise_benchmark_are_not_nearly_the_same() -> No
     made = [(await agent.propose(brief, random.Random())).changes["program.py"] for _ in range(2)]
     one, other = (ast.dump(ast.parse(each or b"")) for each in made)
     assert one != other, "comments do not count"
+
+
+class Shared(Draws):
+    """The same, but repeat k adds the same to all, as where evaluators draw their inputs from `rng`."""
+
+    def _draw(self, asked: Asked) -> Answer:
+        evaluation, evidence = cast(tuple[Evaluation, Evidence], super()._draw(asked))
+        drawn = random.Random(f"{asked.repeat} {asked.split}").gauss(0, 5)
+        return replace(evaluation, metrics={"score": evaluation.metrics["score"] + drawn}), evidence
+
+
+async def test_what_draws_the_same_inputs_is_told_apart_with_few_repeats(tmp_path: Path, noisy: Task) -> None:
+    truth = [rank / 10 for rank in random.Random(1).sample(range(40), 40)]
+    draws = Shared(noisy, truth, 0.001)
+    run = engine(tmp_path / "r", noisy, draws, evaluations=40)
+    await run.evolve()
+    history = run.history
+    assert truth[number(history, history.best)] == max(truth)
+    assert tied(history) == []
+    assert history.counts.repeated <= noisy.repeats * (1 + len(history.records))
+
+
+async def test_equals_on_the_same_inputs_are_a_tie_at_once(tmp_path: Path, noisy: Task) -> None:
+    run = engine(tmp_path / "r", noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
+    await run.evolve()
+    assert len(tied(run.history)) == 1
+    assert run.history.counts.repeated <= 3 * noisy.repeats

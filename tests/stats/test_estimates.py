@@ -20,9 +20,9 @@ def test_quantiles_agree_with_the_tables(freedom: int, quantile: float) -> None:
 def test_the_variance_is_pooled_within_groups_of_unequal_size() -> None:
     noise = Noise()
     assert (noise.freedom, noise.margin(1)) == (0, math.inf)
-    noise.learn("a", [1.0, 3.0])
-    noise.learn("b", [10.0, 11.0, 12.0])
-    noise.learn("c", [5.0])
+    noise.learn("a", dict(enumerate([1.0, 3.0])))
+    noise.learn("b", dict(enumerate([10.0, 11.0, 12.0])))
+    noise.learn("c", dict(enumerate([5.0])))
     assert noise.freedom == 3
     assert noise.variance == pytest.approx((2 + 2) / 3)
     assert noise.margin(4) == pytest.approx(student(LEVEL, 3) * math.sqrt(4 / 3 / 4))
@@ -31,7 +31,7 @@ def test_the_variance_is_pooled_within_groups_of_unequal_size() -> None:
 
 def test_scores_that_never_differ_have_no_interval() -> None:
     noise = Noise()
-    noise.learn("a", [1.0, 1.0])
+    noise.learn("a", dict(enumerate([1.0, 1.0])))
     assert noise.margin(1) == 0.0
 
 
@@ -41,7 +41,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         noise = Noise()
         draws = [[rng.gauss(0, 2) for _ in range(3)] for _ in range(4)]
         for name, values in enumerate(draws):
-            noise.learn(str(name), values)
+            noise.learn(str(name), dict(enumerate(values)))
         held += abs(Estimate.of(draws[0]).mean) <= noise.margin(3)
     assert 0.92 <= held / 400 <= 0.98
 
