@@ -484,6 +484,8 @@ class Stopped:
     engine: str
     reason: StopReason
     detail: str = ""
+    again: str = ""
+    """What was otherwise when the best of an exact task was evaluated once more; empty where nothing was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
 from evogit.engine.account import RunAccount
-from evogit.engine.confirmation import Confirmation
+from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.panel import open_panel
 from evogit.engine.people_commits import Adding, People
@@ -124,11 +124,12 @@ class Engine:
             if not await self._confirmation.confirm(reason):
                 reason, detail = "interrupted", ""
             await self._evaluations.evaluate_on_holdout(self._history.repeats, self._stopping.hurry)
+            again = await self._look_again(reason)
         except EvoGitError as error:
             with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
                 await self._conclude("error", str(error))
             raise
-        return await self._conclude(reason, detail)
+        return await self._conclude(reason, detail, again)
 
     # --- beginning and end --------------------------------------------------------------------------------------
 
@@ -167,9 +168,19 @@ class Engine:
             await self._evaluations.take_over()
             self._people.consider()
 
-    async def _conclude(self, reason: StopReason, detail: str) -> Stopped:
+    async def _look_again(self, reason: StopReason) -> str:
+        """Whether scores that count as exact are: the best that was found now, once more, unless somebody waits."""
+        history, best = self._history, self._history.best
+        if history.repeats or history.strengths or best is None or history.fitness(best) is None:
+            return ""
+        new = history.phylogeny[best].engine == self._context.engine
+        if not new or reason in UNCONFIRMED or self._stopping.hurry.is_set():
+            return ""
+        return await self._evaluations.differs_again(best)
+
+    async def _conclude(self, reason: StopReason, detail: str, again: str = "") -> Stopped:
         """Journal why it stopped, and show the run to plain Git."""
-        stopped = Stopped(engine=self._context.engine, reason=reason, detail=detail)
+        stopped = Stopped(engine=self._context.engine, reason=reason, detail=detail, again=again)
         self._journal.append(stopped)
         self._projections.follow()
         self._projections.notes()

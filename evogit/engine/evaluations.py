@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
@@ -21,6 +22,7 @@ from evogit.engine.seed_files import seed_files
 from evogit.engine.turns import together
 from evogit.history.context import RunContext
 from evogit.history.decisions import restored
+from evogit.history.state import ROUNDING
 from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of
 from evogit.sandbox import Base, Completed, Files
@@ -172,6 +174,23 @@ class Evaluations:
         if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
             return known, self._evidence(commit)
         return await self._backend.evaluate(tree, await self._files(tree), split=self._history.split)
+
+    async def differs_again(self, commit: str) -> str:
+        """What is otherwise when a valid candidate is evaluated once more, a sentence; empty where nothing is.
+
+        Nothing is journalled.
+        """
+        history, tree = self._history, self._history.phylogeny[commit].tree
+        then, name = history.fitness(commit), history.metric.name
+        now, _ = await self._backend.evaluate(tree, await self._files(tree), split=history.split)
+        if then is None or not now.counts:
+            return ""
+        if not now.ok:
+            return f"{commit[:7]} was ok and is {now.status} now: {now.reason}"
+        value = now.metrics.get(name, math.nan)
+        if math.isclose(then, value, rel_tol=ROUNDING):
+            return ""
+        return f"{name} of {commit[:7]} was {then:.10g}, and {value:.10g} when evaluated once more"
 
     def _evidence(self, commit: str) -> Evidence:
         """What was kept of a candidate's evaluation; nothing where it is gone."""

@@ -16,6 +16,8 @@ from evogit.engine.seed_check import check_tree
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
+from evogit.history.scores import Scores
+from evogit.history.state import ROUNDING
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
@@ -37,16 +39,19 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The seed's evaluation on one split; `timing` says how CPU is known."""
+    """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again."""
 
     evaluation: Evaluation
     evidence: Evidence
     provider: str
     timing: str
+    again: tuple[Evaluation, ...] = ()
 
 
-async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncIterator[Judged]:
+async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again: bool = False) -> AsyncIterator[Judged]:
     """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
+
+    `again`: on train, or else the first of them, its repeats too; where the task has none, once more the same.
 
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
@@ -55,22 +60,44 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str) -> AsyncI
         repository, tree = _seed(task, Path(folder) / "seed")
         files = Files(pack({}), (), await seed_files(repository, tree, task))
         async with Evaluator(task, provider=provider, jobs=1, drawing=PUBLIC) as evaluator:
+            twice = "train" if "train" in splits else splits[0]
             for split in splits:
                 evaluation, evidence = await evaluator.evaluate(tree, files, split=split)
-                yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing)
+                more = range(1, task.repeats + 1) if task.repeats else (0,)
+                look = again and split == twice and evaluation.ok and task.pairwise is None
+                found = [(await evaluator.evaluate(tree, files, split=split, repeat=each))[0] for each in more if look]
+                yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing, tuple(found))
 
 
-def problems(task: Task, evaluations: Sequence[Evaluation]) -> list[str]:
+def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
     """What a run of this task would suffer from, one sentence each; empty when all is well."""
+    evaluations = [each.evaluation for each in judged]
     found = [
         f"{each.split}: {f'the seed fails ({each.status})' if each.counts else 'the evaluator fails'}: {each.reason}"
         for each in evaluations
         if not each.ok
     ]
-    for evaluation in evaluations:
-        if evaluation.ok and evaluation.split == "train":
-            found += _wrong_baselines(task, evaluation)
+    for each in judged:
+        if each.evaluation.ok and each.again:
+            found += _unsteady(task, each)
+        if each.evaluation.ok and each.evaluation.split == "train":
+            found += _wrong_baselines(task, each)
     return found
+
+
+def _unsteady(task: Task, judged: Judged) -> list[str]:
+    """Noise of which the task says nothing; failures now and then."""
+    split, metric = judged.evaluation.split, task.primary.name
+    failed = next((each for each in judged.again if not each.ok), None)
+    if failed:
+        return [f"{split}: the seed was ok, and {failed.status} when evaluated again: {failed.reason}"]
+    then, now = judged.evaluation.metrics[metric], judged.again[0].metrics[metric]
+    if task.repeats or math.isclose(then, now, rel_tol=ROUNDING):
+        return []
+    return [
+        f"{split}: {metric} of the seed was {then:.10g}, and {now:.10g} when evaluated once more, so scores are noisy: "
+        f"set repeats = 4 or so in [evaluator] of {_file(task)}"
+    ]
 
 
 def advice(judged: Judged) -> str:
@@ -95,15 +122,31 @@ def advice(judged: Judged) -> str:
     return ""
 
 
-def _wrong_baselines(task: Task, evaluation: Evaluation) -> list[str]:
-    file = task.folder.name + "/" + (TASK_FILE if task.seed else REPOSITORY_FILE)
-    return [
-        f"metrics.{metric.name}.baseline is {metric.baseline:g}, but the seed measures "
-        f"{evaluation.metrics[metric.name]:.6g} on train; write that into {file}"
-        for metric in task.metrics
-        if metric.baseline is not None
-        and not math.isclose(metric.baseline, evaluation.metrics[metric.name], rel_tol=CLOSE)
-    ]
+def _file(task: Task) -> str:
+    return task.folder.name + "/" + (TASK_FILE if task.seed else REPOSITORY_FILE)
+
+
+def _wrong_baselines(task: Task, judged: Judged) -> list[str]:
+    """Baselines that are not what the seed measures; within the 95 % interval of its repeats where it is noisy."""
+    scores = Scores(task.primary, judged.evaluation.split, task.repeats)
+    for evaluation in (judged.evaluation, *(judged.again if task.repeats else ())):
+        scores.record("seed", evaluation)
+    found = scores.evaluation("seed")
+    values = found.metrics if found and found.ok else judged.evaluation.metrics
+    said = []
+    for metric in task.metrics:
+        value, noise = values[metric.name], scores.margin("seed", None, metric.name) or 0.0
+        if metric.baseline is not None and not _near(metric.baseline, value, noise):
+            within = f", give or take {noise:.3g}" if noise and math.isfinite(noise) else ""
+            said.append(
+                f"metrics.{metric.name}.baseline is {metric.baseline:g}, but the seed measures {value:.6g} on train"
+                f"{within}; write that into {_file(task)}"
+            )
+    return said
+
+
+def _near(baseline: float, value: float, noise: float) -> bool:
+    return abs(baseline - value) <= noise or math.isclose(baseline, value, rel_tol=CLOSE)
 
 
 def _seed(task: Task, scratch: Path) -> tuple[Repository, str]:

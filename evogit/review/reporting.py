@@ -153,6 +153,10 @@ def remarks(history: History) -> list[str]:
     said = []
     if history.started and history.started.judged == "inside":
         said.append("judged: inside, where its own code could have cheated: read the diff")
+    if history.stopped and history.stopped.again:
+        said.append(
+            f"scores are noisy, and the task says nothing of it: {history.stopped.again}; set repeats in [evaluator]"
+        )
     if history.best and history.seed and history.best != history.seed:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:

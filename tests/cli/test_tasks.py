@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import TOML, write_task
+
 from .conftest import Cli
 
 
@@ -53,6 +55,41 @@ def test_check_says_what_is_wrong_with_seed_and_baseline(cli: Cli, tmp_path: Pat
     assert done.code == 1
     assert "train: the seed fails (crashed)" in done.out
     assert "not ready" in done.out
+
+
+NOISY = """
+import random
+from pathlib import Path
+from evogit import Case
+
+def evaluate(program, split, rng):
+    seen = Path(__file__).with_name("seen")
+    times = len(seen.read_text()) if seen.exists() else 0
+    seen.write_text("x" * (times + 1))
+    yield Case("one", score=DRAW)
+"""
+
+
+@pytest.mark.slow
+def test_check_finds_noise_of_which_the_task_says_nothing(cli: Cli, tmp_path: Path) -> None:
+    toml = TOML.replace('splits = ["smoke", "train", "holdout"]', 'splits = ["train"]').replace("gate.smoke", "# gate")
+    write_task(tmp_path / "noisy", evaluate=NOISY.replace("DRAW", "1.0 + times"), toml=toml)
+    done = cli("check", "noisy")
+    assert done.code == 1
+    assert "score of the seed was 1, and 2 when evaluated once more, so scores are noisy: set repeats" in done.out
+    write_task(tmp_path / "drawn", evaluate=NOISY.replace("DRAW", "rng.random()"), toml=toml)
+    assert cli("check", "drawn").code == 0, "the same draws give the same"
+
+
+@pytest.mark.slow
+def test_check_takes_a_baseline_within_the_noise_for_right(cli: Cli, tmp_path: Path) -> None:
+    toml = TOML.replace('splits = ["smoke", "train", "holdout"]', 'splits = ["train"]\nrepeats = 3')
+    toml = toml.replace("gate.smoke", "# gate").replace("best_known = 0", "baseline = 1.01")
+    evaluate = NOISY.replace("DRAW", "(0.98, 1.02, 1.0, 1.0)[times]")
+    assert cli("check", write_task(tmp_path / "near", evaluate=evaluate, toml=toml)).code == 0
+    done = cli("check", write_task(tmp_path / "far", evaluate=evaluate, toml=toml.replace("1.01", "1.2")))
+    assert done.code == 1
+    assert "but the seed measures 1 on train, give or take 0.02" in done.out
 
 
 def test_check_names_the_key_that_is_wrong(cli: Cli, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     splits = [split] if split else list(found.splits)
     found.check_split(splits[0])
     judged = asyncio.run(_evaluate(found, splits, sandbox, terminal))
-    wrong = problems(found, [each.evaluation for each in judged])
+    wrong = problems(found, judged)
     if terminal.json:
         terminal.data(_report(found, judged, wrong))
     else:
@@ -124,7 +124,7 @@ async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Termi
     from evogit.review.checking import judge_seed
 
     judged = []
-    async for each in judge_seed(task, splits, sandbox):
+    async for each in judge_seed(task, splits, sandbox, again=True):
         judged.append(each)
         if terminal.live:
             terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")
