@@ -22,6 +22,10 @@ SLOW = 3600.0
 """Seconds of the past that the remaining time is estimated from: runs end seldom."""
 
 
+LINES = 10
+"""Lines that say how far a bench is where none can be drawn, about."""
+
+
 class BenchProgress:
     """Says how far the runs of one bench are."""
 
@@ -34,6 +38,7 @@ class BenchProgress:
         self._began = time.monotonic()
         self._before = len(self.done)
         self._bar: tuple[Progress, TaskID] | None = None
+        self._every = max(len(self.missing) // LINES, 1)
 
     @property
     def missing(self) -> list[Order]:
@@ -42,7 +47,7 @@ class BenchProgress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Report what was done before, draw a line on a terminal meanwhile, report what it took."""
+        """Report what was done before, how far it is meanwhile, and what it took."""
         total = len(self._bench.orders)
         if self.done:
             self._terminal.note(f"{self._name}: {count(len(self.done), 'run')} of {total} done before")
@@ -76,6 +81,11 @@ class BenchProgress:
         if self._bar:
             bar, line = self._bar
             bar.update(line, completed=len(self.done))
+        elif self.missing and (made := len(self.done) - self._before) % self._every == 0:
+            took = time.monotonic() - self._began
+            left = f"about {clock(took / made * len(self.missing))} left"
+            told = f"{len(self.done):,} of {len(self._bench.orders):,} runs in {clock(took)}, {left}"
+            self._terminal.note(f"{self._name}: {told}", "dim")
 
 
 def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Order, BenchRun]:

@@ -203,8 +203,11 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
     A proposal may take all calls that its agent may make, and may never be evaluated: evaluations bound no money.
     """
     if (evaluations := _left(offer, "evaluations")) is not None:
-        of = f"{amount('evaluations', evaluations)}, {_number(offer.calls)} calls for each"
-        yield _fact("about", _use(offer, offer.calls * evaluations, of))
+        proposals = _left(offer, "proposals")
+        name: Total = "evaluations" if proposals is None or evaluations <= proposals else "proposals"
+        least = evaluations if proposals is None else min(evaluations, proposals)
+        of = f"{amount(name, least)}, {_number(offer.calls)} calls for each"
+        yield _fact("about", _use(offer, offer.calls * least, of))
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}
     calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
     nearest = min(calls, key=lambda name: calls[name])

@@ -7,16 +7,20 @@ from evogit.history import History
 
 
 def count_words(history: History) -> list[str]:
-    """What was done so far, in a few words each."""
+    """What was done so far, in a few words each, which add up.
+
+    What is evaluated or pending is the seed, the candidates among the proposals, and what people and `minimize` added.
+    """
     counts = history.counts
-    rest = [
-        (counts.repeated, "repeat"),
-        (counts.cached, "cached"),
-        (counts.duplicates, "duplicate"),
-        (counts.alike, "of them nearly the same"),
-        (counts.failed_proposals, "failed proposal"),
-        (len(history.pending), "pending"),
-    ]
     words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
-    words += [count(amount, noun) if noun[0] in "dfr" else f"{amount:,} {noun}" for amount, noun in rest if amount]
-    return words
+    words += [count(counts.repeated, "repeat")] if counts.repeated else []
+    words += [f"{counts.cached:,} cached"] if counts.cached else []
+    if counts.proposals:
+        parts = [count(counts.proposed, "candidate")]
+        alike = f" ({counts.alike:,} nearly the same)" if counts.alike else ""
+        parts += [count(counts.duplicates, "duplicate") + alike] if counts.duplicates else []
+        parts += [f"{counts.failed_proposals:,} unusable"] if counts.failed_proposals else []
+        words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
+    others = len(history.phylogeny) - (history.seed is not None) - counts.proposed
+    words += [f"{others:,} by people or minimize"] if others else []
+    return [*words, *([f"{len(history.pending):,} pending"] if history.pending else [])]

@@ -42,7 +42,9 @@ def spent_words(history: History) -> list[str]:
     spent = history.spent
     if not spent.calls:
         return []
-    words = [count(spent.calls, "call") + (f", {spent.failed:,} failed" if spent.failed else "")]
+    asked = sum(effort.done is not None for effort in history.authors.efforts.values())
+    words = [count(spent.calls, "call") + (f" for {count(asked, 'proposal')}" if asked else "")]
+    words[0] += f", {spent.failed:,} failed" if spent.failed else ""
     words.append(
         f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else "")
     )

@@ -321,3 +321,12 @@ def test_a_module_that_is_too_large_to_be_taken_apart_is_edited_like_any_text() 
     ways = {way for seed in range(40) for way in mutate({"a.py": large}, {}, seed).strategy.split("+")}
 
     assert {"perturb_number", "delete_line"} <= ways <= set(TEXT)
+
+
+def test_titles_say_where_so_that_equal_edits_of_one_function_differ() -> None:
+    source = b"def match(low, high):\n    print(low[0])\n    print(high[0])\n"
+    titles = {mutate({"a.py": source}, {}, seed).title for seed in range(600)}
+    told = {title.rpartition("match(), ")[2] for title in titles if title.startswith("perturb 0 -> 1 in match()")}
+    assert {"line 2", "line 3"} <= told
+    several = {mutate({"a.py": source, "b.py": source}, {}, seed).title for seed in range(200)}
+    assert any(title.endswith("in match(), b.py:3") for title in several)

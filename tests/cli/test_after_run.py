@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Duplicate, Spent
+from evogit.core import Duplicate, FailedProposal, Spent
 from evogit.review.course import COLUMNS
 
 from .conftest import Cli, Small, Story
@@ -91,3 +91,10 @@ def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Smal
     ]
     assert "2.0000" not in cli("best", "--at", "@5", cwd=small.folder).out
     assert cli("best", "--at", "@8", cwd=small.folder).code == 3
+
+
+def test_what_was_done_adds_up(cli: Cli, paid: Story) -> None:
+    paid.append(FailedProposal(engine="e", move=10, agent="a1", parents=(paid.history.seed or "",), reason="r"))
+    said = cli("status", cwd=paid.folder).out
+    assert "3 evaluated · 0 failed · 4 proposals: 2 candidates, 1 duplicate, 1 unusable" in said
+    assert "3 calls for 3 proposals" in said

@@ -54,6 +54,7 @@ def test_a_bench_tells_who_is_better_and_what_must_be_done_again(cli: Cli, task:
     assert first.code == 0, first.err
     assert re.search(r"^evolve +best-of-n +area +[a-z ]+[+-]\d\.\d{3} \[", first.out, re.MULTILINE)
     assert "2 runs in" in first.err
+    assert "1 of 2 runs in" in first.err, "without a terminal too"
     files = {file.name for file in (tmp_path / "out").iterdir()}
     assert {"bench.json", "bench.md", "runs", "tiny.svg", "tiny.png"} == files
     changed = cli(*command, "--json", "--curve-of", "holdout")

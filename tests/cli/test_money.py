@@ -202,6 +202,9 @@ def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     both = told(dear, dollars=5.0, proposals=12)
     assert "about   $1.20 in 12 calls for 6 evaluations" in both
     assert "at most $2.40 in 24 calls for 12 proposals" in both
+    few = told(dear, dollars=5.0, proposals=3)
+    assert "about   $0.60 in 6 calls for 3 proposals" in few
+    assert "at most $0.60 in 6 calls for 3 proposals" in few
     assert "at most $1.00, about 10 calls" in told(dear, dollars=1.0, proposals=12)
     assert "at most 50,000 tokens, about 5 calls" in told(UNKNOWN, tokens=50_000)
     assert "about   $12.00 in 120 calls for 6 evaluations, 20 calls for each" in told(dear, "coder", proposals=12)

@@ -93,7 +93,7 @@ def _edit_number(found: re.Match[bytes], rng: random.Random, mix: Mix) -> Edit |
 def _edit_lines(lines: list[bytes], index: int, way: str) -> Edit | None:
     line, following = lines[index], b"".join(lines[index + 1 : index + 2])
     start = sum(map(len, lines[:index]))
-    title = titled(f"{way.partition('_')[0]} line {index + 1}: {line.decode()}")
+    title = titled(f"{way.replace('_', ' ')} {line.decode().strip()}")
     if way == "delete_line":
         return Edit(start, start + len(line), b"", title, way)
     if way == "duplicate_line":

@@ -114,7 +114,7 @@ def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Pro
         changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
         if changes and all(not _is_typed(name, new) or compiles(new) for name, new in changes.items()):
             made = [edit for found in edits.values() for edit in found]
-            return Proposal(changes=changes, title=_title(made), strategy=_strategy(made))
+            return Proposal(changes=changes, title=_title(files, edits), strategy=_strategy(made))
     raise NoUsableChangeError(
         f"expected an editable text or a Python module that parses, found none to edit in {len(files)} files"
     )
@@ -185,9 +185,14 @@ def _strategy(edits: list[Edit]) -> str:
     return "+".join(list(ways.values())[:MOST_WAYS])
 
 
-def _title(edits: list[Edit]) -> str:
-    more = f" (+{len(edits) - 1} more)" if len(edits) > 1 else ""
-    return one_line(edits[0].title, TITLE_LENGTH - len(more)) + more
+def _title(files: Files, edits: dict[str, list[Edit]]) -> str:
+    """What the first edit does, and where: its line, and the file where there are several."""
+    name, (first, *_) = next(iter(edits.items()))
+    amount = sum(map(len, edits.values()))
+    line = files[name].count(b"\n", 0, first.start) + 1
+    place = f", {one_line(name, TITLE_LENGTH // 3)}:{line}" if len(files) > 1 else f", line {line}"
+    tail = place + (f" (+{amount - 1} more)" if amount > 1 else "")
+    return one_line(first.title, TITLE_LENGTH - len(tail)) + tail
 
 
 def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal | None:
