@@ -27,6 +27,7 @@ from .test_gateway import PRICE, longest_turn, raw
 
 Start = Callable[..., Any]
 CHAT = "chat/completions"
+pytestmark = pytest.mark.slow
 USER = [{"role": "user", "content": "How are you?"}]
 
 
@@ -171,7 +172,6 @@ def test_a_price_of_writing_is_set_aside_in_every_protocol() -> None:
 # --- more than others' share ------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_what_is_too_large_when_it_is_read_is_refused(program: Start) -> None:
     """Numbers that are longer written out, and thoughts that are no setting."""
     grown = b'{"model": "m", "messages": [' + b"1e15," * 1_500_000 + b"1]}"
@@ -183,7 +183,6 @@ async def test_what_is_too_large_when_it_is_read_is_refused(program: Start) -> N
     assert len(server.requests) == 1
 
 
-@pytest.mark.slow
 async def test_an_endpoint_that_sends_bytes_one_by_one_holds_nobody(program: Start) -> None:
     """In the same turn of the loop all that came at once would be read."""
     few, many = ([" "] * 100 + ["x"], [" "] * 20_000 + ["x"])
@@ -251,7 +250,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow
 def test_the_reader_dies_with_its_engine_in_the_middle_of_its_work() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     assert owner.stdout
