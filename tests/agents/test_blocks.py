@@ -293,8 +293,12 @@ def test_a_line_of_a_megabyte_is_shown_in_part() -> None:
         lambda size: f"file: a{' `' * (size // 2)}b\n" + search("", "x\n", "y\n"),
         lambda size: "<<<<<<< DELETE a.py\n" * (size // 10),
         lambda size: search("f", "\n" * (size // 200), "x\n"),
+        lambda size: "--- a/f\n+++ b/f\n@@ @@\n" + "\n" * (size + 2) + "+x\n",
+        lambda size: "--- a/f\n+++ b/f\n@@ @@\n+x\n" + "\n \n" * size + "x",
+        lambda size: "- " * size + "a.py\n" + search("", "y\n", "z\n"),
+        lambda size: "<<<<<<< SEARCH f\nx\n=======\n" + "...\n" * size,
     ],
-    ids=["spaces", "title", "label", "blocks", "blank"],
+    ids=["spaces", "title", "label", "blocks", "blank", "blank context", "blank ends", "items", "ellipses"],
 )
 def test_a_hostile_reply_takes_no_longer_than_its_length_asks_for(reply: Callable[[int], str]) -> None:
     def answer(size: int) -> None:

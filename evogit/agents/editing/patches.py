@@ -98,6 +98,7 @@ def _sides(old: str, new: str) -> tuple[str, str]:
 def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[str]], int]:
     """The lines of each hunk, and the number of the line behind the last one."""
     hunks: list[list[str]] = []
+    goes_on = fenced
     while at < len(lines) and not _ends(lines, at):
         line = lines[at]
         if _HUNK.fullmatch(line) or not hunks:
@@ -105,7 +106,8 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
         if line[:1] in ("+", "-", " "):
             hunks[-1].append(line)
         elif not line:
-            if not fenced and not _goes_on(lines, at):
+            goes_on = goes_on or _goes_on(lines, at)
+            if not goes_on:
                 break
             hunks[-1].append(" ")
         elif not _HUNK.fullmatch(line) and not line.startswith(_LEFT_OUT):
@@ -113,6 +115,7 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
                 f"line {at + 1} of the reply stands in a patch and begins with none of `+`, `-` and a space",
                 "Begin each line of context with a space, or write a SEARCH block.",
             )
+        goes_on = fenced or (goes_on and not line)  # which holds for all blank lines that follow each other
         at += 1
     kept = [_without_last_blanks(hunk) for hunk in hunks]
     return [hunk for hunk in kept if hunk], at
@@ -126,14 +129,15 @@ def _ends(lines: Sequence[str], at: int) -> bool:
 
 def _goes_on(lines: Sequence[str], at: int) -> bool:
     """Whether the hunk goes on behind blank lines: these are context then, whose space was lost."""
-    rest = next((line for line in lines[at:] if line), "")
+    rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
     return rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
 
 
 def _without_last_blanks(hunk: list[str]) -> list[str]:
-    while hunk and hunk[-1] == " ":
-        hunk = hunk[:-1]
-    return hunk
+    end = len(hunk)
+    while end and hunk[end - 1] == " ":
+        end -= 1
+    return hunk[:end]
 
 
 def _added(hunks: Sequence[Sequence[str]], path: str) -> tuple[str, ...]:

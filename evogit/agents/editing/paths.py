@@ -7,6 +7,9 @@ import re
 TEXTS = (".md", ".mdx", ".markdown", ".rst", ".txt")
 """How files end whose content may be prose, code fences and all."""
 
+LONGEST = 1_000
+"""Characters of a line that may name a path and nothing else."""
+
 _LABEL = re.compile(r"(?:file(?:name)?|path)[*` \t]*[:=][*` \t]*", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:#+|//|/\*|<!--|--|;+|%+|-|\d+[.)])(?=[ \t`*])")
 _PLAIN = re.compile(r"[\w.@+/-]+\.\w+")
@@ -31,7 +34,7 @@ def cleaned(name: str) -> str:
 
 def alone(line: str) -> str:
     """The path that a line consists of, as text, heading, comment or item of a list; empty where it says more."""
-    text = line.strip("* \t")
+    text = line.strip("* \t")[:LONGEST]
     while comment := _COMMENT.match(text):
         text = text[comment.end() :].strip()
     text = cleaned(text.removesuffix("*/").removesuffix("-->").strip("#*`: \t"))
