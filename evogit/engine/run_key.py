@@ -10,7 +10,7 @@ from evogit.evaluation.inputs import Inputs, of_person
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
-from evogit.repository.run_keys import commitment
+from evogit.repository.run_keys import LENGTH, commitment
 
 
 def inputs_of(repository: Repository, history: History) -> Inputs:
@@ -18,7 +18,7 @@ def inputs_of(repository: Repository, history: History) -> Inputs:
     known = history.started.inputs if history.started else ""
     key = repository.keys.find(history.run) if known else b""
     if commitment(key) == known:
-        return Inputs(key)
+        return Inputs(key[:LENGTH])
     return Inputs(missing=lacks_key(repository, history.run))
 
 
@@ -46,6 +46,6 @@ def begin_inputs(run: StoredRun, settings: Settings, environ: Mapping[str, str])
         return found
     if settings.deterministic:
         found = of_person(environ, settings.seed)
-        keys.keep(name, found.secret)
+        keys.share(name, found.secret)
         return found
     return Inputs(keys.make(name))

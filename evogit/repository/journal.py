@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pygit2
 
-from evogit.core import Entry, Event, RepositoryError
+from evogit.core import Entry, Event, RepositoryError, RunStarted
 from evogit.repository import journal_records, refs
 from evogit.repository.faults import written
-from evogit.repository.run_keys import RunKeys, seal
+from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
 
 LOOK_FOR_HOSTS_EVERY = 1.0
@@ -84,7 +84,7 @@ class Journal:
         self._entries = after.entries
         self._in_order = True
         self._looked = float("-inf")
-        if any(not self._is_sealed(tip) for tip in after.tips.values()):
+        if any(not self._is_sealed(*each) for each in after.tips.items()):
             raise StaleError("entries were known that do not count any more")
         fresh = self._fresh()
         if fresh and _order(fresh[0]) <= self._newest:
@@ -126,40 +126,57 @@ class Journal:
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
         if tip == last or (host in self._strange and self._strange[host][0] == tip):
             return []
-        news, first = self._chain(tip, last)
+        sealed, left = self._sealed(host, tip, last)
+        news, first = self._chain(sealed, last)
         if first != last:
             raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
-        counted = self._counted(news)
-        if len(counted) == len(news) or tip is None:
-            self._seen[host] = tip
-            self._strange.pop(host, None)
-            return news
-        if host == self._host:
-            ref, sealed = self._folder + host, counted[-1].id if counted else last
-            raise RepositoryError(
-                f"the journal of this clone goes on behind what the key of the run {self._run} sealed, by "
-                f"{len(news) - len(counted)}: that came from elsewhere, or before the key; take it away with "
-                f"`git update-ref {f'{ref} {sealed}' if sealed else f'-d {ref}'}`"
+        if left and host == self._host:
+            raise RepositoryError(self._of_others(tip, sealed, left))
+        self._strange.pop(host, None)
+        if left and tip:
+            self._strange[host] = tip, left
+        self._seen[host] = sealed
+        return news
+
+    def _sealed(self, host: str, tip: str | None, last: str | None) -> tuple[str | None, int]:
+        """The newest entry of a chain with a seal, which holds for all before it, and how many come behind it.
+
+        What is behind it may be anything, and is not read as an entry.
+        """
+        commit, left = tip, 0
+        while commit not in (None, last) and not self._is_sealed(host, commit):
+            found = self._repo.get(commit)
+            before = found.parent_ids if isinstance(found, pygit2.Commit) else ()
+            commit, left = str(before[0]) if before else None, left + 1
+        return commit, left
+
+    def _of_others(self, tip: str | None, sealed: str | None, left: int) -> str:
+        """What to do about the last entries of our own chain, which have no seal."""
+        started = (entry.event for entry in self._chain(tip, sealed)[0] if isinstance(entry.event, RunStarted))
+        if any(event.inputs not in ("", commitment(self.key)) for event in started):
+            return (
+                f"expected the key of the run {self._run} in {self._keys.folder / self._run}, found another one; put "
+                "back the file of the clone in which the run began"
             )
-        self._strange[host] = tip, len(news) - len(counted)
-        self._seen[host] = counted[-1].id if counted else last
-        return counted
+        undo = f"{self._folder}{self._host} {sealed}" if sealed else f"-d {self._folder}{self._host}"
+        return (
+            f"the journal of this clone goes on behind what the key of the run {self._run} sealed, by {left}: that "
+            f"came from elsewhere, or before the key; take it away with `git update-ref {undo}`"
+        )
 
-    def _counted(self, news: list[Entry]) -> list[Entry]:
-        """Entries of a chain up to the newest with a seal, which holds for all before it."""
-        for end in range(len(news), 0, -1):
-            if self._is_sealed(news[end - 1].id):
-                return news[:end]
-        return []
+    def _is_sealed(self, host: str, commit: str) -> bool:
+        """Whether somebody with the run's key wrote an entry of a host's journal; without the key here all count.
 
-    def _is_sealed(self, commit: str) -> bool:
-        """Whether somebody with the run's key wrote an entry; without the key here nobody can tell, and all count."""
+        Copies of a host's entries under another name do not count: what they tell would be counted twice.
+        """
         if not self.key:
             return True
-        found = self._entry(commit)
+        found = self._repo.get(commit)
+        if not isinstance(found, pygit2.Commit) or found.committer.name != host:
+            return False
         record, told = journal_records.unsealed(found.message)
         before = str(found.parent_ids[0]) if found.parent_ids else None
-        return hmac.compare_digest(told, seal(self.key, found.committer.name, before, record))
+        return hmac.compare_digest(told.encode(), seal(self.key, host, before, record).encode())
 
     @property
     def key(self) -> bytes:

@@ -17,14 +17,14 @@ from pathlib import Path
 from evogit.core import RepositoryError
 
 LENGTH = 32
-"""Bytes of a key."""
+"""Bytes of a key. A file that has more has a key of its own for seals, since deterministic runs share the first one."""
 SEAL = 32
 """Hex digits of a seal: 128 bits of HMAC-SHA256."""
 
 
 def commitment(key: bytes) -> str:
     """What may be known of a key, and identifies it; empty for none."""
-    return hashlib.sha256(b"evogit inputs\0" + key).hexdigest() if key else ""
+    return hashlib.sha256(b"evogit inputs\0" + key[:LENGTH]).hexdigest() if key else ""
 
 
 def seal(key: bytes, host: str, before: str | None, record: str) -> str:
@@ -89,6 +89,15 @@ class RunKeys:
         file = self.folder / run
         with _draft(file, key) as draft:
             draft.replace(file)
+
+    def share(self, run: str, key: bytes) -> None:
+        """Keep a key that other runs have too, with one of this run's own behind it, so that no other's entries count.
+
+        Raises:
+            RepositoryError: it cannot be kept.
+        """
+        if not self.find(run).startswith(key):
+            self.keep(run, key + os.urandom(LENGTH))
 
     def find(self, run: str) -> bytes:
         """The key of a run; empty where this clone has none.

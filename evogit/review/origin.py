@@ -7,6 +7,11 @@ from typing import Literal
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
+from evogit.repository.run_keys import commitment
+from evogit.text import one_line
+
+HOST = 60
+"""Characters of a host's name that are shown, which may be a stranger's choice."""
 
 Key = Literal["here", "elsewhere", ""]
 
@@ -15,18 +20,18 @@ def key_place(repository: Repository, history: History) -> Key:
     """Where the key of a run is; "" where it has none, as it was begun before there were any, or by a program."""
     if history.started is None or not history.started.inputs:
         return ""
-    return "here" if repository.keys.find(history.run) else "elsewhere"
+    return "here" if commitment(repository.keys.find(history.run)) == history.started.inputs else "elsewhere"
 
 
 def origin_notes(run: StoredRun) -> list[str]:
     """What a person must know before believing any score that is shown."""
     notes = [
-        f"left out what {host} wrote (entries: {number}), as it is not sealed with the key of the run "
+        f"left out what {one_line(host, HOST)} wrote (entries: {number}), as it is not sealed with the key of the run "
         f"{run.history.run}: evogit/keys/{run.history.run} of this clone's Git folder"
         for host, number in run.journal.strangers.items()
     ]
     if key_place(run.repository, run.history) == "elsewhere":
-        others = ", ".join(run.journal.hosts[1:]) or "elsewhere"
+        others = ", ".join(one_line(host, HOST) for host in run.journal.hosts[1:]) or "elsewhere"
         notes.append(
             f"the run {run.history.run} was made by {others}, and this clone does not have its key: scores are as told "
             "there, and what is written here does not count there; `evogit verify` evaluates again"

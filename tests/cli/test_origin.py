@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from evogit.core import Spent
 from evogit.repository import Repository
-from evogit.repository.run_keys import commitment
+from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.testing import RecordedRun
 from tests.cli.conftest import Cli
 
@@ -109,3 +111,64 @@ def test_a_snapshot_made_before_the_key_came_is_not_believed(ours: Ours, cli: Cl
     assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 309.0}
     apart.rename(file)
     assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 2.0}
+
+
+def test_sealed_entries_of_ours_in_copies_count_once(ours: Ours, cli: Cli) -> None:
+    """Money that was spent once is not spent again by whoever copies what says so, even with another time in it."""
+    ref, host = "refs/evogit/toy/journal/", ours.run.repository.host
+    ours.run.append(Spent(engine="e", move=1, agent="a1", model="m", dollars=1.0))
+    git(ours.theirs, "fetch", "-q", str(ours.folder), EVERYTHING)
+    entry = git(ours.theirs, "cat-file", "commit", ref + host) + "\n"
+    for number in range(3):
+        (ours.theirs / "twin").write_text(re.sub(r"(committer .*> )\d+", rf"\g<1>{number + 7}", entry))
+        twin = git(ours.theirs, "hash-object", "-t", "commit", "-w", str(ours.theirs / "twin"))
+        git(ours.theirs, "update-ref", f"{ref}copy{number}", ref + host)
+        git(ours.theirs, "update-ref", f"{ref}twin{number}", twin)
+    ours.fetch()
+    done = cli("-C", "ours", "status", "--json")
+    assert done.json["spending"]["dollars"] == 1.0
+
+
+@pytest.mark.parametrize("what", ["newer", "misshapen", "no record", "blob", "tag"])
+def test_what_a_stranger_calls_a_journal_stops_nobody(ours: Ours, cli: Cli, what: str) -> None:
+    texts = {
+        "newer": '{"evogit": 99, "seq": 1, "event": "x"}',
+        "misshapen": '{"evogit": 1, "seq": 1, "event": "spent"}',
+    }
+    told = ours.theirs / "told"
+    told.write_text(f"x\n\n{texts.get(what, 'hello')}\n")
+    who = ("-c", "user.name=x", "-c", "user.email=x")
+    tree = f"refs/evogit/toy/journal/{ours.run.repository.host}^{{tree}}"
+    match what:
+        case "blob":
+            made = git(ours.theirs, "hash-object", "-w", str(told))
+        case "tag":
+            git(ours.theirs, *who, "tag", "-am", "x", "t", tree)
+            made = "t"
+        case _:
+            made = git(ours.theirs, *who, "commit-tree", "-F", str(told), tree)
+    git(ours.theirs, "update-ref", "refs/evogit/toy/journal/str\u202eanger", git(ours.theirs, "rev-parse", made))
+    ours.fetch()
+    done = cli("-C", "ours", "best")
+    assert (done.code, ours.better[:7] in done.out, "left out what str" in done.err) == (0, True, True)
+    assert "\u202e" not in done.err
+    ours.run.add_files({"main.py": b"3\n"}, ours.better, value=3.0)
+
+
+def test_a_key_of_another_run_costs_nobody_a_journal(ours: Ours, cli: Cli) -> None:
+    (ours.folder / ".git/evogit/keys/toy").write_bytes(b"x" * 32)
+    done = cli("-C", "ours", "status")
+    assert (done.code, "expected the key of the run toy" in done.err, "update-ref" in done.err) == (1, True, False)
+
+
+def test_deterministic_runs_draw_the_same_inputs_and_believe_no_entries_of_each_other(
+    ours: Ours, cli: Cli, tmp_path: Path
+) -> None:
+    keys = RunKeys(tmp_path / "clone")
+    for name in ("one", "two"):
+        keys.share(name, ours.key)
+    one, two = (keys.find(name) for name in ("one", "two"))
+    assert commitment(one) == commitment(two) == commitment(ours.key)
+    assert seal(one, "host", None, "x") != seal(two, "host", None, "x")
+    keys.share("one", ours.key)
+    assert keys.find("one") == one, "engines that begin a run together have one"
