@@ -21,6 +21,7 @@ from evogit.core import Candidate, Operator, UsageError
 from evogit.history import History
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
+from evogit.repository.extent import check_extent
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.conflict_settlers import Crossing
@@ -113,23 +114,44 @@ class Breeder:
             NoUsableChangeError: when nothing came of it that may be committed; the message says why.
         """
         try:
-            if move.operator == "merge" and move.strategy == PIECES:
-                return self._by_pieces(move)
-            if move.operator != "mutation" and move.strategy == MODEL:
-                return await self._settled_by(agent, move.operator, move, rng, number, account, workshop)
-            if move.operator != "mutation":
-                return self._cross(move.operator, move, rng)
-            brief = self._brief(move, number, account)
-            if move.tuning:
-                brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
-            if workshop:
-                brief = replace(brief, workshop=workshop(partial(self._bred, brief)))
-            if agent.prolific:
-                return self._drawn(agent, brief, rng, several=move.several)
-            with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
-                return self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
+            bred = await self._carried_out(agent, move, rng, number, account, workshop)
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
+        self._check_extent(bred)
+        return bred
+
+    async def _carried_out(
+        self,
+        agent: Agent,
+        move: Move,
+        rng: random.Random,
+        number: int,
+        account: Account | None,
+        workshop: OpenWorkshop | None,
+    ) -> Bred:
+        if move.operator == "merge" and move.strategy == PIECES:
+            return self._by_pieces(move)
+        if move.operator != "mutation" and move.strategy == MODEL:
+            return await self._settled_by(agent, move.operator, move, rng, number, account, workshop)
+        if move.operator != "mutation":
+            return self._cross(move.operator, move, rng)
+        brief = self._brief(move, number, account)
+        if move.tuning:
+            brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
+        if workshop:
+            brief = replace(brief, workshop=workshop(partial(self._bred, brief)))
+        if agent.prolific:
+            return self._drawn(agent, brief, rng, several=move.several)
+        with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
+            return self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
+
+    def _check_extent(self, bred: Bred) -> None:
+        if self._history.seed is None:
+            return
+        try:
+            check_extent(self._repository.trees, self._history.phylogeny[self._history.seed].tree, bred.tree)
+        except UnfitChangeError as error:
+            raise NoUsableChangeError(str(error), bred.evidence) from error
 
     def _drawn(self, agent: Agent, brief: Brief, rng: random.Random, *, several: bool) -> Bred:
         """The first of an agent's proposals that is new, of `DRAWN` at most."""

@@ -13,7 +13,7 @@ from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
 from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import piece_syntax
-from evogit.source.pieces import REMEMBERED, split
+from evogit.source.pieces import MOST_SOURCE_BYTES, REMEMBERED, split
 
 REFLECTIVE = re.compile(
     rb"__doc__|__file__|__annotations__|__code__|co_\w+|f_locals|\b(?:locals|vars|dir|globals|eval|exec|compile|open|"
@@ -49,20 +49,32 @@ class Fingerprints:
 
     def _changes(self, seed: str, tree: str) -> Iterator[str]:
         """One line for each file that differs in effect."""
+        room = MOST_SOURCE_BYTES
         for old, new in self.repository.trees.differences(seed, tree):
-            after = self._effect(new) if new else "gone"
-            if old is None or self._effect(old) != after:
+            room -= self.repository.trees.size(new.blob) if new and _is_module(new) else 0
+            look = self._effect if room >= 0 else _content
+            after = look(new) if new else "gone"
+            if old is None or look(old) != after:
                 yield f"{after} {(new or old or TreeEntry('', 0, '')).path!r}"
 
     def _effect(self, entry: TreeEntry) -> str:
         """The mode, and what the content comes down to."""
-        if not entry.path.endswith(".py") or entry.mode not in (FILE, EXECUTABLE):
-            return f"{entry.mode:o} {entry.blob}"
+        if not _is_module(entry):
+            return _content(entry)
         if entry.blob not in self._known:
             trees = self.repository.trees
             small = trees.size(entry.blob) <= MAX_SOURCE_BYTES
             self._known[entry.blob] = (essence(trees.blob(entry.blob)) if small else "") or entry.blob
         return f"{entry.mode:o} {self._known[entry.blob]}"
+
+
+def _is_module(entry: TreeEntry) -> bool:
+    return entry.path.endswith(".py") and entry.mode in (FILE, EXECUTABLE)
+
+
+def _content(entry: TreeEntry) -> str:
+    """What a file is, byte by byte."""
+    return f"{entry.mode:o} {entry.blob}"
 
 
 def essence(content: bytes) -> str:

@@ -19,10 +19,14 @@ class Piece(NamedTuple):
 
 
 class File(NamedTuple):
-    """What a tree has at a path: mode and blob id; both empty where there is nothing."""
+    """What a tree has at a path: mode and blob id; both empty where there is nothing.
+
+    `whole` where it is not taken apart, as the tree has more Python that differs from the seed than that may take.
+    """
 
     mode: int = 0
     blob: str = ""
+    whole: bool = False
 
 
 PLAIN = (FILE, EXECUTABLE)
@@ -53,9 +57,12 @@ class Anatomy:
         tree, seed = history.phylogeny[commit].tree, history.phylogeny[history.seed or commit].tree
         if tree not in self._files:
             found: dict[str, File] = {}
+            room = pieces.MOST_SOURCE_BYTES
             for old, new in self.repository.trees.differences(seed, tree):
                 path = (new or old).path  # type: ignore[union-attr]  # one of both is there
-                found[path] = File(new.mode, new.blob) if new else File()
+                plain = new is not None and new.mode in PLAIN
+                room -= self.repository.trees.size(new.blob) if new and plain and pieces.is_python(path) else 0
+                found[path] = File(new.mode, new.blob, room < 0) if new else File()
                 self._seed[seed, path] = File(old.mode, old.blob) if old else File()
             self._files[tree] = found
         return self._files[tree]
@@ -117,10 +124,10 @@ class Anatomy:
         return pieces.differing(self._of(path, here), self._of(path, there))
 
     def _of(self, path: str, file: File) -> pieces.Versions:
-        key = pieces.is_python(path), file.blob
+        key = pieces.is_python(path) and not file.whole, file.blob
         if key not in self._versions:
             trees = self.repository.trees
-            large = trees.size(file.blob) > pieces.MAX_SOURCE_BYTES
+            large = file.whole or trees.size(file.blob) > pieces.MAX_SOURCE_BYTES
             found = {pieces.WHOLE: file.blob} if large else pieces.versions(path, trees.blob(file.blob))
             self._held += len(found)
             if self._held > MOST_HELD:

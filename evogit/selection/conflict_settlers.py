@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -24,7 +25,7 @@ from evogit.repository import (
 from evogit.repository.children import TooLongError, run_child
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions
-from evogit.source.pieces import MAX_SOURCE_BYTES
+from evogit.source.pieces import MAX_SOURCE_BYTES, MOST_SOURCE_BYTES
 
 SLOW = b"finally"
 """What takes exponential time to compile where it is nested."""
@@ -65,21 +66,41 @@ def settler(merger: Merger, strategy: str, better: Side, rng: random.Random) -> 
         "": partial(merger.settle, choose=always, how=FITTER),
         FITTER: partial(merger.settle, choose=always, how=FITTER),
         RANDOM: partial(merger.settle, choose=lambda: rng.choice(("ours", "theirs")), how=RANDOM),
-        FUNCTION: partial(_by_definition, merger, better),
+        FUNCTION: partial(_by_definition, merger, better, _Room()),
     }
     if strategy not in rules:
         raise UsageError(f"expected a strategy of {', '.join(STRATEGIES)}, got {strategy!r}")
     return rules[strategy]
 
 
-def _by_definition(merger: Merger, better: Side, conflict: Conflict) -> Settlement:
+@dataclass(slots=True)
+class _Room:
+    """How much may still be taken apart in one merge."""
+
+    left: int = 3 * MOST_SOURCE_BYTES
+    """Bytes of base and sides."""
+
+    def takes(self, versions: Sequence[bytes]) -> bool:
+        """Whether base and sides fit in; if they do, they are taken in. What is slow fills all that is left."""
+        size = sum(map(len, versions))
+        if size > self.left:
+            return False
+        self.left -= size if _is_quick(versions) else self.left
+        return True
+
+
+def _by_definition(merger: Merger, better: Side, room: _Room, conflict: Conflict) -> Settlement:
     """Settle a Python file by whole definitions; anything else, or what would not compile, by the fitter's hunks."""
     texts = merger.texts(conflict)
     if texts is not None and conflict.path.endswith((".py", ".pyi")):
         ours, base, theirs = texts if better == "ours" else texts[::-1]
-        if found := _merge_definitions(base, ours, theirs):
+        if room.takes(texts) and (found := _merge_definitions(base, ours, theirs)):
             return merger.settled(conflict, *found, lambda: better, FUNCTION)
     return merger.settle(conflict, lambda: better, FITTER)
+
+
+def _is_quick(versions: Sequence[bytes]) -> bool:
+    return all(len(version) <= MAX_SOURCE_BYTES and SLOW not in version for version in versions)
 
 
 def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
@@ -87,7 +108,7 @@ def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
 
     Python needs very long for some modules; what could be such a one goes to a process that a candidate may ruin.
     """
-    if all(len(version) <= MAX_SOURCE_BYTES and SLOW not in version for version in versions):
+    if _is_quick(versions):
         return definitions.merge_definitions(*versions)
     lengths = " ".join(str(len(version)) for version in versions).encode()
     command = [sys.executable, "-I", "-S", definitions.__file__]

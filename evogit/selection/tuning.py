@@ -117,7 +117,7 @@ class Tuning:
 
     def _named(self, history: History, commit: str, path: str) -> Named:
         file = self._anatomy.file(history, commit, path)
-        return self._read(path, file.blob) if is_python(path) and file.mode in PLAIN else NOTHING
+        return self._read(path, file.blob) if is_python(path) and file.mode in PLAIN and not file.whole else NOTHING
 
     def _read_named(self, path: str, blob: str) -> Named:
         return named(path, self._anatomy.repository.trees.blob(blob))

@@ -13,6 +13,9 @@ from evogit.source.definitions import LINE, defined, piece_syntax, statements
 MAX_SOURCE_BYTES = 64 * 1024
 """Bytes of a module that is taken apart: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
 
+MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES
+"""Bytes of all modules of a candidate that are."""
+
 REMEMBERED = 1024
 """Parts of modules that are not parsed again, as candidates share most of their text."""
 

@@ -15,6 +15,7 @@ from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
 from evogit.source import MAX_SOURCE_BYTES, Source, compiles, parse
+from evogit.source.pieces import MOST_SOURCE_BYTES
 from evogit.text import TITLE_LENGTH, one_line
 
 EDITS: dict[str, float] = {
@@ -77,8 +78,8 @@ class Mutator(Agent):
             NoUsableChangeError: when nothing can be edited.
         """
         names = _drawn(brief.files, rng)
-        files = {name: brief.files[name] for name in names}
-        donor_files = {name: brief.donor_files[name] for name in names if name in brief.donor_files}
+        files = _of_some_size({name: brief.files[name] for name in names})
+        donor_files = _of_some_size({name: brief.donor_files[name] for name in files if name in brief.donor_files})
         mix = Mix(experience=brief.experience, boldness=brief.boldness, steps=brief.steps)
         while True:
             yield mutate(files, donor_files, rng.getrandbits(64), mix)
@@ -90,6 +91,16 @@ def _drawn(files: Files, rng: random.Random) -> list[str]:
     others = sorted(files.keys() - set(python))
     python = rng.sample(python, min(len(python), _FILES))
     return python + rng.sample(others, min(len(others), _FILES - len(python)))
+
+
+def _of_some_size(files: Files) -> Files:
+    """Those that may be taken apart together, the first ones."""
+    room, found = MOST_SOURCE_BYTES, dict[str, bytes]()
+    for name, content in files.items():
+        room -= len(content) if _is_typed(name, content) else 0
+        if room >= 0 or not _is_typed(name, content):
+            found[name] = content
+    return found
 
 
 # --- the thinking -----------------------------------------------------------------------------------------------
