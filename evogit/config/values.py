@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from evogit.repository.paths import is_git_folder
+
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
@@ -48,7 +50,7 @@ def is_safe_path(path: str) -> bool:
     """Whether `path` is relative, normal, with forward slashes, and nowhere near a `.git`."""
     parts = path.split("/")
     plain = "\\" not in path and "\0" not in path and not any(part in ("", ".", "..") for part in parts)
-    return plain and not any(part.casefold().rstrip(". ") in (".git", "git~1") for part in parts)
+    return plain and not any(map(is_git_folder, parts))
 
 
 def matches(path: str, globs: Iterable[str]) -> bool:

@@ -14,7 +14,9 @@ LONGEST_NAME, DEEPEST = 255, 100
 
 _GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 
-_NO_PATH = re.compile(r"(?:^|/)(?:\.{0,2}|\.git)(?:/|$)", re.IGNORECASE)
+_NO_PATH = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
+
+_PERHAPS_GIT = re.compile(r"\.git|~|[^\x00-\x7f]", re.IGNORECASE)
 
 
 class UnfitChangeError(RepositoryError):
@@ -38,10 +40,9 @@ def check_path(path: str) -> None:
             f"expected a path of {DEEPEST} names at most, each of {LONGEST_NAME} bytes at most, got {path[:60]!r}..."
         )
     for part in parts:
-        folded = "".join(c for c in unicodedata.normalize("NFKC", part) if unicodedata.category(c) != "Cf")
         if part in {"", ".", ".."} or "\\" in part:
             raise UnfitChangeError(f"expected a relative path with plain names, got {path!r}")
-        if _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")):
+        if is_git_folder(part):
             raise UnfitChangeError(f"the path {path!r} would reach into a .git folder")
 
 
@@ -49,12 +50,18 @@ def check_read(path: str) -> None:
     """Refuse a path of a tree that Git itself would not write; what came from a stranger's repository may have such.
 
     Raises:
-        UnfitChangeError: it is absolute, has `.` or `..` in it, or reaches into `.git`.
+        UnfitChangeError: it is absolute, has `.` or `..` in it, or reaches into `.git` on some file system.
     """
-    if _NO_PATH.search(path):
+    if _NO_PATH.search(path) or (_PERHAPS_GIT.search(path) and any(map(is_git_folder, re.split(r"[/\\]", path)))):
         raise UnfitChangeError(
             f"expected paths in a tree that a checkout can hold, got {ascii(path)[:300]}; Git makes none such"
         )
+
+
+def is_git_folder(name: str) -> bool:
+    """Whether some file system takes a name in a path for that of a `.git` folder."""
+    folded = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    return _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")) is not None
 
 
 def twins(paths: Iterable[str], changed: Iterable[str]) -> set[str]:

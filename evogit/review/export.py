@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
-from evogit.config.values import is_safe_path
 from evogit.core import Candidate, RefusedError
-from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
+from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry, UnfitChangeError, check_path
+from evogit.repository.paths import parts_of
 
 LINK = 0o120000
 
@@ -34,11 +35,17 @@ def export(repository: Repository, candidate: Candidate, folder: Path) -> Export
     check_empty(folder)
     folder.mkdir(parents=True, exist_ok=True)
     entries = repository.trees.entries(candidate.tree)
-    reasons = {entry.path: _reason(repository, entry) for entry in entries}
-    kept = [entry for entry in entries if not reasons[entry.path]]
-    for entry in sorted(kept, key=lambda entry: entry.mode == LINK):
-        _write(folder / entry.path, entry, repository.trees.blob(entry.blob))
-    return Exported(len(kept), tuple((path, reason) for path, reason in reasons.items() if reason))
+    files, skipped = {entry.path for entry in entries}, list[tuple[str, str]]()
+    for entry in sorted(entries, key=lambda entry: entry.mode == LINK):
+        reason = _reason(repository, entry, files)
+        try:
+            if not reason:
+                _write(folder / entry.path, entry, repository.trees.blob(entry.blob))
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            reason = f"what no folder here can hold: {error.strerror}"
+        if reason:
+            skipped.append((entry.path, reason))
+    return Exported(len(entries) - len(skipped), tuple(sorted(skipped)))
 
 
 def check_empty(folder: Path) -> None:
@@ -47,10 +54,14 @@ def check_empty(folder: Path) -> None:
         raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one")
 
 
-def _reason(repository: Repository, entry: TreeEntry) -> str:
+def _reason(repository: Repository, entry: TreeEntry, files: Collection[str]) -> str:
     """Why an entry is left out; empty when it is written."""
-    if not is_safe_path(entry.path):
+    try:
+        check_path(entry.path)
+    except UnfitChangeError:
         return "an unsafe path"
+    if any(above in files for above in islice(parts_of(entry.path), 1, None)):
+        return "below what is no folder"
     if entry.mode in (FILE, EXECUTABLE):
         return ""
     if entry.mode != LINK:

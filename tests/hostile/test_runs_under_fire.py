@@ -125,7 +125,7 @@ GROUPS = {
         "deep",
     ),
     "git": ("its git", "ignoring", "much to ignore", "attributes", "instructions", "devices", "large python"),
-    "talk": ("output", "small output", "tries", "says", "hangs", "gateway"),
+    "talk": ("odd names", "output", "small output", "tries", "says", "hangs", "gateway"),
     "python": (
         *("python one_line", "python semicolons", "python finally", "python f_strings", "python file decorators"),
         *("many modules", "many numbers", "python file literal", "python file branches", "python file definitions"),

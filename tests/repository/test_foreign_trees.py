@@ -7,10 +7,18 @@ import zlib
 
 import pytest
 
+from evogit.config.values import is_safe_path
 from evogit.core import RepositoryError
 from evogit.repository import Repository
 
 NAMES = [b"/etc/passwd", b"", b".", b"..", b"../x", b".git", b".GIT", b"a//b", b"a/../b", b"x/"]
+UNSEEN = "\u200c\u200d\u200e\u202a\u206f\ufeff"
+SPELLINGS = [
+    *("." + "git"[:place] + letter + "git"[place:] for letter in UNSEEN for place in range(4)),
+    *(".git.", ".git ", ".GiT. .", "git~1", "GIT~1"),
+    *(".git::$INDEX_ALLOCATION", ".git:x", "a\\.git\\config", "\uff0egit"),
+]
+"""What is `.git` on macOS or Windows."""
 ODD = [b"a\nb", b"\xff\xfe", b"a\\b", b"\xe2\x80\xaeb", b"-rf", b"C:x", b"x" * 300]
 """What Git takes."""
 
@@ -63,3 +71,18 @@ def test_names_that_are_merely_odd_can_be_looked_at(repository: Repository, name
     tree = tree_of(repository, name, folder=True)
     for how in ("diff", "line_changes", "changed_paths", "lines", "changes", "entries", "with_entries", "draft"):
         look(repository, how, tree)
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_no_spelling_of_git_is_looked_at(repository: Repository, folder: bool) -> None:
+    for name in SPELLINGS:
+        tree = tree_of(repository, name.encode(), folder=folder)
+        for how in ("changes", "entries", "diff"):
+            with pytest.raises(RepositoryError, match="Git makes none such|cannot be read"):
+                look(repository, how, tree)
+        assert not is_safe_path(name)
+
+
+def test_names_that_only_look_like_git_are_read(repository: Repository) -> None:
+    for name in (".gitignore", ".github", "git", "x.git", "~", "\u00e9.git"):
+        look(repository, "entries", tree_of(repository, name.encode(), folder=True))
