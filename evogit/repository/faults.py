@@ -8,6 +8,7 @@ from typing import TypeVar
 import pygit2
 
 from evogit.core import RepositoryError
+from evogit.repository.tree_bombs import check_bounds
 
 ATTEMPTS = 5
 """Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
@@ -37,7 +38,7 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     """The tree with this id, or of the commit with this id.
 
     Raises:
-        RepositoryError: the repository has no such object, or one that cannot be read.
+        RepositoryError: the repository has no such object, one that cannot be read, or one without end.
     """
     try:
         found = repo.get(name)
@@ -45,7 +46,9 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
         raise RepositoryError(f"the tree or commit {name} cannot be read: {error}; Git makes none such") from error
     if not isinstance(found, pygit2.Tree | pygit2.Commit):
         raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
-    return found.peel(pygit2.Tree)
+    tree = found.peel(pygit2.Tree)
+    check_bounds(repo, tree)
+    return tree
 
 
 def advice(error: str) -> str:

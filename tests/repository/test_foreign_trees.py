@@ -29,12 +29,17 @@ def tree_of(repository: Repository, name: bytes, *, folder: bool) -> str:
     """A tree with one entry, or with a folder of that name in which there is one."""
     mode, found = 0o100644, repository.trees.write_blob(b"x\n")
     for _ in range(1 + folder):
-        row = b"%o %s\0%s" % (mode, name, bytes.fromhex(found))
-        content = b"tree %d\0%s" % (len(row), row)
-        mode, found = 0o40000, hashlib.sha1(content, usedforsecurity=False).hexdigest()
-        file = repository.common / "objects" / found[:2] / found[2:]
-        file.parent.mkdir(exist_ok=True)
-        file.write_bytes(zlib.compress(content))
+        mode, found = 0o40000, written(repository, b"%o %s\0%s" % (mode, name, bytes.fromhex(found)))
+    return found
+
+
+def written(repository: Repository, rows: bytes) -> str:
+    """The id of a tree of these entries, whatever they are."""
+    content = b"tree %d\0%s" % (len(rows), rows)
+    found = hashlib.sha1(content, usedforsecurity=False).hexdigest()
+    file = repository.common / "objects" / found[:2] / found[2:]
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(zlib.compress(content))
     return found
 
 
@@ -86,3 +91,25 @@ def test_no_spelling_of_git_is_looked_at(repository: Repository, folder: bool) -
 def test_names_that_only_look_like_git_are_read(repository: Repository) -> None:
     for name in (".gitignore", ".github", "git", "x.git", "~", "\u00e9.git"):
         look(repository, "entries", tree_of(repository, name.encode(), folder=True))
+
+
+def bomb(repository: Repository, levels: int, entries: int) -> str:
+    """A tree in which the same folder is `entries` times in each of so many levels."""
+    mode, found = 0o100644, repository.trees.write_blob(b"x\n")
+    for _ in range(levels):
+        rows = b"".join(b"%o %03d\0%s" % (mode, name, bytes.fromhex(found)) for name in range(entries))
+        mode, found = 0o40000, written(repository, rows)
+    return found
+
+
+@pytest.mark.parametrize(("levels", "entries"), [(10, 10), (3000, 1), (190, 2), (201, 2), (2, 1001)])
+def test_a_tree_without_end_is_refused_before_it_is_listed(repository: Repository, levels: int, entries: int) -> None:
+    tree = bomb(repository, levels, entries)
+    for how in LOOKS:
+        with pytest.raises(RepositoryError, match="expected a tree of 1,000,000 files and 200 folders"):
+            look(repository, how, tree)
+
+
+def test_a_large_tree_is_no_bomb(repository: Repository) -> None:
+    assert len(repository.trees.entries(bomb(repository, 2, 300))) == 90_000
+    assert len(repository.trees.entries(bomb(repository, 200, 1))) == 1
