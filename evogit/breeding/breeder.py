@@ -146,10 +146,9 @@ class Breeder:
             return self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
 
     def _check_extent(self, bred: Bred) -> None:
-        if self._history.seed is None:
-            return
+        seed = next(iter(self._history.phylogeny))
         try:
-            check_extent(self._repository.trees, self._history.phylogeny[self._history.seed].tree, bred.tree)
+            check_extent(self._repository.trees, seed.tree, bred.tree)
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error), bred.evidence) from error
 

@@ -51,7 +51,8 @@ class Fingerprints:
         """One line for each file that differs in effect."""
         room = MOST_SOURCE_BYTES
         for old, new in self.repository.trees.differences(seed, tree):
-            room -= self.repository.trees.size(new.blob) if new and _is_module(new) else 0
+            size = self.repository.trees.size(new.blob) if new and _is_module(new) else 0
+            room -= size if size <= MAX_SOURCE_BYTES else 0
             look = self._effect if room >= 0 else _content
             after = look(new) if new else "gone"
             if old is None or look(old) != after:

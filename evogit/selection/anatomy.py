@@ -61,7 +61,8 @@ class Anatomy:
             for old, new in self.repository.trees.differences(seed, tree):
                 path = (new or old).path  # type: ignore[union-attr]  # one of both is there
                 plain = new is not None and new.mode in PLAIN
-                room -= self.repository.trees.size(new.blob) if new and plain and pieces.is_python(path) else 0
+                size = self.repository.trees.size(new.blob) if new and plain and pieces.is_python(path) else 0
+                room -= size if size <= pieces.MAX_SOURCE_BYTES else 0
                 found[path] = File(new.mode, new.blob, room < 0) if new else File()
                 self._seed[seed, path] = File(old.mode, old.blob) if old else File()
             self._files[tree] = found

@@ -120,6 +120,15 @@ async def test_one_change_out_of_bounds_refuses_all(nursery: Nursery) -> None:
         await nursery.breeder.breed(agent, Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
 
 
+async def test_small_steps_do_not_add_up_to_a_candidate_without_end(nursery: Nursery) -> None:
+    """Two sessions may each add many files, or large ones, but not both to one candidate."""
+    for many in ({f"n{n}": b"x" for n in range(300)}, {f"large{n}": b"%d" % n * (5 << 20) for n in range(1)}):
+        parent = nursery._add(dict(many), "mutation", nursery.seed)
+        agent = Scripted(Proposal(changes={f"extra/{path}": content for path, content in many.items()}, title="more"))
+        with pytest.raises(NoUsableChangeError, match="differs from the seed in 500 files and 8,388,608 bytes of them"):
+            await nursery.breeder.breed(agent, Move(operator="mutation", parents=(parent,)), random.Random(1))
+
+
 OURS = BASE.replace(b"line 5", b"ours 5").replace(b"line 15", b"ours 15")
 
 

@@ -161,6 +161,16 @@ def test_a_change_in_a_file_too_large_to_look_into_is_seen(tmp_path: Path) -> No
     assert len({UNCHANGED, *map(novelty.fingerprint, trees)}) == 3
 
 
+def test_only_so_much_python_is_taken_apart(tmp_path: Path) -> None:
+    repository, write = (made := Repository.create(tmp_path / "r")), made.trees.write
+    novelty = Fingerprints(repository, _with_seed(repository, write(None, {"a.py": b"x = 1\n"})))
+    modules = {f"m{n}.py": b"y = %d\n" % n * 8_000 for n in range(6)}
+    tree = write(None, dict(modules))
+    first, last = (write(tree, {path: modules[path] + b"# noted\n"}) for path in ("m0.py", "m5.py"))
+    assert novelty.fingerprint(first) == novelty.fingerprint(tree)
+    assert novelty.fingerprint(last) != novelty.fingerprint(tree), "of the last one every byte matters"
+
+
 def _with_seed(repository: Repository, tree: str) -> Any:
     history = History("r")
     commit = repository.commit(tree, (), author="seed", time=1, title="seed", trailers={})
