@@ -216,6 +216,8 @@ class Evidence:
     feedback: Mapping[str, str] = field(default_factory=dict)
     """Case name -> text that the evaluator addressed to the next brief."""
     log: str = ""
+    unshown: bool = False
+    """Whether agents are shown the feedback alone, as a holdout may speak through the rest."""
 
 
 # --- candidates -------------------------------------------------------------------------------------------------

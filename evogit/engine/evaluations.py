@@ -20,6 +20,7 @@ from evogit.core import (
 )
 from evogit.engine.seed_files import seed_files
 from evogit.engine.turns import together
+from evogit.evaluation.muting import muted
 from evogit.history.context import RunContext
 from evogit.history.decisions import restored
 from evogit.history.state import ROUNDING
@@ -27,6 +28,8 @@ from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of
 from evogit.sandbox import Base, Completed, Files
 from evogit.selection.objectives import front, several
+
+HOLDOUT = "holdout"
 
 FAULTS = 3
 """Errors of the evaluator in a row after which a run stops."""
@@ -154,7 +157,7 @@ class Evaluations:
         if known := self._known.get(self._backend.key(tree, split, repeat, base=files.base.id if files.base else "")):
             return known
         while True:
-            evaluation, evidence = await self._backend.evaluate(tree, files, split=split, repeat=repeat)
+            evaluation, evidence = await self._told(tree, files, split, repeat)
             if evaluation.counts:
                 self._faults = 0
                 return evaluation, evidence
@@ -173,7 +176,25 @@ class Evaluations:
         commit = self._history.trees.get(tree, "")
         if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
             return known, self._evidence(commit)
-        return await self._backend.evaluate(tree, await self._files(tree), split=self._history.split)
+        return await self._told(tree, await self._files(tree), self._history.split)
+
+    async def _told(self, tree: str, files: Files, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        """Evaluate; once the holdout was shown to anybody here, agents are told no words of programs.
+
+        What programs find of it in the machine, and whoever sees it first, is looked at behind the evaluation.
+        """
+        if self._is_hidden(split):
+            self._repository.holdouts.show(self._task.name)
+        evaluation, evidence = await self._backend.evaluate(tree, files, split=split, repeat=repeat)
+        told = split == self._history.split
+        return muted(evaluation, evidence) if told and self._holdout_spoke else (evaluation, evidence)
+
+    def _is_hidden(self, split: str) -> bool:
+        return split == HOLDOUT != self._history.split
+
+    @property
+    def _holdout_spoke(self) -> bool:
+        return self._is_hidden(HOLDOUT) and self._repository.holdouts.shown(self._task.name)
 
     async def differs_again(self, commit: str) -> str:
         """What is otherwise when a valid candidate is evaluated once more, a sentence; empty where nothing is.
@@ -203,13 +224,14 @@ class Evaluations:
 
     @property
     def runs(self) -> bool:
-        """Whether commands can be run."""
-        return self._backend.runner is not None
+        """Whether commands can be run, and what they print be told."""
+        return self._backend.runner is not None and not self._holdout_spoke
 
     async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
         assert self._backend.runner  # whoever asks looks at `runs`
-        return await self._backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
+        done = await self._backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
+        return replace(done, stdout=b"", stderr=b"", files={}) if self._holdout_spoke else done
 
     async def settle(self, commit: str, result: Result) -> None:
         """Have a valid candidate compared, where a panel does that, and journal the evaluation.
@@ -289,17 +311,17 @@ class Evaluations:
 
         Valid ones so many times more, unless `hurry` is set.
         """
-        if "holdout" not in self._task.splits:
+        if HOLDOUT not in self._task.splits:
             return
         history = self._history
         unbeaten = front(history)[:FRONT] if several(history) else []
         for commit in filter(None, dict.fromkeys([history.seed, history.best, *unbeaten])):
             for repeat in range(repeats + 1):
-                known = history.evaluation(commit, "holdout")
+                known = history.evaluation(commit, HOLDOUT)
                 if repeat and (hurry.is_set() or not (known and known.ok)):
                     break
-                if not history.judged(commit, "holdout", repeat):
-                    await self.finish(commit, "holdout", repeat)
+                if not history.judged(commit, HOLDOUT, repeat):
+                    await self.finish(commit, HOLDOUT, repeat)
 
     async def _files(self, tree: str, *, shown: bool = False) -> Files:
         """The changes from the seed to a tree; the first caller has the seed packed.

@@ -52,7 +52,7 @@ def forget_clone(common: Path) -> None:
     """Remove the clone's name, its scratch folder and secrets, unless an engine begins a run just now."""
     with suppress(OSError):
         (common / "evogit" / "engines").rmdir()
-        for folder in ("scratch", "keys"):
+        for folder in ("scratch", "keys", "holdouts"):
             shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
         (common / "evogit" / "host").unlink(missing_ok=True)
         (common / "evogit").rmdir()

@@ -14,6 +14,8 @@ LOG = "log"
 """What the evaluator said of the whole."""
 FEEDBACK = "feedback.json"
 """What it said of each case."""
+UNSHOWN = "unshown-"
+"""Before the names of what is kept for people alone."""
 WHY = "why"
 """A person's reason to bring a candidate."""
 TRACEBACK = "traceback"
@@ -64,17 +66,22 @@ def failure(error: BaseException) -> dict[str, bytes]:
 def files_of(evidence: Evidence) -> dict[str, bytes]:
     """What was seen during an evaluation; what is empty is left out."""
     feedback = json.dumps(dict(evidence.feedback), indent=1, sort_keys=True).encode() if evidence.feedback else b""
-    files = {STDOUT: evidence.stdout, STDERR: evidence.stderr, LOG: kept_text(evidence.log), FEEDBACK: feedback}
+    mark = UNSHOWN if evidence.unshown else ""
+    told = {STDOUT: evidence.stdout, STDERR: evidence.stderr, LOG: kept_text(evidence.log)}
+    files = {**{mark + name: content for name, content in told.items()}, FEEDBACK: feedback}
     return {name: content for name, content in files.items() if content}
 
 
 def evidence_of(files: Mapping[str, bytes]) -> Evidence:
     """The same read back; files that are missing or damaged are empty."""
+    unshown = any(name.startswith(UNSHOWN) for name in files)
+    mark = UNSHOWN if unshown else ""
     return Evidence(
-        stdout=files.get(STDOUT, b""),
-        stderr=files.get(STDERR, b""),
+        stdout=files.get(mark + STDOUT, b""),
+        stderr=files.get(mark + STDERR, b""),
         feedback=read_feedback(files.get(FEEDBACK, b"")),
-        log=files.get(LOG, b"").decode(errors="replace"),
+        log=files.get(mark + LOG, b"").decode(errors="replace"),
+        unshown=unshown,
     )
 
 

@@ -17,6 +17,7 @@ from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryEr
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
 from evogit.repository.faults import advice, written
+from evogit.repository.holdouts import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys
@@ -47,6 +48,7 @@ class Repository:
         self.trees = Trees(repo)
         self.branches = Branches(repo, self.common)
         self.keys = RunKeys(self.common)
+        self.holdouts = Holdouts(self.common)
 
     @cached_property
     def merger(self) -> Merger:

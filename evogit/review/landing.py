@@ -113,6 +113,8 @@ async def measure(
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:
         for each in dict.fromkeys(splits):
             times = 1 + task.repeats
+            if each != split:
+                repository.holdouts.show(task.name)
             before = await judge_times(evaluator, landing.tip_tree, Files(pack({}), (), base), each, times)
             after = await judge_times(evaluator, landing.tree, Files(changed, removed, base), each, times)
             trials.append(_trial(task, before, after))

@@ -80,6 +80,8 @@ async def verify(
             files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)
             for split in dict.fromkeys((history.split, "holdout")):
                 if recorded := _recorded(history, candidate.commit, split):
+                    if split != history.split:
+                        repository.holdouts.show(task.name)
                     times = 1 + max(task.repeats, min(history.repeats, len(recorded) - 1))
                     again = await judge_times(evaluator, candidate.tree, files, split, times)
                     yield _compared(history, task, candidate, recorded, again)

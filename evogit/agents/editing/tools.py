@@ -291,13 +291,14 @@ def _told(done: Completed, room: int) -> str:
 
 def judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:
     """What came of an evaluation, as a brief would tell of a parent's."""
-    output = "" if evaluation.ok else evidence.stderr.decode(errors="replace")
-    known = replace(background, evaluation=evaluation, feedback=evidence.feedback, log=evidence.log)
+    output = "" if evaluation.ok or evidence.unshown else evidence.stderr.decode(errors="replace")
+    log = "" if evidence.unshown else evidence.log
+    known = replace(background, evaluation=evaluation, feedback=evidence.feedback, log=log)
     sections: list[tuple[str, Callable[[], str]]] = [
         ("Scores of the draft (this candidate)", lambda: digest.scores(known)),
         ("Cases, the worst first", lambda: digest.cases(known)),
         ("What the evaluator said of cases", lambda: digest.feedback(known, room // 4)),
-        ("What the evaluator said", lambda: digest.output(evidence.log, room // 4)),
+        ("What the evaluator said", lambda: digest.output(log, room // 4)),
         ("What the draft wrote to stderr", lambda: digest.output(output, room // 4)),
     ]
     told = ((heading, text()) for heading, text in sections)
