@@ -16,6 +16,7 @@ MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for
 SETTLING = 50  # looks, of 10 us each, at a process that has replied
 SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
 MAPPED, SHARED_OUT = ("RssFile", "RssShmem"), ("Pss_Anon", "SwapPss")  # fields of `status` and `smaps_rollup`
+TABLES = ("VmPTE",)  # page tables, which no process shares with another
 KCMP, SAME_MEMORY = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1  # of kcmp(2)
 libc = ctypes.CDLL(None)
 
@@ -110,7 +111,10 @@ class Meter:
         if libc.syscall(KCMP, pid, int(fields[1]), SAME_MEMORY, 0, 0) == 0:  # between vfork and exec
             return 0
         texts = texts_of(pid, fields, "smaps_rollup")
-        return max((kilobytes(text, SHARED_OUT) for text in texts), default=0) or self._resident(pid, fields)
+        shared_out = max((kilobytes(text, SHARED_OUT) for text in texts), default=0)
+        if not shared_out:
+            return self._resident(pid, fields)
+        return shared_out + max((kilobytes(text, TABLES) for text in texts_of(pid, fields, "status")), default=0)
 
     def begin(self):
         """Count from now on: what is there was given to the session."""

@@ -16,6 +16,7 @@ from jail_bytes import CHUNK, JAILED, LENGTH, Broken, read_exactly, write_all
 
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 OPEN_FILES = 256  # of each process
+SIGNALS = 1024  # that wait, timers included: the kernel counts them for each user, in bubblewrap the person's own
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
 VALUE, RAISED, NO_MEMORY, NO_DISK, NO_JSON = b"vrmdj"
 libc = ctypes.CDLL(None)
@@ -181,6 +182,7 @@ def restrict(limits):
     }
     if JAILED:  # outside it would count all processes of the user
         kinds[resource.RLIMIT_NPROC] = limits["processes"] + 16
+        kinds[resource.RLIMIT_SIGPENDING] = SIGNALS
     for kind, most in kinds.items():
         limit(kind, most)
 
