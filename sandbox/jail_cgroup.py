@@ -1,4 +1,4 @@
-"""What a container's control group counts: all its processes, also those that came and went unseen."""
+"""What a control group counts, a container's or a worker's: all processes, also those that came and went unseen."""
 
 import contextlib
 import os
@@ -23,6 +23,7 @@ VERSION_2 = {
     "killed": ("memory.events", "oom_kill", 1),
     "tasks": ("pids.current", "", 1),
 }
+ENTER = "enter "  # how the names of files begin by which a group is entered
 OURS = 2  # processes: the container's first one, and that of the session
 MOST_TEXT = 1 << 14  # bytes of such a file
 
@@ -48,6 +49,23 @@ class Counters:
         """All numbers by the names above, in seconds, bytes or pieces."""
         words = {file: self.text(f"{ROOT}/{file}").split() for file in self.files}
         return {name: number(words[file], field) * unit for name, (file, field, unit) in self.names.items()}
+
+
+def enter(opened):
+    """Move into the group that the host made, by its files for that, and close them."""
+    for name in [name for name in opened if name.startswith(ENTER)]:
+        fd = opened.pop(name)
+        os.write(fd, b"0")
+        os.close(fd)
+
+
+def given(opened):
+    """The counters whose files the host has opened for us, by their names in a container; None where there are none."""
+    if not opened:
+        return None
+    found = Counters(VERSION_2 if f"{ROOT}/memory.current" in opened else VERSION_1)
+    found.opened.update(opened)
+    return found
 
 
 def number(words, field):

@@ -1,16 +1,19 @@
 """The first process of a sandbox: a worker that serves one session after the other.
 
 Runs on the sandbox's own interpreter (Python >= 3.11) with the standard library alone; README.md has the protocol.
-Arguments: the kind of place (see jail_places.py) and the folder that sessions may write to.
+Arguments: the kind of place (see jail_places.py), the folder that sessions may write to, and where the host made a
+control group for us, the files by which we enter it and that tell what it used: a JSON object of open descriptors.
 """
 
 import contextlib
 import importlib
+import json
 import os
 import signal
 import sys
 
 from jail_bytes import receive, send
+from jail_cgroup import enter
 from jail_places import KINDS, seal, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
@@ -21,11 +24,12 @@ PROTOCOL = 5
 class Start:
     """What a worker is started with, for all of its sessions."""
 
-    def __init__(self, header, body):
+    def __init__(self, header, body, counted):
         self.limits = header["limits"]
         self.base = header["base"]
         self.network = header["network"]
         self.readonly = header["readonly"]
+        self.counted = counted
         self.filter = bytes(body[: header["filter"]])
         self.contents = memoryview(body)[header["filter"] :]
 
@@ -57,7 +61,9 @@ def preload(names):
 
 def main():
     """Serve until the host goes away, and leave no process behind."""
-    kind, folder = sys.argv[1:]
+    kind, folder, *group = sys.argv[1:]
+    opened = json.loads(*group) if group else {}
+    enter(opened)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process of a jail does not get from inside
     if kind == "namespaces":
         with contextlib.suppress(OSError):
@@ -71,7 +77,7 @@ def main():
     header, body = receive()
     add_libraries()
     preload(header["preload"])
-    place = KINDS[kind](Start(header, body), folder)
+    place = KINDS[kind](Start(header, body, opened), folder)
     del header, body
     send({"started": True})
     place.serve(lambda place: Supervisor(place).serve())

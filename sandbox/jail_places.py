@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-from jail_cgroup import CgroupMeter, counters
+from jail_cgroup import CgroupMeter, counters, given
 from jail_files import folders_above, forbid_writing, is_covered, unpack, walk
 from jail_kernel import (
     BIND,
@@ -221,6 +221,7 @@ class Namespaces(Warm):
     def __init__(self, start, box):
         super().__init__(start, box)
         self.processes = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        self.counters = given(start.counted)
         mount("none", "/", "", PRIVATE)
         if start.base:
             for name in ("base", "disk"):
@@ -257,7 +258,7 @@ class Namespaces(Warm):
         drop_capabilities()
         libc.prctl(SET_DUMPABLE, 0, 0, 0, 0)
         install_filter(self.start.filter)
-        self.meter = Meter(self.box)
+        self.meter = CgroupMeter(self.counters, self.box) if self.counters else Meter(self.box)
 
     def make_folders(self, box):
         """Make the session's folders."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -16,6 +17,7 @@ from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.archive import disk_of
+from evogit.sandbox.cgroups import TASKS, Group, groups, room
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
@@ -49,13 +51,14 @@ class Bubblewrap:
     """The provider `bubblewrap`: warm workers that give each session new namespaces."""
 
     name = "bubblewrap"
-    timing: Literal["counted", "sampled"] = "sampled"
 
     def __init__(
         self,
         environment: Environment | None = None,
         rng: random.Random | None = None,
         private: Sequence[Path] | None = None,
+        *,
+        counted: bool = True,
     ) -> None:
         """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
 
@@ -63,6 +66,7 @@ class Bubblewrap:
             environment: what programs need.
             rng: chooses the user ids of sandboxes when the engine is root; unpredictable by default.
             private: folders of projects, which programs cannot read wherever they lie; default: where we are.
+            counted: whether workers get control groups where they can be had; else what they use is sampled.
 
         Raises:
             SandboxError: when one of them is missing, or a project cannot be kept apart from the system.
@@ -81,9 +85,14 @@ class Bubblewrap:
         if self._packages:  # kept as long as we are, since a provider can be used again once it was closed
             weakref.finalize(self, lease(self._packages).close)
         self._core = exclusive_core() if self._environment.exclusive else None
+        self._groups = groups() if counted else None
+        self.timing: Literal["counted", "sampled"] = "counted" if self._groups else "sampled"
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(
-            self._spawn, compile_filter(folder / "seccomp.json"), sessions, network=self._environment.network
+            self._spawn,
+            compile_filter(folder / "seccomp.json", pinned=self._core is not None),
+            sessions,
+            network=self._environment.network,
         )
         self.open = self._pool.open
         self.close = self._pool.close
@@ -96,12 +105,32 @@ class Bubblewrap:
         data = [*self._python.modules.values(), *ACCOUNTS.values()]
         with ExitStack() as stack, pinned(self._core) if self._core is not None else nullcontext():
             fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
+            group = self._group(start)
+            opened = stack.enter_context(group.opened()) if group else {}
+            command = [self._bwrap, *self._shared(), *_arguments(self._python, start, fds, self._hidden)]
             return JailProcess(
-                [self._bwrap, *self._shared(), *_arguments(self._python, start, fds, self._hidden)],
+                [*command, json.dumps(opened)] if opened else command,
                 environment={},
                 user=self._rng.choice(USERS) if self._privileged else None,
-                pass_fds=fds,
+                pass_fds=[*fds, *opened.values()],
+                cleanup=group.remove if group else lambda: None,
             )
+
+    def _group(self, start: WorkerStart) -> Group | None:
+        """A group for a worker, where there are any.
+
+        Raises:
+            SandboxError: when none can be made any more.
+        """
+        if not self._groups:
+            return None
+        limits = start.limits
+        cores = os.sched_getaffinity(0) if self._core is None else [self._core]
+        try:
+            memory = room(limits, start.base, preloads=bool(start.preload))
+            return self._groups.make(memory, limits.processes + TASKS, cores)
+        except OSError as error:
+            raise SandboxError(f"cannot make a control group for a sandbox any more: {error}") from error
 
     def _hidden_folders(self, private: Sequence[Path]) -> Sequence[Path]:
         """What programs must not see of what they would have of the host."""

@@ -32,8 +32,10 @@ GO_ON: Instruction = (LOAD, 0, 0, NUMBER)
 """To the next rule, which looks at the number of the call again."""
 
 
-def compile_filter(profile: Path, machine: str | None = None) -> bytes:
+def compile_filter(profile: Path, machine: str | None = None, *, pinned: bool = False) -> bytes:
     """The filter for this machine, or another one, as an array of `struct sock_filter`.
+
+    Where programs are `pinned` to a core they cannot go to another one.
 
     Raises:
         SandboxError: on a machine for which the profile has no numbers.
@@ -42,10 +44,10 @@ def compile_filter(profile: Path, machine: str | None = None) -> bytes:
     if machine not in MACHINES:
         raise SandboxError(f"expected one of the machines {', '.join(MACHINES)}, got {machine}; use Docker there")
     rules = json.loads(profile.read_text())
-    return b"".join(struct.pack("<HBBI", *line) for line in _program(rules, MACHINES.index(machine)))
+    return b"".join(struct.pack("<HBBI", *line) for line in _program(rules, MACHINES.index(machine), pinned=pinned))
 
 
-def _program(rules: dict[str, Any], machine: int) -> Iterator[Instruction]:
+def _program(rules: dict[str, Any], machine: int, *, pinned: bool) -> Iterator[Instruction]:
     yield (LOAD, 0, 0, AUDIT_ARCH)
     yield (IF_EQUAL, 1, 0, rules["audit"][machine])
     yield _error(errno.ENOSYS)  # 32-bit calls: ending the program would write to the host's log each time
@@ -53,7 +55,7 @@ def _program(rules: dict[str, Any], machine: int) -> Iterator[Instruction]:
     for unknown in (X32, rules["newest"] + 1):
         yield (IF_GREATER_OR_EQUAL, 0, 1, unknown)
         yield _error(errno.ENOSYS)
-    for group in rules["forbidden"].values():
+    for group in (*rules["forbidden"].values(), *([rules["pinned"]] if pinned else ())):
         yield from _refuse(group, machine, errno.EPERM)
     for group in rules["absent"].values():
         yield from _refuse(group, machine, errno.ENOSYS)

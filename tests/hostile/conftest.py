@@ -10,16 +10,19 @@ import pytest
 
 from evogit.content import content
 from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
 
 JAILS = [
     "bubblewrap",
+    pytest.param("sampled", marks=pytest.mark.slow),
     pytest.param("docker", marks=pytest.mark.docker),
     pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
 ]
-"""Everything that promises isolation; `runsc` is Docker with that runtime, gVisor."""
+"""Everything that promises isolation; `runsc` is Docker with that runtime, gVisor, `sampled` is bubblewrap without
+control groups."""
 
-ONE_KERNEL = JAILS[:2]
+ONE_KERNEL = [JAILS[0], JAILS[2]]
 """For what is decided in Python, outside or by the supervisor, whatever the kernel: gVisor shows nothing more of it."""
 
 
@@ -31,6 +34,9 @@ def providers() -> Iterator[Callable[[str], Sandbox]]:
     def get(name: str) -> Sandbox:
         if name not in found:
             gvisor = name == "runsc"
+            if name == "sampled":
+                found[name] = Bubblewrap(counted=False)
+                return found[name]
             found[name] = provider("docker" if gvisor else name, Environment(runtime="runsc" if gvisor else ""))
         return found[name]
 

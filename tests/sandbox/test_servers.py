@@ -17,7 +17,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.program import CandidateFailedError, Program
 from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
-from evogit.sandbox.providers import provider
+from evogit.sandbox.bubblewrap import Bubblewrap
 from tests.clock import PATIENCE, wait_until
 from tests.conftest import TOML
 
@@ -220,7 +220,7 @@ except MemoryError:
 @pytest.mark.slow
 @pytest.mark.parametrize("then", ["ends", "survives"])
 def test_memory_that_nobody_saw_in_use_is_why_a_server_failed(then: str) -> None:
-    bubblewrap = provider("bubblewrap")
+    bubblewrap = Bubblewrap(counted=False)
     with closing(bubblewrap), bubblewrap.open(pack({"s.py": STEALTHY}), Limits(memory=100 << 20)) as session:
         program = Program(session)
         program.start(["python3", "s.py", then])

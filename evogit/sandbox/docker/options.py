@@ -9,8 +9,9 @@ from typing import Any
 import docker
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
-from evogit.sandbox import Base, Environment, Limits
+from evogit.sandbox import Environment
 from evogit.sandbox.archive import PAGE, disk_of
+from evogit.sandbox.cgroups import TASKS, room
 from evogit.sandbox.docker.images import Image
 from evogit.sandbox.interpreter import environment
 from evogit.sandbox.pool import WorkerStart
@@ -27,12 +28,6 @@ NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
 """A tmpfs that stays empty."""
 FILES = 65_536
 """Files that every session may have, as in the supervisor."""
-OVERHEAD = 64 << 20
-"""Bytes of memory for the supervisor."""
-PRELOADED = 256 << 20
-"""Bytes more where it imports modules beforehand; what it uses is not counted against the program."""
-TASKS = 64
-"""Processes above the limit, for the supervisor, and so that too many show as more than the limit."""
 LIKELY_VICTIM = 500
 """Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
 
@@ -94,7 +89,7 @@ def _isolation(wanted: Environment) -> dict[str, Any]:
 
 
 def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dict[str, Any]:
-    memory = _memory(start.limits, start.base) + (PRELOADED if start.preload else 0)
+    memory = room(start.limits, start.base, preloads=bool(start.preload))
     return {
         "mem_limit": memory,
         "memswap_limit": memory,
@@ -105,11 +100,6 @@ def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dic
         "oom_score_adj": LIKELY_VICTIM,
         "ulimits": [Ulimit(name="core", soft=1, hard=1)],
     }
-
-
-def _memory(limits: Limits, base: Base | None) -> int:
-    """What is written counts too; the supervisor holds the base, and each session has a copy of it on its disk."""
-    return limits.memory + limits.memory // 4 + OVERHEAD + (len(base.archive) + disk_of(base.archive)[0] if base else 0)
 
 
 def _places(start: WorkerStart, volumes: Iterable[str]) -> dict[str, Any]:

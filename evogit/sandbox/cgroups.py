@@ -1,0 +1,216 @@
+"""Control groups of our own for bubblewrap's workers: exact CPU, all of the kernel's memory, fair shares, cores.
+
+They can be had by root where the hierarchies are writable, and by anybody in a scope that systemd delegates
+(`systemd-run --user --scope -p Delegate=yes evogit ...`). See Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from evogit.sandbox import Base, Limits
+from evogit.sandbox.archive import disk_of
+
+ROOT = Path("/sys/fs/cgroup")
+NEEDED = {1: ("cpuacct", "cpu", "memory", "pids"), 2: ("cpu", "memory", "pids")}
+"""Controllers without which there is no group, by version of the kernel's interface."""
+CORES = "cpuset"
+COUNTED = {
+    1: {
+        "cpuacct": ["cpuacct.usage"],
+        "memory": ["memory.usage_in_bytes", "memory.stat", "memory.oom_control"],
+        "pids": ["pids.current"],
+    },
+    2: {"memory": ["cpu.stat", "memory.current", "memory.stat", "memory.events", "pids.current"]},
+}
+"""Files that the supervisor reads, as `sandbox/jail_cgroup.py` knows them."""
+ENTER = "enter "
+"""How the names of files begin by which a supervisor enters the group."""
+KERNEL = (5, 16)
+"""Since then who has opened such a file decides what may be written to it, not who writes."""
+ENGINE = "evogit-engine"
+"""The group in a delegated scope for the scope's own processes: one with subgroups may have none."""
+OVERHEAD = 64 << 20
+"""Bytes of memory for the supervisor."""
+PRELOADED = 256 << 20
+"""Bytes more where it imports modules beforehand; what it uses is not counted against the program."""
+TASKS = 64
+"""Processes above the limit, for the supervisor, and so that too many show as more than the limit."""
+NUMBERS = count(1)
+"""Of this process's groups."""
+LONGEST_REMOVAL = 0.2
+"""Seconds in which a group must have become empty; else it is removed later."""
+
+
+def room(limits: Limits, base: Base | None, *, preloads: bool) -> int:
+    """Bytes of memory that the kernel lets a worker have: wider than the limit, so that what goes beyond it is seen.
+
+    What is written counts too; the supervisor holds the base, and each session may have a copy of it on its disk.
+    """
+    files = len(base.archive) + disk_of(base.archive)[0] if base else 0
+    return limits.memory + limits.memory // 4 + OVERHEAD + files + PRELOADED * preloads
+
+
+@dataclass(frozen=True)
+class Group:
+    """One worker's; `folders` has one of each controller."""
+
+    version: int
+    folders: Mapping[str, Path]
+
+    def _counted(self) -> Iterator[tuple[str, Path]]:
+        """The files that tell what it used, by the names that a container has them under."""
+        for controller, names in COUNTED[self.version].items():
+            for name in names:
+                shown = ROOT / controller / name if self.version == 1 else ROOT / name
+                yield str(shown), self.folders[controller] / name
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[dict[str, int]]:
+        """Descriptors for a supervisor, by name: files to read, and files by which it enters."""
+        with contextlib.ExitStack() as stack:
+            files = [(name, stack.enter_context(file.open("rb"))) for name, file in self._counted()]
+            doors = [stack.enter_context((folder / "cgroup.procs").open("wb")) for folder in set(self.folders.values())]
+            named = [*files, *((f"{ENTER}{number}", door) for number, door in enumerate(doors))]
+            yield {name: file.fileno() for name, file in named}
+
+    def remove(self) -> None:
+        """Remove it once its processes are gone; one that is still busy is left for `Groups.sweep`."""
+        until = time.monotonic() + LONGEST_REMOVAL
+        for folder in set(self.folders.values()):
+            while not _removed(folder) and time.monotonic() < until:
+                time.sleep(0.002)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Where groups can be made: a folder of each controller."""
+
+    version: int
+    parents: Mapping[str, Path]
+
+    def make(self, memory: int, tasks: int, cores: Iterable[int]) -> Group:
+        """A group with these limits: bytes, processes and threads, cores.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+        name = f"evogit-{os.getpid()}-{next(NUMBERS)}"
+        group = Group(self.version, {controller: parent / name for controller, parent in self.parents.items()})
+        for folder in set(group.folders.values()):
+            folder.mkdir()
+        try:
+            for file, value in self._settings(group, memory, tasks, cores):
+                file.write_text(value)
+            if self.version == 1:
+                _without_swap(group.folders["memory"] / "memory.memsw.limit_in_bytes", memory)
+            else:
+                _without_swap(group.folders["memory"] / "memory.swap.max", 0)
+        except OSError:
+            group.remove()
+            raise
+        return group
+
+    def _settings(self, group: Group, memory: int, tasks: int, cores: Iterable[int]) -> Iterator[tuple[Path, str]]:
+        most = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
+        yield group.folders["memory"] / most, str(memory)
+        yield group.folders["pids"] / "pids.max", str(tasks)
+        if folder := group.folders.get(CORES):
+            if self.version == 1:
+                yield folder / "cpuset.mems", (self.parents[CORES] / "cpuset.mems").read_text()
+            yield folder / "cpuset.cpus", ",".join(map(str, cores))
+
+    def sweep(self) -> None:
+        """Remove what engines left that were killed."""
+        for parent in set(self.parents.values()):
+            for folder in parent.glob("evogit-*-*"):
+                if not Path("/proc", folder.name.split("-")[1]).exists():
+                    _removed(folder)
+
+
+def groups() -> Groups | None:
+    """Where groups can be made on this machine, None where they cannot; tried out."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        own = {name: path for _, names, path in (line.split(":", 2) for line in lines) for name in names.split(",")}
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < KERNEL:
+            return None
+        found = _unified(ROOT, own.get("", "/")) if (ROOT / "cgroup.controllers").exists() else _separate(ROOT, own)
+        if found:
+            found.sweep()
+            found.make(1 << 30, TASKS, os.sched_getaffinity(0)).remove()
+        return found
+    except OSError:
+        return None
+
+
+def _separate(root: Path, own: Mapping[str, str]) -> Groups | None:
+    """Version 1: a hierarchy of each controller, or of some together."""
+    parents = {}
+    for controller in (*NEEDED[1], CORES):
+        place = root / controller / own.get(controller, "/").lstrip("/")
+        parents[controller] = (place if place.is_dir() else root / controller).resolve()
+    return _usable(1, parents)
+
+
+def _unified(root: Path, own: str) -> Groups | None:
+    """Version 2: below the root for root, else in a scope that is delegated to us."""
+    if found := _usable(2, _alike(root)):
+        return found
+    place = root / own.lstrip("/")
+    if place.name == ENGINE:
+        return _usable(2, _alike(place.parent))
+    if not _is_delegated(place) or not os.access(place, os.W_OK):
+        return None
+    (place / ENGINE).mkdir(exist_ok=True)
+    while pids := (place / "cgroup.procs").read_text().split():
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                (place / ENGINE / "cgroup.procs").write_text(pid)
+    known = (place / "cgroup.controllers").read_text().split()
+    wanted = [f"+{name}" for name in (*NEEDED[2], CORES) if name in known]
+    (place / "cgroup.subtree_control").write_text(" ".join(wanted))
+    return _usable(2, _alike(place))
+
+
+def _alike(place: Path) -> dict[str, Path]:
+    """The same folder for each controller that groups below it have."""
+    return dict.fromkeys((place / "cgroup.subtree_control").read_text().split(), place)
+
+
+def _is_delegated(place: Path) -> bool:
+    for name in ("user.delegate", "trusted.delegate"):
+        with contextlib.suppress(OSError):
+            if os.getxattr(place, name) == b"1":
+                return True
+    return False
+
+
+def _usable(version: int, parents: Mapping[str, Path]) -> Groups | None:
+    wanted: Sequence[str] = NEEDED[version]
+    if any(name not in parents or not os.access(parents[name], os.W_OK) for name in wanted):
+        return None
+    known = {name: place for name, place in parents.items() if name in (*wanted, CORES) and os.access(place, os.W_OK)}
+    return Groups(version, known)
+
+
+def _without_swap(file: Path, value: int) -> None:
+    with contextlib.suppress(OSError):  # a kernel without swap accounting has no such file
+        file.write_text(str(value))
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:  # busy
+        return False
+    return True
