@@ -182,7 +182,8 @@ def restrict(limits):
     }
     if JAILED:  # outside it would count all processes of the user
         kinds[resource.RLIMIT_NPROC] = limits["processes"] + 16
-        kinds[resource.RLIMIT_SIGPENDING] = SIGNALS
+        with contextlib.suppress(OSError, ValueError):  # gVisor has its own
+            limit(resource.RLIMIT_SIGPENDING, SIGNALS)
     for kind, most in kinds.items():
         limit(kind, most)
 

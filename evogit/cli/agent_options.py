@@ -103,8 +103,16 @@ class AgentSetup:
         return any(limit is not None for limit in limits.ends.values())
 
 
-def resolve_agents(asked: AgentOptions, settings: Settings, history: History, panel: Sequence[str] = ()) -> AgentSetup:
+def resolve_agents(
+    asked: AgentOptions,
+    settings: Settings,
+    history: History,
+    panel: Sequence[str] = (),
+    private: Sequence[Path] = (),
+) -> AgentSetup:
     """Find the agents and open their models and those of the `panel` that judges, before anything is written.
+
+    Coding programs cannot read `private` folders, wherever they lie.
 
     Raises:
         ConfigError: the user's settings are wrong.
@@ -114,7 +122,7 @@ def resolve_agents(asked: AgentOptions, settings: Settings, history: History, pa
     user = load_user_settings(os.environ)
     specs = population(asked, history, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
-    programs = Programs(models, user.commands, settings.sandbox)
+    programs = Programs(models, user.commands, settings.sandbox, private)
     if employed := [spec for spec in specs if programs.find(spec.kind)]:
         _check_programs(asked, settings, employed)
     names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,6 +36,12 @@ class RunTarget:
     repository: Repository | None
     history: History
     fork: Fork | None = None
+
+    @property
+    def private(self) -> list[Path]:
+        """What no program may read: the task with its evaluator, and the repository."""
+        known = [self.repository.path, self.repository.common] if self.repository else []
+        return [self.task.folder, *known, *([Path(self.repo)] if self.repo else [])]
 
     def write_fork(self) -> None:
         """Write the fork, if it is one."""

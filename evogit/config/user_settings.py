@@ -125,6 +125,9 @@ class CommandTable(_UserTable):
     auth: Literal["gateway", "mount"] = "gateway"
     """"gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it has
     your login and a network, and its costs are not counted."""
+    network: Literal["own", "host"] = "own"
+    """With `auth = "mount"`: "own" is a network namespace of its own, as Docker makes them; "host" allows the host's in
+    bubblewrap, with all that listens on this machine."""
     login: tuple[Place, ...] = Field(default=(), strict=False)
     """Files and folders below your home that are its login, for `auth = "mount"`; default: the preset's."""
     evaluations: int = Field(default=3, ge=0, le=100)

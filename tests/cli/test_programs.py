@@ -346,7 +346,8 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
         '[commands.own_2]\nargv = ["sh", "-c", "sed -i s/3.0/12.0/ program.py; cat ~/.own/login"]\n'
         'auth = "mount"\nlogin = [".own"]\n'
     )
-    env = {"EVOGIT_SETTINGS": str(bench.folder / "s.toml")}
+    settings = bench.folder / "s.toml"
+    env = {"EVOGIT_SETTINGS": str(settings)}
     command = ("run", str(bench.folder / "sine"), "-C", "runs", "--agent", "own_2", "--proposals", "1")
     without = bench.cli(*command, "--yes", **env)
     assert "expected the login of own_2 at .own" in without.err
@@ -355,6 +356,9 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
     unasked = bench.cli(*command, **env)
     assert "neither counted nor limited" in " ".join(unasked.err.split())
     assert "add --yes to allow it" in unasked.err
+    alone = bench.cli(*command, "--yes", "--sandbox", "bubblewrap", **env)
+    assert "expected a network of its own for own_2" in " ".join(alone.err.split())
+    settings.write_text(settings.read_text() + 'network = "host"\n')
     done = bench.cli(*command, "--yes", **env)
     assert done.code == 0, done.err
     assert "C = 12.0" in bench.program(bench.candidates()[0])

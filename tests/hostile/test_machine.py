@@ -19,7 +19,6 @@ from .conftest import JAILS
 
 FILES = pack({"machine.py": Path(__file__).with_name("machine.py").read_bytes()})
 TIGHT = Limits(wall=30, cpu=20, memory=64 << 20, processes=40, disk=30 << 20)
-ANYTHING = object()
 
 
 def call(session: Session, attack: str, *args: Any, **options: Any) -> CallReply:
@@ -55,7 +54,12 @@ REFUSED: dict[str, Any] = {
     "keep_siblings_idle": False,
     "pipes_in_flight": 256,
 }
-EXCEPTIONS: dict[tuple[str, str], Any] = {}
+EXCEPTIONS: dict[tuple[str, str], Any] = {
+    ("timers", "runsc"): 20_000,
+    ("old_calls", "runsc"): ["EBADF"],
+    ("pipes_in_flight", "runsc"): 1600,
+}
+"""What gVisor does otherwise: it takes its own memory for it, and 32-bit calls for others of its own."""
 
 
 @pytest.mark.parametrize("attack", REFUSED)
@@ -63,7 +67,7 @@ def test_the_machine_gives_nothing_away(shared: tuple[str, Session], attack: str
     name, session = shared
     expected = EXCEPTIONS.get((attack, name), REFUSED[attack])
     found = gain(call(session, attack, fresh=True))
-    assert expected is ANYTHING or found == expected or (isinstance(expected, int) and 0 < found <= expected)
+    assert found == expected or (isinstance(expected, int) and 0 < found <= expected)
 
 
 UNSEEN = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from evogit.agents.programs.registry import Programs, define
 from evogit.config import load_task
+from evogit.config.user_settings import CommandTable, UserSettings
 from evogit.core import SandboxError
 from evogit.evaluation.evaluator import Evaluator
+from evogit.llm.registry import OpenModels
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
@@ -104,3 +108,20 @@ def test_a_checkout_beside_its_repository_hides_both(tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(main), "worktree", "add", "-q", str(beside)], check=True)
     (beside / "deep").mkdir()
     assert {beside / "deep", beside, main / ".git"} <= set(projects([beside / "deep"]))
+
+
+@needs_usr
+@pytest.mark.parametrize("project", ["/usr/local/share"], indirect=True)
+def test_coding_programs_cannot_read_a_repository_that_is_named_from_elsewhere(project, tmp_path, monkeypatch):
+    """As with `-C DIR`, where the engine stands somewhere else."""
+    monkeypatch.chdir(tmp_path)
+    programs = Programs(OpenModels(UserSettings(), random.Random(0)), {}, "bubblewrap", [project / "tasks" / "tiny"])
+    found = define("mine", {"mine": CommandTable(argv=("sh",))})
+    assert found
+    sandbox = programs._sandbox(found)
+    try:
+        with sandbox.open(pack({"looks.py": LOOKS}), Limits()) as session:
+            reply = session.call("looks:found", json.dumps({"args": [str(project), "holdout"]}).encode())
+            assert (reply.failure, json.loads(reply.value)) == ("", [])
+    finally:
+        sandbox.close()

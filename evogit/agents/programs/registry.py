@@ -29,6 +29,11 @@ GIT = f"{DEBIAN}git"
 LOOK = 'PATH="${0:-$PATH}:/usr/local/bin"; for each; do command -v "$each" >&2 || echo "$each"; done'
 """For the shell: where programs are looked for, empty for as usual, and their names; prints those not found."""
 
+_NO_NETWORK = (
+    "expected a network of its own for {name}, which bubblewrap cannot make: with the host's it reaches servers on "
+    'this machine and sockets of your desktop; use --sandbox docker, or allow it with network = "host" in the settings'
+)
+
 MOST_LOGIN = 1 << 20
 """Bytes of a file of a login."""
 
@@ -113,7 +118,15 @@ def _without_gateway(preset: Preset) -> Preset:
 class Programs:
     """Makes agents of coding programs for one engine."""
 
-    def __init__(self, models: OpenModels, commands: Mapping[str, CommandTable], sandbox: str = "auto") -> None:
+    def __init__(
+        self,
+        models: OpenModels,
+        commands: Mapping[str, CommandTable],
+        sandbox: str = "auto",
+        private: Sequence[Path] = (),
+    ) -> None:
+        """Make agents in sandboxes of a provider, from which nobody can read `private` folders or where we are."""
+        self._private = (Path.cwd(), *private)
         self._models = models
         self._commands = commands
         self._provider = sandbox
@@ -179,8 +192,13 @@ class Programs:
                 "use --sandbox auto, or other agents"
             )
         wanted = program.environment
-        sandbox = provider(self._provider, wanted)
-        if sandbox.name != "docker" or wanted.image:
+        sandbox = provider(self._provider, wanted, self._private)
+        if sandbox.name != "docker":
+            if wanted.network and program.table.network != "host":
+                sandbox.close()
+                raise UsageError(_NO_NETWORK.format(name=program.preset.name))
+            return sandbox
+        if wanted.image:
             return sandbox
         sandbox.close()
         return provider("docker", replace(wanted, packages=(*wanted.packages, GIT)))

@@ -94,7 +94,8 @@ def run(
     _refuse_idle(settings, found)
     check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
     settings = replace(settings, selector=selector_before(selector, found, history))
-    setup = resolve_agents(asked, settings, history, found.pairwise.panel if found.pairwise else ())
+    panel = found.pairwise.panel if found.pairwise else ()
+    setup = resolve_agents(asked, settings, history, panel, private=target.private)
     if not terminal.live and not setup.will_end:
         _refuse_endless(settings)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
