@@ -45,6 +45,11 @@ class Counters:
         except OSError:
             return ""
 
+    def one(self, name):
+        """One number by its name above."""
+        file, field, unit = self.names[name]
+        return number(self.text(f"{ROOT}/{file}").split(), field) * unit
+
     def read(self):
         """All numbers by the names above, in seconds, bytes or pieces."""
         words = {file: self.text(f"{ROOT}/{file}").split() for file in self.files}
@@ -79,14 +84,14 @@ class CgroupMeter(Meter):
     def __init__(self, counters, *disks):
         super().__init__(*disks)
         self.counters = counters
-        self.first_killed = counters.read()["killed"]
         self.begin()
 
     def begin(self):
         """Count from now on."""
         super().begin()
         self.first_cpu = self.first_memory = 0
-        self.first_cpu, self.first_memory, _ = self.now()
+        self.first_cpu, self.first_memory, counted = self.now()
+        self.first_killed = counted["killed"]
 
     def sample(self, memory_limit=0):
         """Read everything."""
@@ -102,7 +107,7 @@ class CgroupMeter(Meter):
 
     def ended_for_memory(self):
         """Whether the kernel has ended a process of the session for lack of memory."""
-        return self.counters.read()["killed"] > self.first_killed
+        return self.counters.one("killed") > self.first_killed
 
     def now(self):
         """CPU of all but us, memory, and the counters. Reading our own clock first brings the group's up to date.

@@ -185,9 +185,10 @@ def watch_everything():
 
 def look_up_names(count=600_000):
     """Each name that is not there is remembered by the kernel, in its own memory."""
+    fresh = os.urandom(100).hex()
     for number in range(count):
         with contextlib.suppress(OSError):
-            os.stat(f"/usr/share/{number}{'x' * 200}")
+            os.stat(f"/usr/share/{fresh}{number}")
     return "done"
 
 
