@@ -18,7 +18,7 @@ SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a ful
 OPEN_FILES = 256  # of each process
 SIGNALS = 1024  # that wait, timers included: the kernel counts them for each user, in bubblewrap the person's own
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
-VALUE, RAISED, NO_MEMORY, NO_DISK, NO_JSON = b"vrmdj"
+VALUE, RAISED, NO_MEMORY, NO_DISK, NO_JSON = KINDS = b"vrmdj"
 libc = ctypes.CDLL(None)
 
 
@@ -126,18 +126,23 @@ class Process:
         return LENGTH.unpack_from(data)[0] if len(data) >= LENGTH.size else None
 
     def replied(self):
-        """Whether a whole reply has come, or one that is too large."""
-        size = self.reply_size()
-        if size is None:
+        """Whether a whole reply has come, or one that is too large, or something that is no reply of ours."""
+        size, come = self.reply_size(), len(self.answer.data)
+        if size is None or (size and come <= LENGTH.size):
             return False
-        return self.answer.full or size > self.answer.limit or len(self.answer.data) >= LENGTH.size + size
+        return self.answer.full or size > self.answer.limit or come >= LENGTH.size + size or not self.is_ours()
+
+    def is_ours(self):
+        """Whether what came begins as a reply of ours does; what a program prints hardly ever does."""
+        return self.answer.data[LENGTH.size :][:1] in KINDS
 
     def take_reply(self, most):
         """The reply's kind and content; raises Broken when it is not exactly one reply of at most `most` bytes."""
         size, data = self.reply_size(), bytes(self.answer.data)
-        if size > most + 1:
+        ours = size >= 1 and self.is_ours()
+        if ours and size > most + 1:
             raise Broken("output-limit", f"replied with {size - 1} bytes, more than the {most} allowed")
-        if size < 1 or len(data) > LENGTH.size + size:
+        if not ours or len(data) > LENGTH.size + size:
             raise Broken("invalid", "wrote to the reply channel itself; only the value that a call returns goes there")
         self.answer.data.clear()
         return data[LENGTH.size], data[LENGTH.size + 1 :]

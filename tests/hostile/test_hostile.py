@@ -77,6 +77,8 @@ BROKEN = [
     ("system_exit", "crashed", "raised SystemExit: 0"),
     ("endless_name", "crashed", "raised \N{REPLACEMENT CHARACTER}[2J"),
     ("write_to_every_pipe", "invalid", "wrote to the reply channel"),
+    ("print_to_every_pipe", "invalid", "wrote to the reply channel"),
+    ("print_little_to_every_pipe", "invalid", "wrote to the reply channel"),
     ("close_the_pipes", "crashed", "before replying in call 2"),
     ("output_bomb", "output-limit", "wrote more than 100000 bytes of output in call 2"),
 ]
