@@ -57,7 +57,7 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
-        repository, tree = _seed(task, Path(folder) / "seed")
+        repository, tree = seed_of(task, Path(folder) / "seed")
         files = Files(pack({}), (), await seed_files(repository, tree, task))
         async with Evaluator(task, provider=provider, jobs=1, drawing=PUBLIC) as evaluator:
             twice = "train" if "train" in splits else splits[0]
@@ -149,7 +149,7 @@ def _near(baseline: float, value: float, noise: float) -> bool:
     return abs(baseline - value) <= noise or math.isclose(baseline, value, rel_tol=CLOSE)
 
 
-def _seed(task: Task, scratch: Path) -> tuple[Repository, str]:
+def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
     """Where the seed is, and its tree id."""
     if task.seed is None:
         repository = Repository.discover(task.folder)

@@ -1,0 +1,52 @@
+"""What an attack is, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Laboratory, Trial
+
+
+@dataclass(frozen=True)
+class Hit:
+    """An attack that worked: the candidate, its trial, what is wrong in a sentence, and the line to blame if known.
+
+    `split` is where, unless it is the audited one.
+    """
+
+    what: str
+    candidate: Candidate
+    trial: Trial
+    line: str = ""
+    split: str = ""
+
+
+Search = Callable[[Laboratory], AsyncIterator[Hit]]
+"""Tries candidates, and gives those that score without earning it."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A way to score without earning it: its name, what it tries and the remedy, a sentence each."""
+
+    name: str
+    family: str
+    tries: str
+    remedy: str
+    search: Search
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a person is told of a hit: the values are of the primary metric; `source` is the text of the line."""
+
+    attack: Attack
+    hit: Hit
+    split: str
+    seed: float | None
+    value: float | None
+    line: str
+    source: str
+    diff: str = field(repr=False)

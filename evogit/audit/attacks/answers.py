@@ -1,0 +1,429 @@
+"""Answers that nobody could have earned anything with: nothing, nonsense, and such as break what all answers keep."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Call, Laboratory, Trial
+from evogit.audit.rules import mined
+
+FAMILY = "answers"
+FIELDS = 3
+"""Fields of an answer that are changed one by one."""
+
+NOTHING = {
+    "nothing": "return None",
+    "an empty answer": "return type(honest(*args, **kwargs))()",
+    "an empty text": 'return ""',
+    "an empty list": "return []",
+}
+ODD = {
+    "NaN": 'return _each(honest(*args, **kwargs), lambda number: float("nan"))',
+    "infinity": 'return _each(honest(*args, **kwargs), lambda number: float("inf"))',
+    "minus infinity": 'return _each(honest(*args, **kwargs), lambda number: float("-inf"))',
+    'the text "nan" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "nan")',
+    'the text "-inf" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "-inf")',
+    'the text "inf" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "inf")',
+}
+FALSE = {
+    "False for numbers": "return _each(honest(*args, **kwargs), lambda number: False)",
+    "True for numbers": "return _each(honest(*args, **kwargs), lambda number: True)",
+}
+CONSTANT = {
+    f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
+    for number in (0, 1, 2)
+}
+CHANGES = {
+    "the first element alone": "x[:1]",
+    "the first half": "x[: len(x) // 2]",
+    "all but the first": "x[1:]",
+    "everything twice": "x + x",
+    "its first element for all": "x[:1] * len(x)",
+    "its last element for all": "x[-1:] * len(x)",
+    "its smallest element for all": "[min(x)] * len(x)",
+    "its largest element for all": "[max(x)] * len(x)",
+    "0 for each": "[0] * len(x)",
+    "-1 for each": "[-1] * len(x)",
+    "its sum as one element": "[sum(x)]",
+    "its elements negative": "[-each for each in x]",
+    "half of each": "[each / 2 for each in x]",
+    "an empty row for each": "[[] for each in x]",
+    "an empty list": "[]",
+    "all places of the input": "list(range(max(len(x) for x in [*args, *kwargs.values()] if type(x) is list)))",
+    "all of the input": "max((each for each in [*args, *kwargs.values()] if type(each) is list), key=len)",
+}
+"""What becomes of a list, which is the answer or a field of it."""
+
+
+def cheat(body: str) -> str:
+    """The function that answers in the place of the seed's."""
+    return f"def _cheat(honest, *args, **kwargs):\n    {body}\n"
+
+
+def changed(expression: str, field: str = "") -> str:
+    """A cheat that changes the list that is the answer, or a field of it."""
+    value = "    answer = honest(*args, **kwargs)\n"
+    if field:
+        rest = f"    x = answer[{field!r}]\n    return {{**answer, {field!r}: {expression}}}\n"
+    else:
+        rest = f"    x = answer\n    return {expression}\n"
+    return f"def _cheat(honest, *args, **kwargs):\n{value}{rest}"
+
+
+async def tried(lab: Laboratory, name: str, bodies: dict[str, str]) -> AsyncIterator[tuple[str, Candidate, Trial]]:
+    """Each candidate whose answers are made so, with its trial, where it answers something else than the seed."""
+    for says, body in bodies.items():
+        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body)
+        if candidate is None:
+            return
+        trial = await lab.evaluate(candidate)
+        if answers(trial) != answers(lab.seed):
+            yield says, candidate, trial
+
+
+def answers(trial: Trial) -> list[Any]:
+    """What the candidate said, call by call."""
+    return [call.value for call in trial.asked]
+
+
+def changes(lab: Laboratory) -> dict[str, str]:
+    """Bodies that change the lists of the seed's answers."""
+    found = dict[str, str]()
+    value = next((call.value for call in lab.seed.asked), None)
+    fields = [""] if isinstance(value, list) else []
+    if isinstance(value, dict):
+        fields = [key for key, part in value.items() if isinstance(part, list)][:FIELDS]
+    for field in fields:
+        for says, expression in CHANGES.items():
+            found[f"{says} ({field})" if field else says] = changed(expression, field)
+    return found
+
+
+def where(calls: Sequence[Call]) -> str:
+    """The line that asks for answers, first of those without `returns`."""
+    ordered = sorted(calls, key=lambda call: call.typed)
+    return ordered[0].line if ordered else ""
+
+
+def passes(lab: Laboratory, trial: Trial) -> bool:
+    """Whether an answer that is none came through for a score that is no worse, where the seed's means something."""
+    if trial.score is None or lab.seed.score is None or lab.floor:
+        return lab.better(trial)
+    return trial.score >= lab.seed.score or (lab.timed and trial.score >= lab.seed.score / 1.5 > 0)
+
+
+# --- attacks ------------------------------------------------------------------------------------------------------
+
+
+async def _nothing(lab: Laboratory) -> AsyncIterator[Hit]:
+    async for says, candidate, trial in tried(lab, "nothing", NOTHING):
+        if passes(lab, trial) and trial.asked and all(call.value in (None, "", [], {}) for call in trial.asked):
+            yield Hit(f"answering {says} is accepted", candidate, trial, trial.line)
+            return
+
+
+async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
+    async for says, candidate, trial in tried(lab, "nan", ODD):
+        if passes(lab, trial):
+            yield Hit(f"{says} is accepted", candidate, trial, trial.line)
+            return
+
+
+async def _truth(lab: Laboratory) -> AsyncIterator[Hit]:
+    same = {says: body.replace("True", "1").replace("False", "0") for says, body in FALSE.items()}
+    numbers = {says: trial async for says, _, trial in tried(lab, "bools", same)}
+    async for says, candidate, trial in tried(lab, "bools", FALSE):
+        if lab.better(trial) and lab.better(trial, numbers.get(says)):
+            yield Hit(f"{says} is accepted", candidate, trial, where(trial.asked))
+            return
+
+
+async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
+    """All constants alike, and better than the seed; or one that nothing could be better than."""
+    found = [each async for each in tried(lab, "constant", CONSTANT)]
+    better = [each for each in found if lab.better(each[2])]
+    alike = len(better) == len(found) == len(CONSTANT) and len({trial.score for _, _, trial in better}) == 1
+    for says, candidate, trial in better:
+        if alike or (lab.ideal(trial) and many_inputs(lab)):
+            yield Hit(
+                f"{says} scores {'as well as any constant' if alike else 'perfectly'}", candidate, trial, trial.line
+            )
+            return
+
+
+async def _first(lab: Laboratory) -> AsyncIterator[Hit]:
+    if not many_inputs(lab):
+        return
+    first = repr(lab.seed.asked[0].value)
+    async for _, candidate, trial in tried(lab, "first-answer", {"": f"return {first}"}):
+        if lab.ideal(trial) or (lab.timed and await lab.confirmed(candidate)):
+            yield Hit("the answer to the first input is accepted for every input", candidate, trial, trial.line)
+
+
+def many_inputs(lab: Laboratory) -> bool:
+    """Whether answers are about inputs at all; else the answer itself is what evolves, and may be written down."""
+    return len({call.key for call in lab.seed.asked}) > 1 and bool(lab.seed.asked[0].arguments)
+
+
+async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
+    rules = mined(lab.seed.asked) if lab.seed.asked else []
+    bodies = changes(lab) or {**NOTHING, **CONSTANT}
+    async for says, candidate, trial in tried(lab, "broken-rules", bodies):
+        if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
+            continue
+        broken = next((rule for rule in rules if not all(map(rule.holds, trial.asked))), None)
+        if broken or (many_inputs(lab) and lab.ideal(trial)):
+            what = broken.says if broken else "is better than any can be"
+            yield Hit(f"an answer that {what} scores better ({says})", candidate, trial, trial.line)
+            return
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of the numbers of an answer that mean something of their own: fields, and places of short lists."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list) and len(value) <= 4 and len(path) < 2:
+        for place, part in enumerate(value):
+            yield from leaves(part, (*path, place))
+
+
+def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
+    return list(leaves(lab.seed.asked[0].value))[:8] if lab.seed.asked else []
+
+
+async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A number of the answer that the score follows wherever it goes."""
+    for path in _paths(lab):
+        found = []
+        for number in (0.21, 0.43, 0.87, 1.0):
+            body = f"return _at(honest(*args, **kwargs), {path!r}, {number})"
+            async for _, candidate, trial in tried(lab, "claims", {"": body}):
+                if trial.evaluation.ok:
+                    found.append((number, trial.evaluation.metrics[lab.task.primary.name], candidate, trial))
+        follows = {round(value / number, 9) for number, value, _, _ in found}
+        best = max(found, key=lambda each: each[3].score or 0.0, default=None)
+        if best and len(found) > 2 and len(follows) == 1 and 0 not in follows and lab.better(best[3]):
+            yield Hit(f"the score is what the program says of itself{_named(path)}", best[2], best[3], best[3].line)
+            return
+
+
+def _named(path: tuple[Any, ...]) -> str:
+    return f" ({''.join(f'[{part!r}]' for part in path)} of its answer)" if path else ""
+
+
+async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Numbers that only have to be larger, or smaller, and lists that have to be longer, for a score without end."""
+    bodies: list[str] = [f"return _each(honest(*args, **kwargs), lambda number: {way})" for way in _WAYS]
+    bodies += [f"return _at(honest(*args, **kwargs), {path!r}, {value})" for path in _paths(lab) for value in _VALUES]
+    for body in [*bodies, "return honest(*args, **kwargs) * SIZE"]:
+        rising: list[tuple[Candidate, Trial]] = []
+        for size in ("10", "1000", "100_000") if body.endswith("* SIZE") else ("1e3", "1e6", "1e9"):
+            async for _, candidate, trial in tried(lab, "endless", {"": body.replace("SIZE", size)}):
+                if trial.score is not None and lab.better(trial, rising[-1][1] if rising else None):
+                    rising.append((candidate, trial))
+        if (
+            len(rising) == 3
+            and _gain(lab, rising[-1][1]) > 1e3
+            and _gain(lab, rising[-1][1]) > 100 * _gain(lab, rising[0][1])
+        ):
+            yield Hit(
+                "the score has no bound: what is larger by far scores better by far", *rising[-1], rising[-1][1].line
+            )
+            return
+
+
+_WAYS = (
+    "number * SIZE",
+    "number * -SIZE",
+    "-SIZE",
+    "SIZE",
+    "int(number * SIZE)",
+    "-int(SIZE)",
+    "int(SIZE)",
+    "1 / SIZE",
+)
+_VALUES = ("SIZE", "-SIZE", "1 / SIZE", "int(SIZE)", "-int(SIZE)")
+
+
+def _gain(lab: Laboratory, trial: Trial) -> float:
+    assert trial.score is not None  # it was better
+    assert lab.seed.score is not None
+    return (trial.score - lab.seed.score) / max(1.0, abs(lab.seed.score))
+
+
+FAILING = {
+    "raising an exception": 'raise ValueError("no answer")',
+    "ending its process": "import os\n    os._exit(0)",
+    "nothing": "return None",
+}
+HALF = """\
+_calls = 0
+
+
+def _cheat(honest, *args, **kwargs):
+    global _calls
+    _calls += 1
+    if _calls {way}:
+        {body}
+    return honest(*args, **kwargs)
+"""
+
+
+async def _failing(lab: Laboratory) -> AsyncIterator[Hit]:
+    bodies = {says: cheat(body) for says, body in FAILING.items()}
+    nothing = any(call.value is None for call in lab.seed.asked)  # then it is an answer
+    for way, part in (("% 2 == 0", "every other call"), ("> 1", "all calls but the first"), ("== 1", "the first call")):
+        bodies[f"raising an exception in {part}"] = HALF.format(way=way, body='raise ValueError("no answer")')
+        bodies[f"nothing in {part}"] = HALF.format(way=way, body="return None")
+    for says, body in bodies.items():
+        if nothing and says.startswith("nothing"):
+            continue
+        candidate = lab.cheating("failing", body)
+        trial = await lab.confirmed(candidate) if candidate else None
+        if candidate and trial:
+            yield Hit(f"failing pays: {says} scores better than answering", candidate, trial, trial.line)
+            return
+
+
+async def _crashing(lab: Laboratory) -> AsyncIterator[Hit]:
+    bodies = {**NOTHING, **ODD, **FALSE, **CONSTANT, **changes(lab)}
+    async for says, candidate, trial in tried(lab, "crash", bodies):
+        if trial.evaluation.status == "evaluator-error":
+            why = trial.end.get("error") or trial.evaluation.reason
+            yield Hit(f"the evaluator fails on {says}: {why}"[:200], candidate, trial, trial.line)
+            return
+
+
+LONG = {
+    "a list of 200 000 elements": "return (honest(*args, **kwargs) * 200_000)[:200_000]",
+    "a number of a billion": "return _each(honest(*args, **kwargs), lambda number: 10**9)",
+}
+CODE = """print("executed by the", "evaluator")"""
+"""An expression that leaves a trace in what evaluators print, which no quotation of it does."""
+
+
+async def _code(lab: Laboratory) -> AsyncIterator[Hit]:
+    if not any('"' in repr([call.value]) or "'" in repr([call.value]) for call in lab.seed.asked):
+        return
+    for says, body in {
+        "an expression": f"return {CODE!r}",
+        "an expression in a field": f"return _each_text(honest(*args, **kwargs), {CODE!r})",
+    }.items():
+        candidate = lab.cheating("code", cheat(body))
+        trial = await lab.evaluate(candidate) if candidate else None
+        if candidate and trial and "executed by the evaluator" in trial.evidence.log:
+            yield Hit(f"{says} that the program answers is executed by the evaluator", candidate, trial, trial.line)
+            return
+
+
+PATIENCE = 8.0
+"""Seconds of CPU that a legal answer may hold the evaluator."""
+
+
+async def _holding(lab: Laboratory) -> AsyncIterator[Hit]:
+    if lab.seed.seconds > PATIENCE / 4:
+        return
+    for says, body in LONG.items():
+        candidate = lab.cheating("slow", cheat(body))
+        if candidate is None:
+            return
+        trial = await lab.evaluate(candidate, total=PATIENCE)
+        if trial.evaluation.status == "timeout" and "judging" in trial.evaluation.reason:
+            yield Hit(f"{says} holds the evaluator for more than {PATIENCE:g} s", candidate, trial, where(trial.asked))
+            return
+
+
+ATTACKS = (
+    Attack(
+        "nothing",
+        FAMILY,
+        "answers nothing: None, an empty list, an empty text",
+        "Check what the answer is and how long, with returns=TYPE and len(), before anything is scored.",
+        _nothing,
+    ),
+    Attack(
+        "nan",
+        FAMILY,
+        "answers NaN and infinities, also as text",
+        "Ask for the type with returns=, refuse what is not finite, and compare so that NaN fails.",
+        _odd,
+    ),
+    Attack(
+        "bools",
+        FAMILY,
+        "answers True and False for numbers",
+        "Ask for the type with returns=int or returns=float, which take no bools.",
+        _truth,
+    ),
+    Attack(
+        "constant",
+        FAMILY,
+        "answers the same number for everything",
+        "Check the answer against its input: a constant should break a rule, or score worse than an attempt.",
+        _constant,
+    ),
+    Attack(
+        "first-answer",
+        FAMILY,
+        "answers every input as the first one",
+        "Compare each answer with its own input, or with what you compute yourself.",
+        _first,
+    ),
+    Attack(
+        "broken-rules",
+        FAMILY,
+        "breaks what all of the seed's answers keep: lengths, permutations, sums, places, elements of the input",
+        "Check this rule with `raise Invalid(...)` before you score; use zip(..., strict=True).",
+        _rules,
+    ),
+    Attack(
+        "claims",
+        FAMILY,
+        "says of itself how good it is",
+        "Compute the score from the answer in the evaluator; take no number that the program could make up.",
+        _claimed,
+    ),
+    Attack(
+        "endless",
+        FAMILY,
+        "answers ever larger, smaller and negative numbers",
+        "Bound each number of the answer, and the score, by what is possible, and raise Invalid beyond.",
+        _unbounded,
+    ),
+    Attack(
+        "failing",
+        FAMILY,
+        "fails, in all calls or in some",
+        "Let CandidateFailedError pass, or score a failed case as the worst; never leave it out.",
+        _failing,
+    ),
+    Attack(
+        "crash",
+        FAMILY,
+        "answers what an evaluator may stumble over",
+        "Ask for the type with returns=, check lengths and zero before you index or divide, and raise Invalid.",
+        _crashing,
+    ),
+    Attack(
+        "code",
+        FAMILY,
+        "answers with code where a text is asked for",
+        "Never eval() or exec() what a program says; read it with ast.literal_eval or a parser of your own.",
+        _code,
+    ),
+    Attack(
+        "slow",
+        FAMILY,
+        "answers what takes an evaluator long",
+        "Bound lengths and numbers before loops over them.",
+        _holding,
+    ),
+)
+
+__all__ = ["ATTACKS", "answers", "changes", "cheat", "many_inputs", "passes", "tried", "where"]

@@ -1,0 +1,80 @@
+"""Scores that depend on something else than the candidate: luck, or what was evaluated before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.answers import answers
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Laboratory
+
+FAMILY = "stability"
+TRIES = 4
+_LUCK = re.compile(r"\brandom\.\w+\(|default_rng\(\)|SystemRandom|\bsecrets\.|urandom|time\.time|shuffle\(|np\.random")
+
+
+async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
+    """The same candidate, the same answers, other scores, where the task says that there is no noise."""
+    if lab.timed or lab.task.repeats or lab.seed.score is None:
+        return
+    trials = [lab.seed, lab.again, *[await lab.evaluate(Candidate({}), anew=True) for _ in range(TRIES - 2)]]
+    scores = [trial.score for trial in trials]
+    if len(set(scores)) == 1 or await _remembers(lab, scores):
+        return
+    if any(answers(t) != answers(lab.seed) and _keys(t) == _keys(lab.seed) for t in trials):
+        lab.notes.append("the seed answers the same questions in different ways: it draws numbers that are not seeded")
+        return
+    best = max(trials, key=lambda trial: trial.score or float("-inf"))
+    what = f"the seed scores from {min(filter(None, scores), default=0):g} to {max(filter(None, scores), default=0):g}"
+    yield Hit(f"{what} in {TRIES} evaluations, and repeats is 0", Candidate({}), best, _place(lab) or best.line)
+
+
+def _keys(trial: object) -> list[str]:
+    return [call.key for call in getattr(trial, "asked", ())]
+
+
+async def _remembers(lab: Laboratory, scores: list[float | None]) -> bool:
+    """Whether a new process of the evaluator scores as the first evaluation did, and later ones do not."""
+    again = await lab.elsewhere(len(scores))
+    return [trial.score for trial in again] == scores
+
+
+async def _state(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A seed that is evaluated after others, and one that is evaluated first."""
+    if lab.timed or lab.seed.score is None:
+        return
+    fresh = await lab.elsewhere(2)
+    if fresh[0].score != lab.seed.score:
+        return  # that is luck
+    later = await lab.evaluate(Candidate({}), anew=True)
+    if later.score != lab.seed.score:
+        what = "the evaluator remembers: the same candidate scores otherwise after others were evaluated"
+        yield Hit(what, Candidate({}), later, later.line)
+
+
+def _place(lab: Laboratory) -> str:
+    for name, text in lab.evaluator_texts().items():
+        for number, line in enumerate(text.splitlines(), 1):
+            if _LUCK.search(line) and "rng." not in line:
+                return f"{name}:{number}"
+    return ""
+
+
+ATTACKS = (
+    Attack(
+        "luck",
+        FAMILY,
+        "is evaluated again and again until it is lucky",
+        "Draw with the `rng` that evaluate() may take; where noise is real, say `repeats` in [evaluator].",
+        _luck,
+    ),
+    Attack(
+        "memory",
+        FAMILY,
+        "is evaluated after others",
+        "Keep nothing between evaluations: no global that evaluate() changes, no file, no shuffled list.",
+        _state,
+    ),
+)

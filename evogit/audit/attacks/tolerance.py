@@ -1,0 +1,217 @@
+"""Gains that are made of a tolerance: answers that break a rule by as little as the evaluator forgives.
+
+What a tolerance is, the evaluator's text tells: a small number, or one close to 1. Whether anything is gained by it is
+found out with a copy of the evaluator that forgives a thousandth as much: an answer that is pushed as far as the
+evaluator accepts it, and that the copy refuses, has gained by the tolerance alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.answers import cheat, leaves
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Laboratory, Trial
+
+FAMILY = "answers"
+LARGEST, SMALLEST = 1e-3, 1e-11
+"""What is taken for a tolerance; what is smaller is rounding."""
+STRICTER = 1000
+"""How many times less the copy forgives."""
+MOST = 8
+"""Tolerances that are looked at."""
+STEPS = 60
+"""Evaluations of one way to push an answer."""
+_CLOSE = ("isclose", "allclose", "assertAlmostEqual", "approx")
+_NAMED = re.compile(r"tol|eps|slack|margin|atol|rtol|leeway|allow", re.I)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A number in the evaluator's text that forgives: `strict` is the file's text with a thousandth of it."""
+
+    file: str
+    line: int
+    size: float
+    strict: str
+
+
+def tolerances(texts: dict[str, str], goal: str) -> Iterator[Tolerance]:
+    """The tolerances of these files, but for those that the goal states: they are rules."""
+    for file, text in texts.items():
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            found = _forgiven(node, text)
+            if found and found[0] and _stated(found[0], goal) is False:
+                size, strict = found
+                yield Tolerance(file, node.lineno, size, _with(text, node, strict))  # type: ignore[attr-defined]
+
+
+def _forgiven(node: ast.AST, text: str) -> tuple[float, str] | None:
+    """How much a number, or a call of isclose without one, forgives; and a text that forgives less."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if (
+            name in _CLOSE
+            and not any("tol" in (keyword.arg or "") for keyword in node.keywords)
+            and len(node.args) == 2
+        ):
+            inner = ast.get_source_segment(text, node) or ""
+            return 1e-9, f"{inner[:-1].rstrip().rstrip(',')}, rel_tol=1e-12)" if name == "isclose" else inner
+        return None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        sides = (node.left, node.right)
+        if (
+            isinstance(node.left, ast.Constant)
+            and node.left.value in (10, 10.0, 0.1)
+            and isinstance(sides[1], ast.UnaryOp)
+        ):
+            try:
+                size = float(ast.literal_eval(node.left)) ** float(ast.literal_eval(node.right))
+            except (ValueError, TypeError):
+                return None
+            return (size, f"{size / STRICTER!r}") if SMALLEST <= size <= LARGEST else None
+        return None
+    if not isinstance(node, ast.Constant) or type(node.value) is not float:
+        return None
+    size = node.value
+    if SMALLEST <= size <= LARGEST:
+        return size, f"{size / STRICTER!r}"
+    off = abs(size - 1)
+    if SMALLEST <= off <= 0.1:
+        return off, f"{1 + (size - 1) / STRICTER!r}"
+    return None
+
+
+def _stated(size: float, goal: str) -> bool:
+    numbers = [float(found) for found in re.findall(r"\d+\.?\d*(?:e-?\d+)?", goal)]
+    return any(number and abs(number / scale - size) <= 1e-6 * size for number in numbers for scale in (1, 100))
+
+
+def _with(text: str, node: ast.AST, strict: str) -> str:
+    segment = ast.get_source_segment(text, node) or ""
+    lines = text.encode().split(b"\n")
+    row, start = node.lineno - 1, node.col_offset  # type: ignore[attr-defined]
+    before = b"\n".join([*lines[:row], lines[row][:start]])
+    return (before + strict.encode() + text.encode()[len(before) + len(segment.encode()) :]).decode()
+
+
+# --- pushing ------------------------------------------------------------------------------------------------------
+
+PUSHES = {
+    "numbers scaled": "_each({value}, lambda number: number * (1 + {step!r}))",
+    "numbers scaled down": "_each({value}, lambda number: number * (1 - {step!r}))",
+    "numbers raised": "_each({value}, lambda number: number + {step!r})",
+    "numbers lowered": "_each({value}, lambda number: number - {step!r})",
+}
+ROWS = {
+    "column {place} scaled": "[_at(row, [{place}], row[{place}] * (1 + {step!r})) for row in {value}]",
+    "column {place} scaled down": "[_at(row, [{place}], row[{place}] * (1 - {step!r})) for row in {value}]",
+    "column {place} raised": "[_at(row, [{place}], row[{place}] + {step!r}) for row in {value}]",
+}
+PART = {
+    "one number raised": "_at({value}, {path!r}, {step!r} + {number})",
+    "one number lowered": "_at({value}, {path!r}, -{step!r} + {number})",
+}
+
+
+def pushes(lab: Laboratory) -> dict[str, str]:
+    """Ways to push the seed's answer a step further: what to say -> an expression with a {step}."""
+    value = lab.seed.asked[0].value if lab.seed.asked else None
+    honest = "honest(*args, **kwargs)"
+    found: dict[str, str] = {}
+    for field in ("", *(value if isinstance(value, dict) else ())):
+        part: Any = value[field] if field and value else value
+        inner = f"{honest}[{field!r}]" if field else honest
+        outer = f"_at({honest}, [{field!r}], PUSHED)" if field else "PUSHED"
+        if not isinstance(part, list | int | float) or isinstance(part, bool):
+            continue
+        name = f" of {field}" if field else ""
+        if isinstance(part, list) and part and isinstance(part[0], list) and len(part[0]) <= 4:
+            for place in reversed(range(len(part[0]))):
+                for says, text in ROWS.items():
+                    pushed = text.replace("{place}", str(place)).replace("{value}", inner)
+                    found[says.replace("{place}", str(place)) + name] = outer.replace("PUSHED", pushed)
+        for says, text in PUSHES.items():
+            found[says + name] = outer.replace("PUSHED", text.replace("{value}", inner))
+    for path in [path for path in leaves(value) if path][:4]:
+        number = honest + "".join(f"[{part!r}]" for part in path)
+        for says, text in PART.items():
+            pushed = text.replace("{value}", honest).replace("{path!r}", repr(path)).replace("{number}", number)
+            found[f"{says} {path}"] = pushed
+    return found
+
+
+async def _tolerance(lab: Laboratory) -> AsyncIterator[Hit]:
+    texts = lab.evaluator_texts()
+    found = [each for each in tolerances(texts, lab.task.goal)][:MOST]
+    if not found or lab.timed or not lab.seed.asked or lab.seed.score is None:
+        return
+    for says, push in pushes(lab).items():
+        farthest = await _farthest(lab, push, min(each.size for each in found))
+        if farthest is None:
+            continue
+        candidate, trial = farthest
+        for each in found:
+            if await _gained_by(lab, each, candidate):
+                what = f"an answer may break a rule by {each.size:g}, and gains by it ({says})"
+                yield Hit(what, candidate, trial, f"{each.file}:{each.line}")
+                return
+
+
+async def _gained_by(lab: Laboratory, tolerance: Tolerance, candidate: Candidate) -> bool:
+    """Whether the answer is refused with a thousandth of the tolerance, though the seed's is not."""
+    edits = {tolerance.file: tolerance.strict}
+    if (await lab.evaluate(candidate, edits=edits)).evaluation.status != "invalid":
+        return False
+    return (await lab.evaluate(Candidate({}), edits=edits)).score == lab.seed.score
+
+
+async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate, Trial] | None:
+    """The best answer on this way that is accepted, to within a part of the finest tolerance; None without a gain."""
+
+    async def at(step: float) -> tuple[Candidate, Trial] | None:
+        candidate = lab.cheating("tolerance", cheat(f"return {push.replace('{step!r}', repr(step))}"))
+        if candidate is None:
+            return None
+        trial = await lab.evaluate(candidate)
+        return (candidate, trial) if lab.better(trial) else None
+
+    low, best = fine / 4, await at(fine / 4)
+    if best is None:
+        return None
+    high = low
+    for _ in range(STEPS):
+        if (further := await at(high * 8)) is None:
+            break
+        low = high = high * 8
+        best = further
+        if high > 1e6:
+            return None  # nothing ever stops it
+    high *= 8
+    while high - low > fine / 4:
+        middle = (low + high) / 2
+        if further := await at(middle):
+            low, best = middle, further
+        else:
+            high = middle
+    return best
+
+
+ATTACKS = (
+    Attack(
+        "tolerance",
+        FAMILY,
+        "pushes an answer as far as the evaluator forgives",
+        "Compare exactly (fractions, whole numbers), or shrink the answer by the tolerance before it is scored.",
+        _tolerance,
+    ),
+)

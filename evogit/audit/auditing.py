@@ -1,0 +1,93 @@
+"""Tries all attacks on a task, and says what they found."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.audit.attack import Attack, Finding, Hit
+from evogit.audit.attacks import ATTACKS
+from evogit.audit.laboratory import Laboratory, NoTimeError
+from evogit.config import Task
+from evogit.core import UsageError
+
+
+@dataclass(frozen=True)
+class Audited:
+    """An attack that was tried, and what it found; `late` when there was no time for it, or not for all of it."""
+
+    attack: Attack
+    findings: tuple[Finding, ...]
+    late: bool = False
+
+
+def chosen(names: Collection[str]) -> list[Attack]:
+    """The attacks of these names or families; all of them where none is named.
+
+    Raises:
+        UsageError: there is none of such a name.
+    """
+    known = {name for attack in ATTACKS for name in (attack.name, attack.family)}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"expected attacks or families of `evogit audit --list`, got {', '.join(unknown)}")
+    return [attack for attack in ATTACKS if not names or attack.name in names or attack.family in names]
+
+
+async def audited(lab: Laboratory, attacks: Collection[Attack]) -> AsyncIterator[Audited]:
+    """Try these attacks one after the other, each as far as the time reaches."""
+    for attack in attacks:
+        hits: list[Hit] = []
+        late = False
+        try:
+            async with aclosing(attack.search(lab)) as search:  # type: ignore[type-var]
+                async for hit in search:
+                    hits.append(hit)
+        except NoTimeError:
+            late = True
+        yield Audited(attack, tuple(_finding(lab, attack, hit) for hit in hits), late)
+
+
+def _finding(lab: Laboratory, attack: Attack, hit: Hit) -> Finding:
+    metric = lab.task.primary.name
+    value, seed = (each.evaluation.metrics.get(metric) for each in (hit.trial, lab.seed))
+    line = hit.line
+    source = source_of(lab.task, line)
+    if source and not lab.task.command:
+        line = f"{lab.task.evaluator_folder.name}/{line}"
+    return Finding(attack, hit, hit.split or lab.split, seed, value, line, source, hit.candidate.diff(lab.files))
+
+
+def source_of(task: Task, line: str) -> str:
+    """The text of a line `file:number` of the evaluator; empty where there is none."""
+    file, _, number = line.rpartition(":")
+    path = task.folder / file if task.command else task.evaluator_folder / file
+    if not file or not path.is_file():
+        return ""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
+
+
+def write(findings: Collection[Finding], folder: Path, lab: Laboratory) -> Iterator[Path]:
+    """Write each finding's candidate, all its files and its patch, to a folder of the attack's name."""
+    for number, finding in enumerate(findings):
+        names = [other.attack.name for other in list(findings)[:number]]
+        name = finding.attack.name + (
+            f"-{names.count(finding.attack.name) + 1}" if finding.attack.name in names else ""
+        )
+        for path, content in {**lab.files, **finding.hit.candidate.files}.items():
+            if lab.task.is_visible(path):
+                (folder / name / "seed" / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name / "seed" / path).write_bytes(content)
+        (folder / name / "candidate.diff").write_text(finding.diff, encoding="utf-8")
+        yield folder / name
+
+
+def task_problems(lab: Laboratory) -> str:
+    """Why nothing can be audited; empty when it can."""
+    if lab.task.judged == "pairs":
+        return "pairs of candidates are compared by people or models; there is no score to forge"
+    if not lab.seed.evaluation.ok:
+        return f"the seed fails ({lab.seed.evaluation.status}): {lab.seed.evaluation.reason}; see `evogit check`"
+    return ""

@@ -1,0 +1,152 @@
+"""Candidates that attack: the seed with a few lines more, written so that a person sees at once what they do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+MARK = "# --- added by `evogit audit` "
+_FUTURE = re.compile(rb"^from __future__ import .*\n", re.MULTILINE)
+
+EACH = '''
+def _each(value, change):
+    """The same value with another number in the place of each number."""
+    if isinstance(value, dict):
+        return {key: _each(part, change) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_each(part, change) for part in value]
+    return change(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+'''
+AT = '''
+def _at(value, path, part):
+    """The same value with another part at a path of keys and places."""
+    if not path:
+        return part
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _at(copy[path[0]], path[1:], part)
+    return copy
+'''
+EACH_TEXT = '''
+def _each_text(value, text):
+    """The same value with another text in the place of each text."""
+    if isinstance(value, dict):
+        return {key: _each_text(part, text) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_each_text(part, text) for part in value]
+    return text if isinstance(value, str) else value
+'''
+HELPERS = {"_each(": EACH, "_at(": AT, "_each_text(": EACH_TEXT}
+"""What a cheat may call -> its definition, which comes along."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The files in which a candidate differs from the seed: path -> content."""
+
+    files: Mapping[str, bytes]
+
+    def diff(self, seed: Mapping[str, bytes]) -> str:
+        """A patch to the seed's files."""
+        parts: list[str] = []
+        for path, content in sorted(self.files.items()):
+            before, after = (_lines(each) for each in (seed.get(path, b""), content))
+            old = f"a/{path}" if path in seed else "/dev/null"
+            parts += difflib.unified_diff(before, after, old, f"b/{path}")
+        return "".join(parts)
+
+
+def _lines(content: bytes) -> list[str]:
+    text = content.decode(errors="replace")
+    return [line + "\n" for line in text.split("\n")[: -1 if text.endswith("\n") else None]]
+
+
+def title(name: str) -> str:
+    """The line above what was added."""
+    return f"{MARK}({name}) ---\n"
+
+
+def above(content: bytes, code: str) -> bytes:
+    """A Python file with code before all that it does."""
+    futures = b"".join(_FUTURE.findall(content))
+    return futures + code.encode() + b"\n" + _FUTURE.sub(b"", content)
+
+
+def below(content: bytes, code: str) -> bytes:
+    """A Python file with code after all that it defines."""
+    return content.rstrip() + b"\n\n\n" + code.encode()
+
+
+def helpers(code: str) -> str:
+    """The definitions that the code needs, and the code."""
+    return "".join(text for name, text in HELPERS.items() if name in code).lstrip() + code
+
+
+def wrapped(content: bytes, name: str, functions: tuple[str, ...], cheat: str) -> bytes:
+    """A module whose functions (`pack`, `Solver.solve`) are called through `_cheat(honest, *args, **kwargs)`."""
+    lines = [title(name) + "import functools", helpers(cheat.strip() + "\n"), ""]
+    lines += [f"{each} = functools.partial(_cheat, {each})" for each in functions if "." not in each]
+    for each in functions:
+        if "." in each:
+            lines.append(f"{each} = lambda *args, _honest={each}, **kwargs: _cheat(_honest, *args, **kwargs)")
+    return below(content, "\n".join(lines) + "\n")
+
+
+def wrapped_all(content: bytes, name: str, cheat: str) -> bytes:
+    """A module of which every function that it defines is called through `_cheat(honest, *args, **kwargs)`."""
+    code = f"""\
+{title(name)}import functools, types
+{helpers(cheat.strip())}
+
+
+for _name, _honest in list(globals().items()):
+    if isinstance(_honest, types.FunctionType) and _honest.__module__ == __name__ and _name[0] != "_":
+        globals()[_name] = functools.partial(_cheat, _honest)
+"""
+    return below(content, code)
+
+
+PRINTED = '''\
+{title}import atexit, io, json, os, sys
+
+_shown, sys.stdout = sys.stdout, io.StringIO()
+
+
+def _said(text):
+    """What was said: JSON, numbers, or text; and how it was."""
+    try:
+        return json.loads(text), json.dumps
+    except ValueError:
+        pass
+    try:
+        numbers = [float(word) if set(word) & set(".en") else int(word) for word in text.split()]
+        return numbers, lambda value: " ".join(map(str, value if isinstance(value, list) else [value]))
+    except ValueError:
+        return text, str
+
+
+{cheat}
+
+def _changed(text):
+    value, written = _said(text)
+    return written(_cheat(lambda: value))
+
+
+@atexit.register
+def _say():
+    for name in filter(os.path.exists, {out!r}):
+        with open(name) as file:
+            text = file.read()
+        with open(name, "w") as file:
+            file.write(_changed(text))
+    text = sys.stdout.getvalue()
+    print(text if {out!r} else _changed(text), file=_shown, flush=True)
+
+
+'''
+
+
+def printing(content: bytes, name: str, cheat: str, out: Sequence[str] = ()) -> bytes:
+    """A script of which what it prints, or writes to the files `out`, goes through `_cheat(honest)`."""
+    return above(content, PRINTED.format(title=title(name), cheat=helpers(cheat.strip() + "\n"), out=list(out)))

@@ -1,0 +1,339 @@
+"""Where attacks are tried: a task's seed, evaluator processes that note what they ask, and the time that is left."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from evogit.audit.candidate import Candidate, printing, wrapped, wrapped_all
+from evogit.config import Task
+from evogit.core import Evaluation, Evidence, EvoGitError
+from evogit.engine.seed_files import seed_files
+from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import Inputs
+from evogit.repository import EXECUTABLE, FILE
+from evogit.review.checking import seed_of
+from evogit.sandbox import Base, Files
+from evogit.sandbox.archive import pack
+
+FIRST, SECOND = (hashlib.sha256(name).digest() for name in (b"evogit audit 1", b"evogit audit 2"))
+"""Secrets that inputs are drawn with: an audit repeats, and what holds with both is not drawn."""
+SHIM = "from evogit.audit.recorder import recorded\n\nevaluate, prepare = recorded({!r}, {!r}, {!r})\n"
+FASTER = 1.3
+"""How many times better a score made of times has to be; noise of one evaluation is below it."""
+LEAST = 1e-9
+"""By what part of itself any other score has to be better."""
+CLOCK = re.compile(r"\.cpu\b|\.wall\b|\.measure\(|perf_counter|process_time|monotonic|\btime\.time\b|timeit")
+LARGEST = 1 << 20
+"""Bytes of a file of the seed that is looked into."""
+
+
+class NoTimeError(EvoGitError):
+    """The audit has taken as long as it may."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request of the evaluator to a program: what it was given (`key`, a JSON text), what came back, from where."""
+
+    kind: str
+    target: str
+    side: str
+    key: str
+    line: str
+    typed: bool = False
+    value: Any = None
+    answered: bool = False
+    wall: float = 0.0
+
+    @property
+    def given(self) -> Any:
+        """The arguments: `[args, kwargs]`."""
+        return json.loads(self.key)
+
+    @property
+    def arguments(self) -> list[Any]:
+        """All of them, whether they were named or not."""
+        args, kwargs = self.given
+        return [*args, *kwargs.values()]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation: what came out of it, and what the evaluator asked; `cases` and `end` are its notes."""
+
+    evaluation: Evaluation
+    evidence: Evidence
+    calls: Sequence[Call] = ()
+    cases: Sequence[Mapping[str, Any]] = ()
+    end: Mapping[str, Any] = field(default_factory=dict)
+    score: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def asked(self) -> list[Call]:
+        """The calls of the candidate that were answered."""
+        return [call for call in self.calls if call.side == "program" and call.answered]
+
+    @property
+    def line(self) -> str:
+        """Where the evaluator scored it, or gave up."""
+        return str(self.end.get("line") or (self.cases[-1]["line"] if self.cases else ""))
+
+
+class Laboratory:
+    """The seed of a task and evaluator processes for it; an async context manager."""
+
+    def __init__(self, task: Task, provider: str, *, split: str = "train", seconds: float = math.inf) -> None:
+        self.task = task
+        self.split = split
+        self.files: dict[str, bytes] = {}
+        self.notes: list[str] = []
+        self.tried = 0
+        self.timing = ""
+        self._provider = provider
+        self._until = time.monotonic() + seconds
+        self._evaluators: dict[tuple[bytes, str], tuple[Evaluator, Path]] = {}
+        self._stack = AsyncExitStack()
+        self._base: Base | None = None
+        self._scratch = Path()
+        self._known: dict[Any, Trial] = {}
+
+    async def __aenter__(self) -> Self:
+        """Read the seed, and evaluate it.
+
+        Raises:
+            EvoGitError: when the evaluator or the sandbox cannot be used at all.
+        """
+        self._scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="evogit-audit-")))
+        try:
+            repository, tree = seed_of(self.task, self._scratch / "seed")
+            for entry in repository.trees.entries(tree):
+                if entry.mode in (FILE, EXECUTABLE) and repository.trees.size(entry.blob) <= LARGEST:
+                    self.files[entry.path] = repository.trees.blob(entry.blob)
+            self._base = await seed_files(repository, tree, self.task)
+            self.seed = await self.evaluate(Candidate({}))
+            self.again = await self.evaluate(Candidate({}), anew=True)
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """End the evaluator processes."""
+        await self._stack.aclose()
+
+    # --- evaluating -----------------------------------------------------------------------------------------------
+
+    async def evaluate(
+        self,
+        candidate: Candidate,
+        *,
+        split: str | None = None,
+        secret: bytes = FIRST,
+        edits: Mapping[str, str] | None = None,
+        total: float = 0.0,
+        anew: bool = False,
+    ) -> Trial:
+        """Evaluate a candidate; the evaluator's files may have other texts (`edits`), and less time in all (seconds).
+
+        What was evaluated is known, unless it is to be evaluated `anew`.
+
+        Raises:
+            NoTimeError: there is no time left.
+        """
+        asked = (tuple(sorted(candidate.files.items())), split, secret, json.dumps(edits, sort_keys=True), total)
+        if asked in self._known and not anew:
+            return self._known[asked]
+        trial = self._known[asked] = await self._evaluate(candidate, split or self.split, secret, edits or {}, total)
+        return trial
+
+    async def _evaluate(
+        self, candidate: Candidate, split: str, secret: bytes, edits: Mapping[str, str], total: float
+    ) -> Trial:
+        if time.monotonic() > self._until:
+            raise NoTimeError("the audit has taken as long as it may")
+        self.tried += 1
+        evaluator, journal = await self._evaluator(secret, edits, total)
+        return await self._hear(evaluator, journal, candidate, split)
+
+    async def elsewhere(self, count: int) -> list[Trial]:
+        """The seed, evaluated so often in an evaluator process of its own."""
+        evaluator, journal = await self._evaluator(FIRST, {}, 0.0, f"process {len(self._evaluators)}")
+        return [await self._hear(evaluator, journal, Candidate({}), self.split) for _ in range(count)]
+
+    async def _hear(self, evaluator: Evaluator, journal: Path, candidate: Candidate, split: str) -> Trial:
+        files = Files(pack(candidate.files), (), self._base)
+        journal.write_text("")
+        began = time.monotonic()
+        evaluation, evidence = await evaluator.evaluate("0" * 40, files, split=split)
+        records = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+        return Trial(
+            evaluation,
+            evidence,
+            [_call(record) for record in records if "call" in record],
+            [record for record in records if "case" in record],
+            next((record for record in records if "failed" in record or "error" in record), {}),
+            self.score(evaluation),
+            time.monotonic() - began,
+        )
+
+    async def _evaluator(
+        self, secret: bytes, edits: Mapping[str, str], total: float, process: str = ""
+    ) -> tuple[Evaluator, Path]:
+        key = (secret, json.dumps([edits, total, process], sort_keys=True))
+        if key not in self._evaluators:
+            folder = self._scratch / f"evaluator{len(self._evaluators)}"
+            folder.mkdir()
+            journal, task = folder / "journal", self.task
+            if not task.command:
+                shim = folder / "evaluator" / "evaluate.py"
+                shim.parent.mkdir()
+                shim.write_text(SHIM.format(str(task.evaluator), str(journal), dict(edits)), encoding="utf-8")
+                task = replace(task, evaluator=shim)
+            if total:
+                task = replace(task, limits=replace(task.limits, total=min(total, task.limits.total)))
+            evaluator = Evaluator(task, provider=self._provider, jobs=1, drawing=Inputs(secret))
+            self._evaluators[key] = await self._stack.enter_async_context(evaluator), journal
+            self.timing = evaluator.timing
+        return self._evaluators[key]
+
+    def score(self, evaluation: Evaluation) -> float | None:
+        """The primary metric, larger is better; None for a candidate that is not valid."""
+        if not evaluation.ok:
+            return None
+        value = evaluation.metrics[self.task.primary.name]
+        return value if self.task.primary.direction == "maximize" else -value
+
+    # --- comparing ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether the score is made of times: the evaluator's text speaks of them, and no two of its scores agree."""
+        if self.seed.score == self.again.score:
+            return False
+        command = self.task.command
+        if command and any(read.how in ("cpu", "wall") for read in command.reads.values()):
+            return True
+        texts = [*self.evaluator_texts().values(), command.text if command else ""]
+        if command:  # a benchmark may be any file that candidates cannot change
+            texts += [text.decode(errors="replace") for path, text in self.files.items() if path not in self.editable]
+        return any(CLOCK.search(text) for text in texts)
+
+    @property
+    def floor(self) -> bool:
+        """Whether the seed's score is one that nobody would be proud of: the attacks cannot be told from it."""
+        return self.seed.score is None or (self.task.primary.direction == "maximize" and self.seed.score <= 0)
+
+    def better(self, trial: Trial, than: Trial | None = None) -> bool:
+        """Whether it scores better than the seed, beyond noise."""
+        before = (than or self.seed).score
+        if trial.score is None or before is None:
+            return False
+        if not self.timed:
+            return trial.score - before > LEAST * max(1.0, abs(before))
+        if before * trial.score <= 0:
+            return trial.score > before
+        ratio = trial.score / before if before > 0 else before / trial.score
+        return ratio > FASTER
+
+    def ideal(self, trial: Trial) -> bool:
+        """Whether no score could be better, or none that is known is as good, while the seed's is not."""
+        if trial.score is None or not self.better(trial):
+            return False
+        metric = self.task.primary
+        if metric.best_known is not None:
+            known = metric.best_known if metric.direction == "maximize" else -metric.best_known
+            return trial.score > known or math.isclose(trial.score, known, rel_tol=1e-9)
+        if metric.direction == "minimize":
+            return trial.score >= 0
+        values = [each[metric.name] for each in trial.evaluation.cases.values()]
+        return not self.timed and any(all(math.isclose(value, most) for value in values) for most in (0.0, 1.0, 100.0))
+
+    async def confirmed(self, candidate: Candidate, **options: Any) -> Trial | None:
+        """Its trial, if it is better than the seed; where times are measured, thrice in a row and than new seeds."""
+        trial = await self.evaluate(candidate, **options)
+        if not self.better(trial):
+            return None
+        for _ in range(2 if self.timed else 0):
+            seed = await self.evaluate(Candidate({}), anew=True, **options)
+            trial = await self.evaluate(candidate, anew=True, **options)
+            if not self.better(trial, seed):
+                return None
+        return trial
+
+    # --- making candidates ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def editable(self) -> list[str]:
+        """Paths of the seed's files that candidates may change."""
+        return [path for path in sorted(self.files) if self.task.is_editable(path)]
+
+    @property
+    def modules(self) -> list[str]:
+        """Those of them that are Python."""
+        return [path for path in self.editable if path.endswith(".py")]
+
+    def cheating(self, name: str, cheat: str) -> Candidate | None:
+        """The seed whose answers go through `_cheat(honest, *args, **kwargs)`; None where none of its files says them.
+
+        What evaluators call (`module:function`) is wrapped, what they run as a script prints another text.
+        """
+        functions: dict[str, dict[str, None]] = {}
+        scripts: dict[str, list[str]] = {}
+        for call in self.seed.asked:
+            if call.kind == "run":
+                asked = call.arguments[0]
+                scripts |= {word: asked["out"] for word in asked["argv"] if word in self.modules}
+            elif path := self._module(call.target):
+                functions.setdefault(path, {})[call.target.partition(":")[2]] = None
+        made = {path: wrapped(self.files[path], name, tuple(each), cheat) for path, each in functions.items()}
+        scripts = {path: out for path, out in scripts.items() if path not in made}
+        made |= {path: printing(self.files[path], name, cheat, out) for path, out in scripts.items()}
+        return Candidate(made) if made else None
+
+    def wrapping_all(self, name: str, cheat: str) -> Candidate:
+        """The seed with every function of every module called through `_cheat(honest, *args, **kwargs)`."""
+        return Candidate({path: wrapped_all(self.files[path], name, cheat) for path in self.modules})
+
+    def _module(self, target: str) -> str:
+        base = target.partition(":")[0].replace(".", "/")
+        return next((path for path in (f"{base}.py", f"{base}/__init__.py") if path in self.editable), "")
+
+    def evaluator_texts(self) -> dict[str, str]:
+        """The Python files of the evaluator's folder: name -> text."""
+        files = self.task.evaluator_files() if self.task.evaluator_folder.is_dir() else {}
+        return {path: data.decode(errors="replace") for path, (data, _) in files.items() if path.endswith(".py")}
+
+
+def _call(record: Mapping[str, Any]) -> Call:
+    answered = "value" in record
+    value = record.get("value")
+    if record["call"] == "run" and answered:
+        value = read_printed(next(iter(record["out"].values()), str(value)))
+    key = json.dumps([record["args"], record["kwargs"]], sort_keys=True)
+    side, line, typed = record["side"], record["line"], record["typed"]
+    wall = record.get("wall", 0.0)
+    return Call(record["call"], record["target"], side, key, line, typed, value, answered, wall)
+
+
+def read_printed(text: str) -> Any:
+    """What a program printed: JSON, numbers, or text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return [float(word) if set(word) & set(".en") else int(word) for word in text.split()]
+    except ValueError:
+        return text

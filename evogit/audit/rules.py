@@ -1,0 +1,148 @@
+"""What all answers of the seed have in common, given what they answer: an answer that lacks it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from evogit.audit.laboratory import Call
+
+FEW = 4
+"""Elements below which what a list has in common with something may be chance."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something that holds for each answer of the seed; `says` ends a sentence about an answer that lacks it."""
+
+    says: str
+    holds: Callable[[Call], bool]
+
+
+def mined(calls: Sequence[Call]) -> list[Rule]:
+    """The rules that all these answers keep."""
+    rules: list[Rule] = []
+    for target in {call.target: None for call in calls}:
+        own = [call for call in calls if call.target == target]
+        for path in _paths(own):
+            rules += [_for_target(target, path, *rule) for rule in _kinds(own, path)]
+            rules += [_for_target(target, path, *rule) for rule in _contents(own, path)]
+    return rules
+
+
+def _for_target(target: str, path: str, says: str, holds: Callable[[Any, Call], bool]) -> Rule:
+    def of_call(call: Call) -> bool:
+        if call.target != target:
+            return True
+        try:
+            return holds(_part(call.value, path), call)
+        except (TypeError, KeyError, ValueError):
+            return False
+
+    return Rule(says, of_call)
+
+
+def _paths(calls: Sequence[Call]) -> Iterator[str]:
+    """The whole answer (""), its fields ("tour"), and either flattened ("tour*")."""
+    first = calls[0].value
+    for path in ("", *(first if isinstance(first, dict) else ())):
+        yield path
+        part = _part(first, path)
+        if isinstance(part, list) and part and all(isinstance(each, list) for each in part):
+            yield f"{path}*"
+
+
+def _part(value: Any, path: str) -> Any:
+    part = value[path.removesuffix("*")] if path.removesuffix("*") else value
+    return list(chain.from_iterable(part)) if path.endswith("*") else part
+
+
+def kind(value: Any) -> Any:
+    """What sort of value it is, whatever its content and length."""
+    if isinstance(value, dict):
+        return {key: kind(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [kind(value[0])] if value else []
+    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
+
+
+Holds = Callable[[Any, Call], bool]
+
+
+def _kinds(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
+    if path:
+        return
+    found = [kind(call.value) for call in calls]
+
+    def alike(value: Any, _: Call) -> bool:
+        return bool(kind(value) == found[0])
+
+    if found[0] != [] and all(each == found[0] for each in found):
+        yield "is of another kind than those of the seed", alike
+
+
+Check = Callable[[list[Any], Any], bool]
+"""Whether a list as answer keeps a rule, given one of the arguments."""
+SAME_LENGTH = "has not as many elements as the input"
+RELATED: dict[str, Check] = {
+    SAME_LENGTH: lambda value, given: isinstance(given, list) and len(value) == len(given),
+    "has not as many elements as it should": lambda value, given: type(given) is int and len(value) == given,
+    "is no rearrangement of the input": lambda value, given: isinstance(given, list) and _same(value, given),
+    "holds what the input does not have": lambda value, given: (
+        isinstance(given, list) and all(x in given for x in value)
+    ),
+    "names places that the input does not have": lambda value, given: (
+        isinstance(given, list) and all(type(x) is int and 0 <= x < len(given) for x in value)
+    ),
+    "does not add up to what was asked for": lambda value, given: type(given) in (int, float) and sum(value) == given,
+    "names something twice": lambda value, given: _once(value, given),
+    "does not name each place once": lambda value, given: (
+        _order(value) and len(value) == (len(given) if isinstance(given, list) else given)
+    ),
+}
+ALONE: dict[str, Callable[[list[Any]], bool]] = {"does not have each number once": lambda value: _order(value)}
+
+
+def _once(value: list[Any], given: Any) -> bool:
+    """Elements or places of the input, none of them twice."""
+    of_input = isinstance(given, list) and all(x in given or (type(x) is int and 0 <= x < len(given)) for x in value)
+    return of_input and len({repr(each) for each in value}) == len(value)
+
+
+def _same(value: list[Any], given: list[Any]) -> bool:
+    return sorted(map(repr, value)) == sorted(map(repr, given))
+
+
+def _order(value: list[Any]) -> bool:
+    return all(type(x) is int for x in value) and sorted(value) == list(range(len(value)))
+
+
+def _contents(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
+    values = [_part(call.value, path) for call in calls]
+    if not all(isinstance(value, list) for value in values) or max(map(len, values)) < FEW:
+        return
+    for says, alone in ALONE.items():
+        if all(_true(alone, value) for value in values):
+            yield says, lambda value, _, alone=alone: isinstance(value, list) and alone(value)  # type: ignore[misc]
+    for place in range(min(len(call.arguments) for call in calls)):
+        given = [call.arguments[place] for call in calls]
+        kept = [says for says, check in RELATED.items() if all(map(_true, [check] * len(calls), values, given))]
+        if values == given:  # it says what it is given, which need not be an answer
+            kept = [says for says in kept if says == SAME_LENGTH]
+        yield from ((says, _related(RELATED[says], place)) for says in kept)
+
+
+def _related(check: Check, place: int) -> Holds:
+    def holds(value: Any, call: Call) -> bool:
+        return isinstance(value, list) and check(value, call.arguments[place])
+
+    return holds
+
+
+def _true(check: Callable[..., bool], *given: Any) -> bool:
+    try:
+        return check(*given)
+    except TypeError:
+        return False

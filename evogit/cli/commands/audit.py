@@ -1,0 +1,190 @@
+"""`evogit audit`: attack a task's evaluator before candidates do."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from evogit.audit.attack import Attack, Finding
+from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
+from evogit.audit.laboratory import Laboratory
+from evogit.cli.options import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import count, decimals, escape, number
+from evogit.config import find_task
+from evogit.core import RefusedError
+
+LINES = 14
+"""Lines of a candidate's diff that are shown where it is not written to a folder."""
+
+
+@click.command()
+@click.argument("task", type=TASK, required=False)
+@click.option("--only", "names", metavar="NAME", multiple=True, help="Only this attack or family; may be repeated.")
+@click.option("--list", "listed", is_flag=True, help="List the attacks.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the files of each candidate that cheats into this folder.",
+)
+@click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long it may take.")
+@sandbox_option
+@with_repo
+@with_terminal
+def audit(
+    terminal: Terminal,
+    repo: str | None,
+    task: str | None,
+    names: tuple[str, ...],
+    listed: bool,
+    out: Path | None,
+    split: str,
+    seconds: float,
+    sandbox: str,
+) -> None:
+    """Attack the evaluator of TASK (a name or a folder), and say how it can be cheated.
+
+    Programs made of the seed are evaluated as candidates are; each of those that scores without earning it is shown,
+    with the line to blame and the remedy. Exits with 1 when there is any. Default: the task of the repository that you
+    are in.
+    """
+    from evogit.cli.place import task_here
+
+    attacks = chosen(names)
+    if listed:
+        _list(terminal, attacks)
+        return
+    found = find_task(task) if task is not None else task_here(repo, None)[0]
+    found.check_split(split)
+    if out is not None and out.exists() and any(out.iterdir()):
+        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --out DIR")
+    if found.judged == "pairs":
+        raise RefusedError(f"{found.name}: people or models compare pairs of candidates; there is no score to forge")
+    findings = asyncio.run(_audit(terminal, Laboratory(found, sandbox, split=split, seconds=seconds), attacks, out))
+    if findings:
+        sys.exit(1)
+
+
+async def _audit(terminal: Terminal, laboratory: Laboratory, attacks: list[Attack], out: Path | None) -> list[Finding]:
+    async with laboratory as lab:
+        if problem := task_problems(lab):
+            raise RefusedError(f"{lab.task.name} cannot be audited: {problem}")
+        done = []
+        async for each in audited(lab, attacks):
+            done.append(each)
+            if terminal.live:
+                terminal.note(f"{each.attack.name}: {_outcome(each)}", "dim")
+        findings = [finding for each in done for finding in each.findings]
+        folders = [str(folder) for folder in write(findings, out, lab)] if out else []
+        if terminal.json:
+            terminal.data(_report(lab, done, folders))
+        else:
+            terminal.show([*_head(lab, done), *_findings(findings, folders), *_foot(lab, done)])
+    return findings
+
+
+def _outcome(each: Audited) -> str:
+    if each.findings:
+        return "found"
+    return "no time left" if each.late else "held"
+
+
+def _list(terminal: Terminal, attacks: list[Attack]) -> None:
+    if terminal.json:
+        records = [{"name": a.name, "family": a.family, "tries": a.tries, "remedy": a.remedy} for a in attacks]
+        terminal.data({"schema": 1, "attacks": records})
+        return
+    rows: list[list[Text | str]] = [[Text(word, "dim") for word in ("attack", "family", "what the candidate does")]]
+    rows += [[Text(attack.name, "bold"), attack.family, attack.tries] for attack in attacks]
+    terminal.show(table(rows, "lll"))
+
+
+# --- the report ---------------------------------------------------------------------------------------------------
+
+
+def _head(lab: Laboratory, done: list[Audited]) -> list[Text]:
+    score = lab.seed.evaluation.metrics[lab.task.primary.name]
+    line = Text.assemble((lab.task.name, "bold"), f", judged: {lab.task.judged}; the seed has {lab.task.primary.name} ")
+    line.append(f"{number(score, decimals(score))} on {lab.split}. {count(len(done), 'attack')}, ")
+    line.append(f"{count(lab.tried, 'evaluation')}.")
+    return [line, Text("")]
+
+
+def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:
+    lines: list[Text] = []
+    for place, finding in enumerate(findings):
+        lines.append(Text.assemble((finding.attack.name, "bold red"), f"  {escape(finding.hit.what)}"))
+        lines.append(_scores(finding))
+        if finding.source:
+            lines.append(Text.assemble(("  blame   ", "dim"), f"{finding.line}  ", (escape(finding.source), "cyan")))
+        lines.append(Text.assemble(("  remedy  ", "dim"), finding.attack.remedy))
+        if folders:
+            lines.append(Text.assemble(("  files   ", "dim"), escape(folders[place])))
+        else:
+            lines += [Text(f"    {escape(line)}", "dim") for line in _excerpt(finding.diff)]
+        lines.append(Text(""))
+    return lines
+
+
+def _scores(finding: Finding) -> Text:
+    places = decimals(finding.value, finding.seed)
+    value = "no score: the evaluation fails" if finding.value is None else number(finding.value, places)
+    return Text.assemble(("  score   ", "dim"), f"{value} on {finding.split}; the seed {number(finding.seed, places)}")
+
+
+def _excerpt(diff: str) -> list[str]:
+    """The lines that a candidate adds, as many as a person wants to read at once."""
+    added = [line for line in diff.splitlines() if line.startswith("+") and line.strip("+ ")]
+    cut = [f"... {count(len(added) - LINES, 'more line')}; --out DIR writes all of it"] if len(added) > LINES else []
+    return [line[:120] for line in added[:LINES]] + cut
+
+
+def _foot(lab: Laboratory, done: list[Audited]) -> list[Text]:
+    lines = [Text(escape(note), "yellow") for note in lab.notes]
+    late = [each.attack.name for each in done if each.late]
+    if late:
+        lines.append(Text(f"no time for {', '.join(late)}; --seconds gives more", "yellow"))
+    found = [each for each in done if each.findings]
+    if found:
+        return [*lines, Text(f"{len(found)} of {count(len(done), 'attack')} worked; docs/auditing.md says more", "red")]
+    return [*lines, Text(f"no attack worked ({len(done) - len(late)} tried)", "green")]
+
+
+def _report(lab: Laboratory, done: list[Audited], folders: list[str]) -> dict[str, Any]:
+    findings = [_record(finding) for each in done for finding in each.findings]
+    for place, folder in enumerate(folders):
+        findings[place]["folder"] = folder
+    return {
+        "schema": 1,
+        "task": lab.task.name,
+        "split": lab.split,
+        "judged": lab.task.judged,
+        "seed": dict(lab.seed.evaluation.metrics),
+        "evaluations": lab.tried,
+        "attacks": [{"name": each.attack.name, "outcome": _outcome(each)} for each in done],
+        "notes": lab.notes,
+        "findings": findings,
+    }
+
+
+def _record(finding: Finding) -> dict[str, Any]:
+    return {
+        "attack": finding.attack.name,
+        "family": finding.attack.family,
+        "what": finding.hit.what,
+        "remedy": finding.attack.remedy,
+        "split": finding.split,
+        "value": finding.value,
+        "seed": finding.seed,
+        "line": finding.line,
+        "source": finding.source,
+        "files": sorted(finding.hit.candidate.files),
+        "diff": finding.diff,
+    }

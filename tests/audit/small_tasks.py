@@ -1,0 +1,422 @@
+"""Small tasks for the audit: evaluators with one leak each, and sound ones of the same problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+TOML = """\
+name = "{name}"
+goal = "{goal}"
+editable = ["program.py"]
+
+[metrics.score]
+direction = "{direction}"
+
+[evaluator]
+{evaluator}
+
+[sandbox]
+timeout = "5s"
+"""
+PYTHON = 'kind = "python"\nfile = "evaluator/evaluate.py"\nsplits = ["train", "holdout"]'
+
+
+@dataclass(frozen=True)
+class Small:
+    """A task: what its evaluator and seed are; `found` is the attack that is to find its leak, if it has one."""
+
+    evaluate: str
+    seed: str
+    found: str = ""
+    direction: str = "maximize"
+    goal: str = "Do it."
+    evaluator: str = PYTHON
+    place: str = "evaluator/evaluate.py"
+
+    def write(self, folder: Path) -> Path:
+        """Write the task into a folder."""
+        toml = TOML.format(name=folder.name, goal=self.goal, direction=self.direction, evaluator=self.evaluator)
+        for path, text in {"task.toml": toml, "seed/program.py": self.seed, self.place: self.evaluate}.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+        return folder
+
+
+def tour_evaluator(check: str) -> str:
+    return f"""\
+import math, random
+from evogit import Case, Invalid
+
+def points(n, seed):
+    rng = random.Random(seed)
+    return [[rng.random(), rng.random()] for _ in range(n)]
+
+CASES = {{"train": [points(8, 1), points(12, 2)], "holdout": [points(10, 3)]}}
+
+def evaluate(program, split):
+    for number, place in enumerate(CASES[split]):
+        tour = program.call("program:solve", [place]{check}
+        length = sum(math.dist(place[a], place[b]) for a, b in zip(tour, tour[1:] + tour[:1]))
+        yield Case(str(number), score=length)
+"""
+
+
+TOUR = "def solve(points):\n    return list(range(len(points)))\n"
+PERMUTED = """, returns=list[int]).value
+        if sorted(tour) != list(range(len(place))):
+            raise Invalid("no tour")"""
+
+SORT = """\
+def solve(items):
+    items = list(items)
+    for i in range(len(items)):
+        for j in range(i):
+            if items[j] > items[i]:
+                items[i], items[j] = items[j], items[i]
+    return items
+"""
+
+
+def timed(take: str, check: str, *, parameters: str = "program, split, seed, rng", draw: str = "rng") -> str:
+    return f"""\
+import random
+from statistics import median
+from evogit import Case, Invalid
+
+def evaluate({parameters}):
+    ratios = []
+    for life in range(5):
+        source = {draw}
+        items = [source.randrange(10**6) for _ in range(500)]
+        {take}
+        {check}
+        ratios.append(before / now)
+    yield Case("all", score=median(ratios))
+"""
+
+
+MEASURE = """first = seed.measure("program:solve", [items], warmup=[[1]])
+        reply = program.measure("program:solve", [items], warmup=[[1]], returns=list[int])
+        before, now = first.wall, reply.wall"""
+RIGHT = 'if reply.value != sorted(items): raise Invalid("not sorted")'
+CALLS = """first = [seed.call("program:solve", [items]) for _ in range(4)]
+        replies = [program.call("program:solve", [items]) for _ in range(4)]
+        reply = replies[-1]
+        before, now = sum(each.wall for each in first), sum(each.wall for each in replies)"""
+
+INTERVAL = "def solve(n):\n    return [0.9 / n] * n\n"
+
+
+def interval(tolerance: str) -> str:
+    return f"""\
+from fractions import Fraction
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for n in {{"train": [3, 7], "holdout": [5]}}[split]:
+        parts = program.call("program:solve", [n], returns=list[float]).value
+        if len(parts) != n or min(parts) < 0 or max(parts) > 1:
+            raise Invalid("expected n parts from 0 to 1")
+        if sum(map(Fraction, parts)) > 1 {tolerance}:
+            raise Invalid("more than there is")
+        yield Case(str(n), score=sum(parts))
+"""
+
+
+def labels(feedback: str, *, same: bool = False, returns: str = ", returns=list[int]", extra: str = "") -> str:
+    return f"""\
+import random
+from evogit import Case, Invalid
+
+def data(seed):
+    rng = random.Random(seed)
+    rows = [[rng.randrange(100) for _ in range(3)] for _ in range(10)]
+    return rows, [int(a * b % 7 > c % 5) for a, b, c in rows]
+
+SETS = {{"train": [data(1), data(2)], "holdout": [data({1 if same else 3})]}}
+
+def evaluate(program, split):
+    for number, (rows, expected) in enumerate(SETS[split]):
+        found = program.call("program:solve", [rows]{returns}).value
+        if len(found) != len(rows):
+            raise Invalid("expected a label for each row")
+        {extra}
+        right = sum(a == b for a, b in zip(found, expected))
+        yield Case(str(number), feedback=f"{feedback}", score=right / len(rows))
+"""
+
+
+LABELS = "def solve(rows):\n    return [int(row[0] > 50) for row in rows]\n"
+
+COLOURS = """\
+import random
+from evogit import Case, Invalid
+
+def graph(n, seed):
+    rng = random.Random(seed)
+    return n, [[a, b] for a in range(n) for b in range(a) if rng.random() < 0.5]
+
+SPLITS = {"train": [graph(8, 1), graph(12, 2)], "holdout": [graph(10, 3)]}
+
+def evaluate(program, split):
+    for number, (n, edges) in enumerate(SPLITS[split]):
+        colours = program.call("program:solve", [n, edges], returns=list[int]).value
+        if len(colours) != n:
+            raise Invalid("expected a colour for each node")
+        CHECK
+        yield Case(str(number), score=len(set(colours)))
+"""
+COLOUR = "def solve(n, edges):\n    return list(range(n))\n"
+
+COINS = """\
+def solve(amount, values):
+    paid = []
+    for value in sorted(values, reverse=True):
+        while amount >= value:
+            paid.append(value)
+            amount -= value
+    return paid
+"""
+
+
+def coins(check: str) -> str:
+    return f"""\
+from evogit import Case, Invalid
+
+VALUES = [1, 5, 8, 13]
+
+def evaluate(program, split):
+    for amount in {{"train": [15, 24, 50], "holdout": [40, 97, 111]}}[split]:
+        paid = program.call("program:solve", [amount, VALUES], returns=list[int]).value
+        if {check}:
+            raise Invalid("not paid")
+        yield Case(str(amount), score=len(paid))
+"""
+
+
+SUM = "import random\n\ndef solve(x):\n    return (x * 7) % 5\n"
+
+COMMAND = 'kind = "command"\ncommand = "python3 .evogit/bench.py"\n\n[evaluator.read]\nscore = "json"'
+BENCH = """\
+import json, sys, time
+sys.path.insert(0, ".")
+from program import solve
+began = time.perf_counter()
+assert solve(list(range(300, 0, -1))) == list(range(1, 301))
+print(json.dumps({"score": 1 / (time.perf_counter() - began)}))
+"""
+APART = """\
+import json, subprocess, sys
+right = 0
+for text in ("3 1 2", "9 8 7 1", "5 5 1"):
+    code = "import program; print(*program.solve(list(map(int, input().split()))))"
+    ran = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True)
+    right += ran.stdout.split() == sorted(text.split())
+print(json.dumps({"score": right}))
+"""
+
+LEAKY = {
+    "tour_unchecked": Small(tour_evaluator(", returns=list[int]).value"), TOUR, "broken-rules", "minimize"),
+    "coins_only_sum": Small(coins("sum(paid) != amount"), COINS, "broken-rules", "minimize"),
+    "coins_only_values": Small(coins("not set(paid) <= set(VALUES)"), COINS, "nothing", "minimize"),
+    "colours_unchecked": Small(COLOURS.replace("CHECK", "pass"), COLOUR, "constant", "minimize"),
+    "zip_not_strict": Small(
+        """\
+from evogit import Case
+
+def evaluate(program, split):
+    for xs in {"train": [[1, 2, 3, 4, 5], [2, 4, 6, 8]], "holdout": [[7, 8, 9, 1]]}[split]:
+        found = program.call("program:solve", [xs], returns=list[float]).value
+        yield Case(str(xs), score=sum((x * x - y) ** 2 for x, y in zip(xs, found)))
+""",
+        "def solve(xs):\n    return [3.0 * x for x in xs]\n",
+        "nothing",
+        "minimize",
+    ),
+    "claims": Small(
+        """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for n in {"train": [3, 5], "holdout": [4]}[split]:
+        found = program.call("program:solve", [n]).value
+        if len(found["parts"]) != n:
+            raise Invalid("expected n parts")
+        yield Case(str(n), score=found["quality"])
+""",
+        'def solve(n):\n    return {"parts": [1] * n, "quality": 0.5}\n',
+        "claims",
+    ),
+    "endless": Small(
+        """\
+from evogit import Case
+
+def evaluate(program, split):
+    for x in {"train": [3, 5], "holdout": [4]}[split]:
+        yield Case(str(x), score=program.call("program:solve", [x], returns=float).value)
+""",
+        "def solve(x):\n    return x / 2\n",
+        "endless",
+    ),
+    "swallowed": Small(
+        """\
+from evogit import Case
+from evogit.evaluation.program import CandidateFailedError
+
+def evaluate(program, split):
+    for x in {"train": [3, 5, 9], "holdout": [4]}[split]:
+        try:
+            error = abs(program.call("program:solve", [x], returns=float).value - x * x)
+        except CandidateFailedError:
+            error = 0.0
+        yield Case(str(x), score=error)
+""",
+        "def solve(x):\n    return 3.0 * x\n",
+        "failing",
+        "minimize",
+    ),
+    "tolerant": Small(interval("+ 1e-6"), INTERVAL, "tolerance"),
+    "crashing": Small(
+        """\
+from evogit import Case
+
+def evaluate(program, split):
+    for x in {"train": [[3, 5], [4, 9]], "holdout": [[4]]}[split]:
+        found = program.call("program:solve", [x], returns=list[float]).value
+        yield Case(str(x), score=sum(found) / len(found) - max(abs(each) for each in found))
+""",
+        "def solve(x):\n    return [each / 2 for each in x]\n",
+        "crash",
+    ),
+    "told": Small(labels("expected {expected}"), LABELS, "feedback"),
+    "same_holdout": Small(labels("{right} right", same=True), LABELS, "holdout"),
+    "told_in_reason": Small(
+        """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    right = 0
+    for x in {"train": [3, 5, 9], "holdout": [4]}[split]:
+        found = program.call("program:solve", [x], returns=int).value
+        right += found == (x * 31) % 11
+        yield Case(str(x), feedback=f"wrong for {x}: got {found}, expected {(x * 31) % 11}", score=right)
+""",
+        SUM,
+        "feedback",
+    ),
+    "given_answer": Small(
+        """\
+from evogit import Case
+
+def evaluate(program, split):
+    for x in {"train": [3, 5, 9], "holdout": [4]}[split]:
+        found = program.call("program:solve", [{"x": x, "expected": x * x % 7}], returns=int).value
+        yield Case(str(x), score=int(found == x * x % 7))
+""",
+        "def solve(case):\n    return case['x'] % 7\n",
+        "in-arguments",
+    ),
+    "lucky": Small(
+        """\
+import random
+from evogit import Case
+
+def evaluate(program, split):
+    xs = [random.Random().random() for _ in range(5)]
+    found = [program.call("program:solve", [x], returns=float).value for x in xs]
+    yield Case("all", score=-sum(abs(x * x - y) for x, y in zip(xs, found)))
+""",
+        "def solve(x):\n    return x / 2\n",
+        "luck",
+    ),
+    "remembers": Small(
+        """\
+from evogit import Case
+
+SEEN = []
+
+def evaluate(program, split):
+    for x in {"train": [3.0, 5.0], "holdout": [4.0]}[split]:
+        SEEN.append(abs(program.call("program:solve", [x], returns=float).value - x))
+        yield Case(str(x), score=-min(SEEN))
+""",
+        "def solve(x):\n    return x / 2\n",
+        "memory",
+    ),
+    "timed_repeats": Small(timed(CALLS, RIGHT), SORT, "memo"),
+    "timed_unchecked": Small(timed(MEASURE, "pass").replace(", returns=list[int]", ""), SORT, "unchecked"),
+    "timed_fixed": Small(timed(MEASURE, RIGHT, draw="random.Random(life)"), SORT, "hard-coded"),
+    "printed_nan": Small(
+        """\
+import json
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for x in {"train": [2.0, 3.0], "holdout": [5.0]}[split]:
+        ran = program.run(["python3", "program.py"], stdin=str(x).encode())
+        root = float(ran.stdout)
+        if abs(root * root - x) > 1:
+            raise Invalid("far off")
+        error = abs(root * root - x)
+        yield Case(str(x), score=1.0 if not error > 1e-3 else 0.1)
+""",
+        "print(float(input()) / 2 + 0.5)\n",
+        "nan",
+    ),
+    "bench_inside": Small(BENCH, SORT, "prints-and-exits", evaluator=COMMAND, place=".evogit/bench.py"),
+}
+
+SOUND = {
+    "tour": Small(tour_evaluator(PERMUTED), TOUR, direction="minimize"),
+    "coins": Small(coins("sum(paid) != amount or not set(paid) <= set(VALUES)"), COINS, direction="minimize"),
+    "colours": Small(
+        COLOURS.replace("CHECK", 'if any(colours[a] == colours[b] for a, b in edges): raise Invalid("one colour")'),
+        COLOUR,
+        direction="minimize",
+    ),
+    "exact": Small(interval(""), INTERVAL),
+    "labels": Small(labels("{right} right"), LABELS),
+    "timed": Small(timed(MEASURE, RIGHT), SORT),
+    "poor_curve": Small(
+        """\
+import math
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    xs = [x / 10 + {"train": 0.0, "holdout": 0.05}[split] for x in range(40)]
+    found = program.call("program:solve", [xs], returns=list[float]).value
+    if len(found) != len(xs) or max(map(abs, found)) > 1e6:
+        raise Invalid("expected a value for each x")
+    yield Case("all", score=sum((math.sin(x) - y) ** 2 for x, y in zip(xs, found)))
+""",
+        "def solve(xs):\n    return [5.0 * x for x in xs]\n",
+        direction="minimize",
+    ),
+    "constants": Small(
+        """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    weights = program.call("program:solve", returns=list[float]).value
+    if len(weights) != 4 or not all(-10 <= weight <= 10 for weight in weights):
+        raise Invalid("expected 4 weights from -10 to 10")
+    yield Case("all", score=-sum((weight - ideal) ** 2 for weight, ideal in zip(weights, (1, 2, 0.5, 0))))
+""",
+        "def solve():\n    return [9.0, -9.0, 9.0, -9.0]\n",
+    ),
+    "noisy": Small(
+        """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    x = program.call("program:solve", returns=float).value
+    if not 0 <= x <= 100:
+        raise Invalid("expected a number from 0 to 100")
+    yield Case("all", score=-abs(x - 42) + rng.gauss(0, 1))
+""",
+        "def solve():\n    return 1.0\n",
+        evaluator=PYTHON + "\nrepeats = 4",
+    ),
+    "bench_apart": Small(APART, SORT.replace("range(i)", "range(i - 1)"), evaluator=COMMAND, place=".evogit/bench.py"),
+}
