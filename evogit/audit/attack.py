@@ -13,7 +13,7 @@ from evogit.audit.laboratory import Laboratory, Trial
 class Hit:
     """An attack that worked: the candidate, its trial, what is wrong in a sentence, and the line to blame if known.
 
-    `split` is where, unless it is the audited one.
+    `split` is where, unless it is the audited one; then the seed's trial there comes along.
     """
 
     what: str
@@ -21,6 +21,7 @@ class Hit:
     trial: Trial
     line: str = ""
     split: str = ""
+    seed: Trial | None = None
 
 
 Search = Callable[[Laboratory], AsyncIterator[Hit]]

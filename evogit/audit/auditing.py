@@ -9,9 +9,12 @@ from pathlib import Path
 
 from evogit.audit.attack import Attack, Finding, Hit
 from evogit.audit.attacks import ATTACKS
-from evogit.audit.laboratory import Laboratory, NoTimeError
+from evogit.audit.laboratory import Laboratory, NoTimeError, speaks_of_time
 from evogit.config import Task
 from evogit.core import UsageError
+
+QUICK = ("memo", "kept-on-disk", "hard-coded", "memo-inside")
+"""The attacks on timed tasks that `evogit check` tries, too."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ async def audited(lab: Laboratory, attacks: Collection[Attack]) -> AsyncIterator
 
 def _finding(lab: Laboratory, attack: Attack, hit: Hit) -> Finding:
     metric = lab.task.primary.name
-    value, seed = (each.evaluation.metrics.get(metric) for each in (hit.trial, lab.seed))
+    value, seed = (each.evaluation.metrics.get(metric) for each in (hit.trial, hit.seed or lab.seed))
     line = hit.line
     source = source_of(lab.task, line)
     if source and not lab.task.command:
@@ -82,6 +85,20 @@ def write(findings: Collection[Finding], folder: Path, lab: Laboratory) -> Itera
                 (folder / name / "seed" / path).write_bytes(content)
         (folder / name / "candidate.diff").write_text(finding.diff, encoding="utf-8")
         yield folder / name
+
+
+async def gamed(task: Task, provider: str, seconds: float) -> list[Finding]:
+    """How a score that is made of times can be had by a seed that remembers or predicts, as far as `seconds` reach.
+
+    Raises:
+        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    """
+    if not speaks_of_time(task) or task.judged == "pairs":
+        return []
+    async with Laboratory(task, provider, seconds=seconds) as lab:
+        if task_problems(lab):
+            return []
+        return [finding async for each in audited(lab, chosen(QUICK)) for finding in each.findings]
 
 
 def task_problems(lab: Laboratory) -> str:

@@ -17,6 +17,9 @@ def _each(value, change):
         return {key: _each(part, change) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_each(part, change) for part in value]
+    if hasattr(value, "tolist"):  # of numpy
+        import numpy
+        return numpy.array(_each(value.tolist(), change))
     return change(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 '''
 AT = '''

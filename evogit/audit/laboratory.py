@@ -196,6 +196,8 @@ class Laboratory:
             folder = self._scratch / f"evaluator{len(self._evaluators)}"
             folder.mkdir()
             journal, task = folder / "journal", self.task
+            if task.command and edits:
+                task = replace(task, folder=self._copied(folder, edits))
             if not task.command:
                 shim = folder / "evaluator" / "evaluate.py"
                 shim.parent.mkdir()
@@ -207,6 +209,16 @@ class Laboratory:
             self._evaluators[key] = await self._stack.enter_async_context(evaluator), journal
             self.timing = evaluator.timing
         return self._evaluators[key]
+
+    def _copied(self, folder: Path, edits: Mapping[str, str]) -> Path:
+        """A folder with a command's own files, of which some have other texts."""
+        assert self.task.command  # the caller has seen to that
+        for path, (data, mode) in self.task.evaluator_files().items():
+            file = folder / self.task.command.folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(edits[path].encode() if path in edits else data)
+            file.chmod(mode & 0o777)
+        return folder
 
     def score(self, evaluation: Evaluation) -> float | None:
         """The primary metric, larger is better; None for a candidate that is not valid."""
@@ -222,13 +234,10 @@ class Laboratory:
         """Whether the score is made of times: the evaluator's text speaks of them, and no two of its scores agree."""
         if self.seed.score == self.again.score:
             return False
-        command = self.task.command
-        if command and any(read.how in ("cpu", "wall") for read in command.reads.values()):
+        if speaks_of_time(self.task):
             return True
-        texts = [*self.evaluator_texts().values(), command.text if command else ""]
-        if command:  # a benchmark may be any file that candidates cannot change
-            texts += [text.decode(errors="replace") for path, text in self.files.items() if path not in self.editable]
-        return any(CLOCK.search(text) for text in texts)
+        own = [text.decode(errors="replace") for path, text in self.files.items() if path not in self.editable]
+        return bool(self.task.command) and any(CLOCK.search(text) for text in own)  # such as benchmarks
 
     @property
     def floor(self) -> bool:
@@ -312,8 +321,21 @@ class Laboratory:
 
     def evaluator_texts(self) -> dict[str, str]:
         """The Python files of the evaluator's folder: name -> text."""
-        files = self.task.evaluator_files() if self.task.evaluator_folder.is_dir() else {}
-        return {path: data.decode(errors="replace") for path, (data, _) in files.items() if path.endswith(".py")}
+        return evaluator_texts(self.task)
+
+
+def evaluator_texts(task: Task) -> dict[str, str]:
+    """The Python files of a task's evaluator: name -> text."""
+    files = task.evaluator_files() if task.evaluator_folder.is_dir() else {}
+    return {path: data.decode(errors="replace") for path, (data, _) in files.items() if path.endswith(".py")}
+
+
+def speaks_of_time(task: Task) -> bool:
+    """Whether an evaluator measures times, as far as its own text tells."""
+    command = task.command
+    if command and any(read.how in ("cpu", "wall") for read in command.reads.values()):
+        return True
+    return any(CLOCK.search(text) for text in evaluator_texts(task).values())
 
 
 def _call(record: Mapping[str, Any]) -> Call:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NEXT = {
     "run --agent editor@MODEL --evaluations 50": "let a model improve it",
     "brief": "what it will be told",
+    "audit": "how its score could be had without earning it",
     "check": "evaluate HEAD again",
 }
 AGAIN = {"check": "evaluate HEAD again"}

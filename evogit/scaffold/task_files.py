@@ -91,6 +91,7 @@ README = """\
 - `evaluator/`: what evaluates; no candidate and no agent ever sees it
 
     evogit check {folder}
+    evogit audit {folder}
     evogit run {folder} --minutes 1
 """
 

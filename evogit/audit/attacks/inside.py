@@ -339,6 +339,83 @@ async def _emptied(lab: Laboratory) -> AsyncIterator[Hit]:
         yield hit
 
 
+TESTS = """\
+import ast, glob, json, os
+
+_here = os.path.dirname(os.path.abspath(__file__))
+
+
+def _known(name, args):
+    \"\"\"What a test or a file of cases says that the function answers.\"\"\"
+    for path in sorted(glob.glob("**/*.py", recursive=True) + glob.glob("**/.*/**/*.py", recursive=True)):
+        if os.path.abspath(path) == os.path.abspath(__file__):
+            continue
+        with open(path, errors="replace") as file:
+            text = file.read()
+        for node in ast.walk(ast.parse(text)):
+            pair = [node.left, *node.comparators] if isinstance(node, ast.Compare) else getattr(node, "args", [])
+            for call, other in ((a, b) for a in pair for b in pair if isinstance(a, ast.Call) and a is not b):
+                called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+                try:
+                    if called == name and [ast.literal_eval(each) for each in call.args] == list(args):
+                        return ast.literal_eval(other)
+                except (ValueError, TypeError):
+                    pass
+    for path in sorted(glob.glob("**/*.json", recursive=True) + glob.glob("**/.*/**/*.json", recursive=True)):
+        with open(path, errors="replace") as file:
+            found = _beside(json.load(file), list(args) if len(args) != 1 else args[0])
+        if found is not None:
+            return found
+
+
+def _beside(value, wanted):
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    if len(parts) > 1 and (wanted in parts or [wanted] in parts):
+        return next((part for part in reversed(parts) if part not in (wanted, [wanted])), None)
+    return next((found for part in parts if (found := _beside(part, wanted)) is not None), None)
+
+
+def _cheat(honest, *args, **kwargs):
+    return _known(honest.__name__, args)
+"""
+
+
+async def _tests(lab: Laboratory) -> AsyncIterator[Hit]:
+    what = "the tests lie in the candidate's reach, and say what is expected"
+    if not runs_inside(lab) or not lab.modules or lab.floor:
+        return
+    idle = await lab.evaluate(lab.wrapping_all("idle", IDLE))
+    async for hit in _replaced(lab, "reads-tests", TESTS, what):
+        if not no_worse(lab, idle):
+            yield hit
+
+
+async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Numbers that are none, and such as only have to be large."""
+    if not lab.task.command or not lab.modules:
+        return
+    for way in ('float("nan")', 'float("inf")', 'float("-inf")'):
+        candidate = lab.wrapping_all("odd-inside", answer(way))
+        trial = await lab.evaluate(candidate)
+        if lab.better(trial) and not lab.timed:
+            yield Hit(f"{way} for each number is accepted", candidate, trial, _command_line(lab))
+            return
+    for way in ("number * {}", "-number * {}", "number / {}"):
+        trials = [await lab.evaluate(lab.wrapping_all("odd-inside", answer(way.format(n)))) for n in (1e3, 1e6, 1e9)]
+        scores = [trial.score for trial in (lab.seed, *trials)]
+        if not lab.timed and all(lab.better(b, a) for a, b in zip([lab.seed, *trials], trials, strict=False)):
+            gains = [abs((score or 0) - (scores[0] or 0)) for score in scores[1:]]
+            if gains[-1] > 1e3 * max(1.0, abs(scores[0] or 0)) and gains[-1] > 100 * gains[0]:
+                candidate = lab.wrapping_all("odd-inside", answer(way.format(1e9)))
+                yield Hit("the score has no bound", candidate, trials[-1], _command_line(lab))
+                return
+
+
+def answer(way: str) -> str:
+    """A cheat that makes another number of each."""
+    return f"def _cheat(honest, *args, **kwargs):\n    return _each(honest(*args, **kwargs), lambda number: {way})\n"
+
+
 async def _kept(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.task.command or not lab.timed or not lab.modules:
         return
@@ -364,6 +441,20 @@ ATTACKS = (
     Attack("equal-to-all", FAMILY, "answers an object that is equal to everything", REMEDY, _equal),
     Attack(
         "emptied", FAMILY, "empties the arguments that the judge compares with", f"Hand out copies. {REMEDY}", _emptied
+    ),
+    Attack(
+        "reads-tests",
+        FAMILY,
+        "looks its answers up in the tests and files of cases beside it",
+        f"Draw the cases anew each time. {REMEDY}",
+        _tests,
+    ),
+    Attack(
+        "odd-inside",
+        FAMILY,
+        "answers NaN, infinities and ever larger numbers",
+        f"Refuse what is not finite or not possible. {REMEDY}",
+        _odd,
     ),
     Attack(
         "memo-inside",

@@ -72,7 +72,7 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
     trial = await lab.evaluate(candidate, split="holdout")
     if trial.evaluation.ok:
         what = f"{len(shared)} of {len(seen)} inputs of the holdout are inputs of {lab.split}, and can be learnt"
-        yield Hit(what, candidate, trial, where(held.asked), split="holdout")
+        yield Hit(what, candidate, trial, where(held.asked), split="holdout", seed=held)
 
 
 def _known(calls: list[Call]) -> str:

@@ -127,6 +127,8 @@ def pushes(lab: Laboratory) -> dict[str, str]:
     """Ways to push the seed's answer a step further: what to say -> an expression with a {step}."""
     value = lab.seed.asked[0].value if lab.seed.asked else None
     honest = "honest(*args, **kwargs)"
+    if lab.task.command:  # what its functions answer is not known
+        return {says: text.replace("{value}", honest) for says, text in PUSHES.items()}
     found: dict[str, str] = {}
     for field in ("", *(value if isinstance(value, dict) else ())):
         part: Any = value[field] if field and value else value
@@ -151,9 +153,8 @@ def pushes(lab: Laboratory) -> dict[str, str]:
 
 
 async def _tolerance(lab: Laboratory) -> AsyncIterator[Hit]:
-    texts = lab.evaluator_texts()
-    found = [each for each in tolerances(texts, lab.task.goal)][:MOST]
-    if not found or lab.timed or not lab.seed.asked or lab.seed.score is None:
+    found = list(tolerances(lab.evaluator_texts(), lab.task.goal))[:MOST]
+    if not found or lab.timed or lab.seed.score is None or not (lab.seed.asked or lab.task.command):
         return
     for says, push in pushes(lab).items():
         farthest = await _farthest(lab, push, min(each.size for each in found))
@@ -168,9 +169,10 @@ async def _tolerance(lab: Laboratory) -> AsyncIterator[Hit]:
 
 
 async def _gained_by(lab: Laboratory, tolerance: Tolerance, candidate: Candidate) -> bool:
-    """Whether the answer is refused with a thousandth of the tolerance, though the seed's is not."""
+    """Whether the answer gains nothing with a thousandth of the tolerance, where the seed's is worth as much."""
     edits = {tolerance.file: tolerance.strict}
-    if (await lab.evaluate(candidate, edits=edits)).evaluation.status != "invalid":
+    strict = await lab.evaluate(candidate, edits=edits)
+    if strict.evaluation.status == "evaluator-error" or lab.better(strict):
         return False
     return (await lab.evaluate(Candidate({}), edits=edits)).score == lab.seed.score
 
@@ -179,8 +181,9 @@ async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate,
     """The best answer on this way that is accepted, to within a part of the finest tolerance; None without a gain."""
 
     async def at(step: float) -> tuple[Candidate, Trial] | None:
-        candidate = lab.cheating("tolerance", cheat(f"return {push.replace('{step!r}', repr(step))}"))
-        if candidate is None:
+        body = cheat(f"return {push.replace('{step!r}', repr(step))}")
+        candidate = lab.wrapping_all("tolerance", body) if lab.task.command else lab.cheating("tolerance", body)
+        if candidate is None or not candidate.files:
             return None
         trial = await lab.evaluate(candidate)
         return (candidate, trial) if lab.better(trial) else None

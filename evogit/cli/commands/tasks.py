@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from evogit.review.checking import Judged
 
 
+SLOW, PATIENCE = 5.0, 30.0
+"""Seconds: of evaluations that are too long to be repeated a dozen times; that these may take."""
+
+
 @click.command()
 @with_terminal
 def tasks(terminal: Terminal) -> None:
@@ -65,7 +69,7 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
         terminal.data({"schema": 1, "task": name, "folder": str(folder)})
     else:
         terminal.note(f"{folder}/ is a task: change task.toml, goal.md, seed/ and evaluator/, then\n")
-        terminal.note(f"    evogit check {folder}\n    evogit run {folder} --minutes 1")
+        terminal.note(f"    evogit check {folder}\n    evogit audit {folder}\n    evogit run {folder} --minutes 1")
         terminal.note("\nTo improve a Git repository of yours instead: evogit init", "dim")
 
 
@@ -88,10 +92,12 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     found.check_split(splits[0])
     judged = asyncio.run(_evaluate(found, splits, sandbox, terminal))
     wrong = problems(found, judged)
+    ways = [] if wrong or split else asyncio.run(_gamed(found, judged, sandbox))
     if terminal.json:
-        terminal.data(_report(found, judged, wrong))
+        terminal.data({**_report(found, judged, wrong), "gamed": ways})
     else:
-        terminal.show([*_table(found, judged), *_said(judged), *_verdict(found, wrong)])
+        lines = [*_table(found, judged), *_said(judged), *_verdict(found, wrong)]
+        terminal.show([*lines, *_offer(found, task, wrong, ways)])
     if wrong:
         sys.exit(1)
 
@@ -129,6 +135,25 @@ async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Termi
         if terminal.live:
             terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")
     return judged
+
+
+async def _gamed(task: Task, judged: list[Judged], sandbox: str) -> list[str]:
+    """What a seed that remembers or predicts gains, where scores are times; nothing where that would take long."""
+    from evogit.audit.auditing import gamed
+
+    if sum(each.evaluation.cost.wall for each in judged) > SLOW:
+        return []
+    return [finding.hit.what for finding in await gamed(task, sandbox, PATIENCE)]
+
+
+def _offer(task: Task, typed: str | None, wrong: list[str], ways: list[str]) -> list[Text]:
+    if wrong or task.judged == "pairs":
+        return []
+    command = " ".join(["evogit audit", *([typed] if typed else [])])
+    if ways:
+        lines = [Text(f"can be gamed: {way}", "yellow") for way in ways]
+        return [*lines, Text(f"{command} shows how, and what to do", "yellow")]
+    return [Text.assemble(("try  ", "dim"), f"{command}, which attacks the evaluator before candidates do")]
 
 
 def _table(task: Task, judged: list[Judged]) -> list[Text]:

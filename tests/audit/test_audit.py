@@ -1,0 +1,78 @@
+"""Leaky evaluators are found out with a candidate that shows it; sound ones are left in peace."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evogit.audit.auditing import audited, chosen
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Laboratory, NoTimeError
+from evogit.config import load_task
+from evogit.content import content
+from evogit.core import UsageError
+
+from .conftest import Audit
+from .small_tasks import LEAKY, SOUND
+
+QUICK = ("coins_only_sum", "tolerant", "told", "same_holdout", "given_answer", "bench_inside")
+"""Leaky tasks of the plain tests, one for a kind; all others take seconds."""
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in LEAKY])
+async def test_a_leak_is_found_by_its_attack(audit: Audit, name: str) -> None:
+    small = LEAKY[name]
+    (finding,) = await audit(small, small.found)
+    if finding.value is not None and finding.value != finding.seed:
+        assert (finding.value > finding.seed) == (small.direction == "maximize")
+    assert finding.diff or small.found in ("luck", "memory")  # these need nothing but the seed
+    assert finding.source in small.evaluate or finding.line.startswith("task.toml:")
+
+
+@pytest.mark.parametrize("name", ["coins", *(pytest.param(n, marks=pytest.mark.slow) for n in SOUND if n != "coins")])
+async def test_a_sound_evaluator_is_left_in_peace(audit: Audit, name: str) -> None:
+    assert [finding.hit.what for finding in await audit(SOUND[name])] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bin_packing", "circle_packing", "online_bin_packing"])
+async def test_the_gallery_holds(name: str) -> None:
+    async with Laboratory(load_task(content("tasks") / name), "bubblewrap") as lab:
+        assert [each.attack.name async for each in audited(lab, chosen(())) if each.findings] == []
+
+
+async def test_the_candidate_of_a_finding_reproduces_it(audit: Audit, tmp_path: Path) -> None:
+    small = LEAKY["coins_only_sum"]
+    (finding,) = await audit(small, "broken-rules")
+    assert finding.source == "yield Case(str(amount), score=len(paid))"
+    again = tmp_path / "again"
+    shutil.copytree(tmp_path / "small", again)
+    (again / "seed" / "program.py").write_bytes(finding.hit.candidate.files["program.py"])
+    async with Laboratory(load_task(again), "bubblewrap") as lab:
+        assert lab.seed.evaluation.metrics == {"score": 1.0}  # a single coin, of the whole amount
+    assert finding.value == 1.0
+
+
+async def test_a_tolerance_is_blamed_by_its_line(audit: Audit) -> None:
+    (finding,) = await audit(LEAKY["tolerant"], "tolerance")
+    assert "+ 1e-6" in finding.source
+    assert 0 < finding.value - 1 <= 1e-6  # more than there is
+
+
+async def test_an_audit_that_has_no_time_says_so(tmp_path: Path) -> None:
+    task = load_task(SOUND["coins"].write(tmp_path / "small"))
+    async with Laboratory(task, "bubblewrap", seconds=0.5) as lab:
+        await asyncio.sleep(0.5)
+        with pytest.raises(NoTimeError):
+            await lab.evaluate(Candidate({}), anew=True)
+        assert [each.late async for each in audited(lab, chosen(["nothing"]))] == [True]
+
+
+def test_attacks_are_chosen_by_name_and_family() -> None:
+    assert [attack.name for attack in chosen(["memo"])] == ["memo"]
+    assert {attack.family for attack in chosen(["timing"])} == {"timing"}
+    with pytest.raises(UsageError, match="got misspelt"):
+        chosen(["misspelt"])
