@@ -55,21 +55,19 @@ async def audited(lab: Laboratory, attacks: Collection[Attack]) -> AsyncIterator
 def _finding(lab: Laboratory, attack: Attack, hit: Hit) -> Finding:
     metric = lab.task.primary.name
     value, seed = (each.evaluation.metrics.get(metric) for each in (hit.trial, hit.seed or lab.seed))
-    line = hit.line
-    source = source_of(lab.task, line)
-    if source and not lab.task.command:
-        line = f"{lab.task.evaluator_folder.name}/{line}"
+    line, source = source_of(lab.task, hit.line)
     return Finding(attack, hit, hit.split or lab.split, seed, value, line, source, hit.candidate.diff(lab.files))
 
 
-def source_of(task: Task, line: str) -> str:
-    """The text of a line `file:number` of the evaluator; empty where there is none."""
-    file, _, number = line.rpartition(":")
-    path = task.folder / file if task.command else task.evaluator_folder / file
-    if not file or not path.is_file():
-        return ""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
+def source_of(task: Task, line: str) -> tuple[str, str]:
+    """A line `file:number` of the evaluator's folder, or of the task's, as the task's; and its text, if it is there."""
+    name, _, number = line.rpartition(":")
+    for folder in (task.evaluator_folder, task.folder):
+        if name and (folder / name).is_file():
+            lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
+            text = lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
+            return f"{(folder / name).relative_to(task.folder)}:{number}", text
+    return line, ""
 
 
 def write(findings: Collection[Finding], folder: Path, lab: Laboratory) -> Iterator[Path]:

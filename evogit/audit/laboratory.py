@@ -29,11 +29,15 @@ from evogit.sandbox.archive import pack
 FIRST, SECOND = (hashlib.sha256(name).digest() for name in (b"evogit audit 1", b"evogit audit 2"))
 """Secrets that inputs are drawn with: an audit repeats, and what holds with both is not drawn."""
 SHIM = "from evogit.audit.recorder import recorded\n\nevaluate, prepare = recorded({!r}, {!r}, {!r})\n"
-FASTER = 1.3
-"""How many times better a score made of times has to be; noise of one evaluation is below it."""
+FASTER = 1.5
+"""How many times better a score made of times has to be."""
+CONFIRMED = 2
+"""How often that is looked at again, in turns with the seed."""
 LEAST = 1e-9
 """By what part of itself any other score has to be better."""
 CLOCK = re.compile(r"\.cpu\b|\.wall\b|\.measure\(|perf_counter|process_time|monotonic|\btime\.time\b|timeit")
+SLOW = 1.0
+"""Seconds of an evaluation from which on the seed's answers are written into candidates."""
 LARGEST = 1 << 20
 """Bytes of a file of the seed that is looked into."""
 
@@ -108,6 +112,7 @@ class Laboratory:
         self._base: Base | None = None
         self._scratch = Path()
         self._known: dict[Any, Trial] = {}
+        self._seeds: list[Trial] = []
 
     async def __aenter__(self) -> Self:
         """Read the seed, and evaluate it.
@@ -270,14 +275,16 @@ class Laboratory:
         return not self.timed and any(all(math.isclose(value, most) for value in values) for most in (0.0, 1.0, 100.0))
 
     async def confirmed(self, candidate: Candidate, **options: Any) -> Trial | None:
-        """Its trial, if it is better than the seed; where times are measured, thrice in a row and than new seeds."""
+        """Its trial, if it is better than the seed; with times, each time and than each of the seed."""
         trial = await self.evaluate(candidate, **options)
         if not self.better(trial):
             return None
-        for _ in range(2 if self.timed else 0):
-            seed = await self.evaluate(Candidate({}), anew=True, **options)
-            trial = await self.evaluate(candidate, anew=True, **options)
-            if not self.better(trial, seed):
+        trials = [trial]
+        for _ in range(CONFIRMED if self.timed else 0):
+            self._seeds.append(await self.evaluate(Candidate({}), anew=True, **options))
+            trials.append(await self.evaluate(candidate, anew=True, **options))
+            worst = min(trials, key=lambda each: -math.inf if each.score is None else each.score)
+            if not all(self.better(worst, seed) for seed in (self.seed, self.again, *self._seeds)):
                 return None
         return trial
 
@@ -306,10 +313,20 @@ class Laboratory:
                 scripts |= {word: asked["out"] for word in asked["argv"] if word in self.modules}
             elif path := self._module(call.target):
                 functions.setdefault(path, {})[call.target.partition(":")[2]] = None
-        made = {path: wrapped(self.files[path], name, tuple(each), cheat) for path, each in functions.items()}
+        known = self._answers()
+        made = {path: wrapped(self.files[path], name, tuple(each), cheat, known) for path, each in functions.items()}
         scripts = {path: out for path, out in scripts.items() if path not in made}
         made |= {path: printing(self.files[path], name, cheat, out) for path, out in scripts.items()}
         return Candidate(made) if made else None
+
+    def _answers(self) -> str:
+        """What a slow seed answers, so that it need not think again, as JSON; empty where it is quick."""
+        known = {call.key: call.value for call in self.seed.asked}
+        unique = all(known[call.key] == call.value for call in self.seed.asked)
+        if self.timed or self.seed.seconds < SLOW or not unique:
+            return ""
+        text = json.dumps(known)
+        return text if len(text) < LARGEST else ""
 
     def wrapping_all(self, name: str, cheat: str) -> Candidate:
         """The seed with every function of every module called through `_cheat(honest, *args, **kwargs)`."""

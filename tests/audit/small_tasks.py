@@ -342,7 +342,7 @@ def evaluate(program, split):
         yield Case(str(x), score=-min(SEEN))
 """,
         "def solve(x):\n    return x / 2\n",
-        "memory",
+        "state",
     ),
     "timed_repeats": Small(timed(CALLS, RIGHT), SORT, "memo"),
     "timed_unchecked": Small(timed(MEASURE, "pass").replace(", returns=list[int]", ""), SORT, "unchecked"),

@@ -28,7 +28,7 @@ async def test_a_leak_is_found_by_its_attack(audit: Audit, name: str) -> None:
     (finding,) = await audit(small, small.found)
     if finding.value is not None and finding.value != finding.seed:
         assert (finding.value > finding.seed) == (small.direction == "maximize")
-    assert finding.diff or small.found in ("luck", "memory")  # these need nothing but the seed
+    assert finding.diff or small.found in ("luck", "state")  # these need nothing but the seed
     assert finding.source in small.evaluate or finding.line.startswith("task.toml:")
 
 

@@ -71,7 +71,7 @@ ATTACKS = (
         _luck,
     ),
     Attack(
-        "memory",
+        "state",
         FAMILY,
         "is evaluated after others",
         "Keep nothing between evaluations: no global that evaluate() changes, no file, no shuffled list.",

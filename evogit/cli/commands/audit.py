@@ -136,7 +136,10 @@ def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:
 def _scores(finding: Finding) -> Text:
     places = decimals(finding.value, finding.seed)
     value = "no score: the evaluation fails" if finding.value is None else number(finding.value, places)
-    return Text.assemble(("  score   ", "dim"), f"{value} on {finding.split}; the seed {number(finding.seed, places)}")
+    seed = number(finding.seed, places)
+    if finding.value is not None and finding.seed is not None and value == seed and finding.value != finding.seed:
+        value = f"{value} ({finding.value - finding.seed:+.2g})"
+    return Text.assemble(("  score   ", "dim"), f"{value} on {finding.split}; the seed {seed}")
 
 
 def _excerpt(diff: str) -> list[str]:
