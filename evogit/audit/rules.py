@@ -38,7 +38,7 @@ def _for_target(target: str, path: str, says: str, holds: Callable[[Any, Call], 
             return True
         try:
             return holds(_part(call.value, path), call)
-        except (TypeError, KeyError, ValueError):
+        except (TypeError, LookupError, ValueError):
             return False
 
     return Rule(says, of_call)
@@ -97,6 +97,10 @@ RELATED: dict[str, Check] = {
         isinstance(given, list) and all(type(x) is int and 0 <= x < len(given) for x in value)
     ),
     "does not add up to what was asked for": lambda value, given: type(given) in (int, float) and sum(value) == given,
+    "takes steps that the input does not have": lambda value, given: _joined(value, given),
+    "is the same where the input wants it apart": lambda value, given: _apart(value, given),
+    "does not begin where it should": lambda value, given: type(given) in (int, str) and value[0] == given,
+    "does not end where it should": lambda value, given: type(given) in (int, str) and value[-1] == given,
     "names something twice": lambda value, given: _once(value, given),
     "does not name each place once": lambda value, given: (
         _order(value) and len(value) == (len(given) if isinstance(given, list) else given)
@@ -109,6 +113,59 @@ def _once(value: list[Any], given: Any) -> bool:
     """Elements or places of the input, none of them twice."""
     of_input = isinstance(given, list) and all(x in given or (type(x) is int and 0 <= x < len(given)) for x in value)
     return of_input and len({repr(each) for each in value}) == len(value)
+
+
+Limit = Callable[[list[Any], Any, Any], bool]
+"""Whether a list as answer keeps a rule, given two of the arguments: a list, and a number that limits."""
+
+
+def _chosen(value: list[Any], given: Any, most: Any) -> bool:
+    """Places of things that together are no more than may be."""
+    if not isinstance(given, list) or type(most) not in (int, float) or not _places(value, given):
+        return False
+    sizes = [each[0] if isinstance(each, list) else each for each in given]
+    return bool(sum(sizes[place] for place in value) <= most)
+
+
+def _loads(value: list[Any], given: Any, most: Any) -> bool:
+    """A box for each thing, none of which holds more than it may."""
+    if not isinstance(given, list) or type(most) not in (int, float) or len(given) != len(value):
+        return False
+    loads: dict[Any, Any] = {}
+    for box, size in zip(value, given, strict=True):
+        loads[box] = loads.get(box, 0) + size
+    return all(load <= most for load in loads.values())
+
+
+LIMITED: dict[str, Limit] = {
+    "takes more than it may": _chosen,
+    "puts more together than it may": _loads,
+}
+
+
+def _places(value: list[Any], given: list[Any]) -> bool:
+    return all(type(x) is int and 0 <= x < len(given) for x in value)
+
+
+def _pairs(given: Any) -> bool:
+    return isinstance(given, list) and len(given) > 1 and all(isinstance(x, list) and len(x) >= 2 for x in given)
+
+
+def _apart(value: list[Any], given: Any) -> bool:
+    """Whether the places that each pair of the input names have different answers."""
+    return _pairs(given) and all(_places(pair[:2], value) and value[pair[0]] != value[pair[1]] for pair in given)
+
+
+def _joined(value: list[Any], given: Any) -> bool:
+    """Whether each step is one that the input has: a pair, or an entry of a table of neighbours."""
+    steps = list(zip(value, value[1:], strict=False))
+    if isinstance(given, dict):
+        return bool(steps) and all(b in given.get(str(a), ()) for a, b in steps)
+    return bool(steps) and _pairs(given) and all(_has(given, a, b) for a, b in steps)
+
+
+def _has(given: list[Any], a: Any, b: Any) -> bool:
+    return any(pair[:2] in ([a, b], [b, a]) for pair in given)
 
 
 def _same(value: list[Any], given: list[Any]) -> bool:
@@ -132,6 +189,18 @@ def _contents(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
         if values == given:  # it says what it is given, which need not be an answer
             kept = [says for says in kept if says == SAME_LENGTH]
         yield from ((says, _related(RELATED[says], place)) for says in kept)
+        for other in range(min(len(call.arguments) for call in calls)):
+            most = [call.arguments[other] for call in calls]
+            for says, within in LIMITED.items():
+                if all(map(_true, [within] * len(calls), values, given, most)):
+                    yield says, _limited(within, place, other)
+
+
+def _limited(check: Limit, place: int, other: int) -> Holds:
+    def holds(value: Any, call: Call) -> bool:
+        return isinstance(value, list) and check(value, call.arguments[place], call.arguments[other])
+
+    return holds
 
 
 def _related(check: Check, place: int) -> Holds:
@@ -144,5 +213,5 @@ def _related(check: Check, place: int) -> Holds:
 def _true(check: Callable[..., bool], *given: Any) -> bool:
     try:
         return check(*given)
-    except TypeError:
+    except (TypeError, LookupError):
         return False

@@ -40,6 +40,7 @@ CHANGES = {
     "the first element alone": "x[:1]",
     "the first half": "x[: len(x) // 2]",
     "all but the first": "x[1:]",
+    "its first and last elements alone": "[x[0], x[-1]]",
     "everything twice": "x + x",
     "its first element for all": "x[:1] * len(x)",
     "its last element for all": "x[-1:] * len(x)",
@@ -154,6 +155,18 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
             return
 
 
+async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
+    """An answer that holds all answers, where texts are looked for in texts."""
+    texts = {call.value: None for call in lab.seed.asked if isinstance(call.value, str)}
+    if len(texts) < 2:
+        return
+    bodies = {"": f"return {' '.join(texts)!r}", "rows": f"return {chr(10).join(texts)!r}"}
+    async for _, candidate, trial in tried(lab, "all-answers", bodies):
+        if lab.better(trial):
+            yield Hit("a text that holds all answers is taken for each of them", candidate, trial, trial.line)
+            return
+
+
 async def _first(lab: Laboratory) -> AsyncIterator[Hit]:
     if not many_inputs(lab):
         return
@@ -188,9 +201,9 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from leaves(part, (*path, key))
-    elif isinstance(value, list) and len(value) <= 4 and len(path) < 2:
-        for place, part in enumerate(value):
-            yield from leaves(part, (*path, place))
+    elif isinstance(value, list) and len(path) < 2:
+        for place in range(len(value)) if len(value) <= 4 else (0, 1, len(value) - 1):
+            yield from leaves(value[place], (*path, place))
 
 
 def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
@@ -221,7 +234,7 @@ async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
     """Numbers that only have to be larger, or smaller, and lists that have to be longer, for a score without end."""
     bodies: list[str] = [f"return _each(honest(*args, **kwargs), lambda number: {way})" for way in _WAYS]
     bodies += [f"return _at(honest(*args, **kwargs), {path!r}, {value})" for path in _paths(lab) for value in _VALUES]
-    for body in [*bodies, "return honest(*args, **kwargs) * SIZE"]:
+    for body in [*bodies, *_TURNS, "return honest(*args, **kwargs) * SIZE"]:
         rising: list[tuple[Candidate, Trial]] = []
         for size in ("10", "1000", "100_000") if body.endswith("* SIZE") else ("1e3", "1e6", "1e9"):
             async for _, candidate, trial in tried(lab, "endless", {"": body.replace("SIZE", size)}):
@@ -247,6 +260,11 @@ _WAYS = (
     "-int(SIZE)",
     "int(SIZE)",
     "1 / SIZE",
+)
+_TURNS = (
+    "return [(-SIZE if place % 2 else SIZE) for place, _ in enumerate(honest(*args, **kwargs))]",
+    "return [(-int(SIZE) if place % 2 else int(SIZE)) for place, _ in enumerate(honest(*args, **kwargs))]",
+    "return [(int(SIZE) if place % 2 else -int(SIZE)) for place, _ in enumerate(honest(*args, **kwargs))]",
 )
 _VALUES = ("SIZE", "-SIZE", "1 / SIZE", "int(SIZE)", "-int(SIZE)")
 
@@ -285,8 +303,11 @@ async def _failing(lab: Laboratory) -> AsyncIterator[Hit]:
         if nothing and says.startswith("nothing"):
             continue
         candidate = lab.cheating("failing", body)
-        trial = await lab.confirmed(candidate) if candidate else None
-        if candidate and trial:
+        if candidate is None:
+            return
+        trial = await lab.evaluate(candidate)
+        always = trial.evaluation.ok and not trial.asked and not lab.floor and passes(lab, trial)
+        if always or (lab.better(trial) and await lab.confirmed(candidate)):
             yield Hit(f"failing pays: {says} scores better than answering", candidate, trial, trial.line)
             return
 
@@ -374,6 +395,13 @@ ATTACKS = (
         "answers every input as the first one",
         "Compare each answer with its own input, or with what you compute yourself.",
         _first,
+    ),
+    Attack(
+        "all-answers",
+        FAMILY,
+        "answers all texts at once",
+        "Compare texts as a whole, with ==; not whether one holds the other.",
+        _all_texts,
     ),
     Attack(
         "broken-rules",

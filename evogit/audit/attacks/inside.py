@@ -22,9 +22,14 @@ REMEDY = (
 )
 
 EXITS = """\
-import os
+import os, stat
 
-{report}print({said!r}, flush=True)
+{report}for _fd in range(1, 32):  # stdout, and where a test runner has put it
+    try:
+        if _fd == 1 or stat.S_ISFIFO(os.fstat(_fd).st_mode):
+            os.write(_fd, {said!r})
+    except OSError:
+        pass
 os._exit(0)
 """
 REPORT = """\
@@ -117,7 +122,7 @@ def _exits(name: str, forged: Forged) -> str:
     report = "".join(
         REPORT.format(folder=path.rpartition("/")[0] or ".", path=path, text=forged.written) for path in forged.reports
     )
-    return title(name) + EXITS.format(said=forged.said, report=report)
+    return title(name) + EXITS.format(said=f"\n{forged.said}\n".encode(), report=report)
 
 
 async def narrowed(lab: Laboratory, files: dict[str, bytes], worked: Trial) -> tuple[Candidate, Trial]:
@@ -271,6 +276,7 @@ def _cheat(honest, *args, **kwargs):
         _known[key] = honest(*args, **kwargs)
     return _known[key]
 """
+ZERO = "def _cheat(honest, *args, **kwargs):\n    return 0\n"
 IDLE = "def _cheat(honest, *args, **kwargs):\n    return None\n"
 
 
@@ -320,22 +326,26 @@ async def _asserts(lab: Laboratory) -> AsyncIterator[Hit]:
         yield hit
 
 
-async def _replaced(lab: Laboratory, name: str, cheat: str, what: str) -> AsyncIterator[Hit]:
+async def _replaced(lab: Laboratory, name: str, cheat: str, what: str, control: str) -> AsyncIterator[Hit]:
+    """Functions that cheat, if their score is no worse than the seed's, and better than that of the plain `control`."""
     if not runs_inside(lab) or not lab.modules or lab.floor:
         return
     candidate = lab.wrapping_all(name, helpers(cheat))
     trial = await lab.evaluate(candidate)
-    if no_worse(lab, trial):
+    plain = await lab.evaluate(lab.wrapping_all(name, control))
+    if no_worse(lab, trial) and (plain.score is None or lab.better(trial, plain)):
         yield Hit(what, candidate, trial, _command_line(lab))
 
 
 async def _equal(lab: Laboratory) -> AsyncIterator[Hit]:
-    async for hit in _replaced(lab, "equal-to-all", EQUAL, "an object that is equal to everything passes"):
+    what = "an object that is equal to everything passes"
+    async for hit in _replaced(lab, "equal-to-all", EQUAL, what, ZERO):
         yield hit
 
 
 async def _emptied(lab: Laboratory) -> AsyncIterator[Hit]:
-    async for hit in _replaced(lab, "emptied", EMPTIED, "the judge compares with arguments that the candidate emptied"):
+    what = "the judge compares with arguments that the candidate emptied"
+    async for hit in _replaced(lab, "emptied", EMPTIED, what, EMPTIED.replace("part.clear()", "pass")):
         yield hit
 
 
@@ -382,12 +392,8 @@ def _cheat(honest, *args, **kwargs):
 
 async def _tests(lab: Laboratory) -> AsyncIterator[Hit]:
     what = "the tests lie in the candidate's reach, and say what is expected"
-    if not runs_inside(lab) or not lab.modules or lab.floor:
-        return
-    idle = await lab.evaluate(lab.wrapping_all("idle", IDLE))
-    async for hit in _replaced(lab, "reads-tests", TESTS, what):
-        if not no_worse(lab, idle):
-            yield hit
+    async for hit in _replaced(lab, "reads-tests", TESTS, what, IDLE):
+        yield hit
 
 
 async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:

@@ -354,8 +354,12 @@ async def _files(lab: Laboratory) -> AsyncIterator[Hit]:
     """Files that come with the program, and hold what it is asked, with the answers beside."""
     if not many_inputs(lab) or not lab.seed.evaluation.ok:
         return
-    for path, content in lab.files.items():
-        if not path.endswith((".json", ".jsonl")) or not lab.task.is_visible(path):
+    visible = {path: content for path, content in lab.files.items() if lab.task.is_visible(path)}
+    for call in lab.seed.asked:
+        if call.kind == "run":  # what one command is given, a later call finds
+            visible |= {path: text.encode() for path, text in call.arguments[0]["files"].items()}
+    for path, content in visible.items():
+        if not path.endswith((".json", ".jsonl")):
             continue
         rows = _rows(content)
         for place, part in enumerate(lab.seed.asked[0].arguments):

@@ -73,6 +73,8 @@ UNCHECKED = {
     "0": "return 0",
     "an empty list": "return []",
     "its first argument": "return [*args, *kwargs.values()][0]",
+    "0 for each element": "return [0] * len([*args, *kwargs.values()][0])",
+    "places in order": "return list(range(len([*args, *kwargs.values()][0])))",
 }
 
 
