@@ -247,7 +247,7 @@ class Laboratory:
     @property
     def floor(self) -> bool:
         """Whether the seed's score is one that nobody would be proud of: the attacks cannot be told from it."""
-        return self.seed.score is None or (self.task.primary.direction == "maximize" and self.seed.score <= 0)
+        return self.seed.score is None or (self.task.primary.direction == "maximize" and self.seed.score == 0)
 
     def better(self, trial: Trial, than: Trial | None = None) -> bool:
         """Whether it scores better than the seed, beyond noise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
@@ -211,18 +212,21 @@ def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
 
 
 async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
-    """A number of the answer that the score follows wherever it goes."""
+    """A number of the answer that the score follows wherever it goes, or that it is divided by."""
     for path in _paths(lab):
-        found = []
-        for number in (0.21, 0.43, 0.87, 1.0):
-            body = f"return _at(honest(*args, **kwargs), {path!r}, {number})"
-            async for _, candidate, trial in tried(lab, "claims", {"": body}):
-                if trial.evaluation.ok:
-                    found.append((number, trial.evaluation.metrics[lab.task.primary.name], candidate, trial))
-        follows = {round(value / number, 9) for number, value, _, _ in found}
-        best = max(found, key=lambda each: each[3].score or 0.0, default=None)
-        if best and len(found) > 2 and len(follows) == 1 and 0 not in follows and lab.better(best[3]):
-            yield Hit(f"the score is what the program says of itself{_named(path)}", best[2], best[3], best[3].line)
+        found: list[tuple[float, Candidate, Trial]] = []
+        for number in (0.21, 0.43, 0.87, 1.0, 1e-9):
+            body = f"return _at(honest(*args, **kwargs), {path!r}, {number!r})"
+            found += [(number, candidate, trial) async for _, candidate, trial in tried(lab, "claims", {"": body})]
+        valid = [(number, candidate, trial) for number, candidate, trial in found if trial.evaluation.ok]
+        values = [(number, trial.evaluation.metrics[lab.task.primary.name]) for number, _, trial in valid]
+        follows = {round(value / number, 9) for number, value in values if number > 0.1}
+        divides = {round(value * number, 9) for number, value in values if number > 0.1}
+        best = max(valid, key=lambda each: each[2].score or -math.inf, default=None)
+        moved = len(values) > 2 and (len(follows) == 1 or len(divides) == 1) and 0 not in follows
+        if best and moved and lab.better(best[2]):
+            what = f"the score is what the program says of itself{_named(path)}"
+            yield Hit(what, best[1], best[2], best[2].line)
             return
 
 

@@ -159,6 +159,11 @@ def _matched(calls: list[Call], text: str, wanted: dict[str, Any]) -> Iterator[t
     own = [call.value for call in calls]
     sort = wanted.get(calls[0].target)
     given = [part for call in calls for part in call.arguments]
+    after = [_first_after(text, found.end(), sort) for found in SAYS.finditer(text)]
+    after = [value for value in after if value is not None]
+    if len(after) == len(calls) > 1:
+        yield from zip(calls, after, strict=True)
+        return
     named = [value for value in _literals(text) if kind(value) == sort and value not in own and value not in given]
     if len(named) == len(calls) or (named and len(calls) == 1):
         yield from zip(calls, named, strict=False)
@@ -172,6 +177,15 @@ def _matched(calls: list[Call], text: str, wanted: dict[str, Any]) -> Iterator[t
 
 
 SAYS = re.compile(r"expected|should be|correct|answer|want(ed)?|truth|optimal|instead of|solution|label|target", re.I)
+
+
+def _first_after(text: str, start: int, sort: Any) -> Any:
+    """The first value of a kind that a line names after a word such as "expected"; None where there is none."""
+    line = text[start : (text + "\n").index("\n", start)]
+    values = [_value(found[0]) for found in _LITERAL.finditer(line)]
+    return next((value for value in values if kind(value) == sort), None)
+
+
 _LITERAL = re.compile(
     r"\[[^\n]*?\](?![\]\w])|\{[^\n]*?\}|-?\d+\.?\d*(?:e-?\d+)?|'[^'\n]*'|\"[^\"\n]*\"|True|False|\b[A-Za-z_]+\b"
 )
@@ -181,11 +195,14 @@ def _literals(text: str) -> Iterator[Any]:
     """Values that a text names: those after words such as "expected" first."""
     at = [found.end() for found in SAYS.finditer(text)]
     for start in (*at, 0):
-        for found in _LITERAL.finditer(text, start):
-            try:
-                yield json.loads(json.dumps(ast.literal_eval(found[0])))
-            except (ValueError, SyntaxError, TypeError):
-                yield found[0]
+        yield from (_value(found[0]) for found in _LITERAL.finditer(text, start))
+
+
+def _value(literal: str) -> Any:
+    try:
+        return json.loads(json.dumps(ast.literal_eval(literal)))
+    except (ValueError, SyntaxError, TypeError):
+        return literal
 
 
 # --- what programs are given --------------------------------------------------------------------------------------
@@ -238,11 +255,10 @@ async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
 async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
     """What is to come, known before: the same in each evaluation, or given to an earlier call."""
     calls = lab.seed.asked
-    following = {} if lab.timed else _following(calls)
-    if len(following) >= FEW and len(set(map(repr, following.values()))) > 1:
-        right = lab.cheating("lookahead", TABLE.format(table=json.dumps(following)))
-        others = [*list(following.values())[1:], *list(following.values())[:1]]
-        wrong = lab.cheating("lookahead", TABLE.format(table=json.dumps(dict(zip(following, others, strict=True)))))
+    following = [] if lab.timed else _following(calls)
+    if len(following) >= FEW and len(set(map(repr, following))) > 1:
+        right = lab.cheating("lookahead", NEXT.format(items=json.dumps(following)))
+        wrong = lab.cheating("lookahead", NEXT.format(items=json.dumps(following[1:] + following[:1])))
         if right and wrong:
             told, control = [await lab.evaluate(each, secret=SECOND) for each in (right, wrong)]
             if lab.better(told) and (control.score is None or lab.better(told, control)):
@@ -260,20 +276,33 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
             yield Hit(what, candidate, trial, earlier.line)
 
 
-def _following(calls: list[Call]) -> dict[str, Any]:
-    """To each input the item that came next, where that is of the kind of an answer."""
-    found: dict[str, Any] = {}
+def _following(calls: list[Call]) -> list[Any]:
+    """To each call the item that came next, where that is of the kind of an answer; else what was answered."""
+    found: list[Any] = []
     for now, after in zip(calls, calls[1:], strict=False):
         if not now.arguments or not after.arguments or now.target != after.target:
-            continue
+            return []
         before, item = now.arguments[0], after.arguments[0]
-        if isinstance(item, list) and isinstance(before, list) and item[:-1] == before and item:
+        if isinstance(item, list) and isinstance(before, list) and item and item[:-1] == before:
             item = item[-1]
-        if kind(item) == kind(now.value) and found.setdefault(now.key, item) != item:
-            return {}  # an input alone does not tell what comes next
-    return found
+        if kind(item) != kind(now.value):
+            return []
+        found.append(item)
+    return [*found, calls[-1].value] if found else []
 
 
+NEXT = """\
+import json
+
+_NEXT = json.loads({items!r})
+_number = -1
+
+
+def _cheat(honest, *args, **kwargs):
+    global _number
+    _number += 1
+    return _NEXT[_number % len(_NEXT)]
+"""
 TELLS = """\
 import json, sys
 
