@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import math
@@ -181,7 +182,11 @@ class Laboratory:
         files = Files(pack(candidate.files), (), self._base)
         journal.write_text("")
         began = time.monotonic()
-        evaluation, evidence = await evaluator.evaluate("0" * 40, files, split=split)
+        try:
+            async with asyncio.timeout(None if math.isinf(self._until) else max(0.0, self._until - began)):
+                evaluation, evidence = await evaluator.evaluate("0" * 40, files, split=split)
+        except TimeoutError:
+            raise NoTimeError("the audit has taken as long as it may") from None
         records = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
         return Trial(
             evaluation,

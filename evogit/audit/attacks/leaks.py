@@ -257,14 +257,15 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
     calls = lab.seed.asked
     following = [] if lab.timed else _following(calls)
     if len(following) >= FEW and len(set(map(repr, following))) > 1:
-        right = lab.cheating("lookahead", NEXT.format(items=json.dumps(following)))
-        wrong = lab.cheating("lookahead", NEXT.format(items=json.dumps(following[1:] + following[:1])))
-        if right and wrong:
-            told, control = [await lab.evaluate(each, secret=SECOND) for each in (right, wrong)]
-            if lab.better(told) and (control.score is None or lab.better(told, control)):
-                what = "what comes next is the answer, and is the same in each evaluation"
-                yield Hit(what, right, told, where(calls))
-                return
+        turns = (0, 1, 2, len(following) // 2)  # the right order, and controls
+        tables = [NEXT.format(items=json.dumps(following[turn:] + following[:turn])) for turn in turns]
+        candidates = [each for table in tables if (each := lab.cheating("lookahead", table))]
+        told, *controls = [await lab.evaluate(each, secret=SECOND) for each in candidates] or [lab.seed]
+        usual = max((each.score for each in controls if each.score is not None), default=None)
+        if lab.better(told) and told.score and (usual is None or told.score - usual > abs(usual) / 3):
+            what = "what comes next is the answer, and is the same in each evaluation"
+            yield Hit(what, candidates[0], told, where(calls))
+            return
     texts = [lab.task.goal, *lab.evaluator_texts().values()]
     ahead = _known_ahead(calls) if any(map(LIVE.search, texts)) else None
     if ahead:

@@ -34,7 +34,7 @@ LINES = 14
     help="Write the files of each candidate that cheats into this folder.",
 )
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long it may take.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=50.0, show_default=True, help="How long it may take.")
 @sandbox_option
 @with_repo
 @with_terminal
