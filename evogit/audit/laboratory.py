@@ -107,7 +107,7 @@ class Laboratory:
         self.tried = 0
         self.timing = ""
         self._provider = provider
-        self._until = time.monotonic() + seconds
+        self.until = time.monotonic() + seconds
         self._evaluators: dict[tuple[bytes, str], tuple[Evaluator, Path]] = {}
         self._stack = AsyncExitStack()
         self._base: Base | None = None
@@ -167,7 +167,7 @@ class Laboratory:
     async def _evaluate(
         self, candidate: Candidate, split: str, secret: bytes, edits: Mapping[str, str], total: float
     ) -> Trial:
-        if time.monotonic() > self._until:
+        if time.monotonic() > self.until:
             raise NoTimeError("the audit has taken as long as it may")
         self.tried += 1
         evaluator, journal = await self._evaluator(secret, edits, total)
@@ -183,7 +183,7 @@ class Laboratory:
         journal.write_text("")
         began = time.monotonic()
         try:
-            async with asyncio.timeout(None if math.isinf(self._until) else max(0.0, self._until - began)):
+            async with asyncio.timeout(None if math.isinf(self.until) else max(0.0, self.until - began)):
                 evaluation, evidence = await evaluator.evaluate("0" * 40, files, split=split)
         except TimeoutError:
             raise NoTimeError("the audit has taken as long as it may") from None
@@ -305,14 +305,25 @@ class Laboratory:
         """Those of them that are Python."""
         return [path for path in self.editable if path.endswith(".py")]
 
-    def cheating(self, name: str, cheat: str) -> Candidate | None:
+    @cached_property
+    def answered(self) -> list[Call]:
+        """The calls of the function that answers, where others are only told something."""
+        sizes: dict[str, int] = {}
+        for call in self.seed.asked:
+            size = 0 if call.value is None else len(json.dumps(call.value))
+            sizes[call.target] = sizes.get(call.target, 0) + size
+        main = max(sizes, key=sizes.__getitem__, default="")
+        return [call for call in self.seed.asked if call.target == main]
+
+    def cheating(self, name: str, cheat: str, *, answers: bool = False) -> Candidate | None:
         """The seed whose answers go through `_cheat(honest, *args, **kwargs)`; None where none of its files says them.
 
-        What evaluators call (`module:function`) is wrapped, what they run as a script prints another text.
+        What evaluators call (`module:function`) is wrapped, or with `answers` the function that answers alone; what
+        they run as a script prints another text.
         """
         functions: dict[str, dict[str, None]] = {}
         scripts: dict[str, list[str]] = {}
-        for call in self.seed.asked:
+        for call in self.answered if answers else self.seed.asked:
             if call.kind == "run":
                 asked = call.arguments[0]
                 scripts |= {word: asked["out"] for word in asked["argv"] if word in self.modules}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
 
@@ -64,8 +63,8 @@ async def test_a_tolerance_is_blamed_by_its_line(audit: Audit) -> None:
 
 async def test_an_audit_that_has_no_time_says_so(tmp_path: Path) -> None:
     task = load_task(SOUND["coins"].write(tmp_path / "small"))
-    async with Laboratory(task, "bubblewrap", seconds=0.5) as lab:
-        await asyncio.sleep(0.5)
+    async with Laboratory(task, "bubblewrap") as lab:
+        lab.until = 0.0
         with pytest.raises(NoTimeError):
             await lab.evaluate(Candidate({}), anew=True)
         assert [each.late async for each in audited(lab, chosen(["nothing"]))] == [True]

@@ -78,7 +78,7 @@ def changed(expression: str, field: str = "") -> str:
 async def tried(lab: Laboratory, name: str, bodies: dict[str, str]) -> AsyncIterator[tuple[str, Candidate, Trial]]:
     """Each candidate whose answers are made so, with its trial, where it answers something else than the seed."""
     for says, body in bodies.items():
-        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body)
+        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body, answers=True)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate)
@@ -94,7 +94,7 @@ def answers(trial: Trial) -> list[Any]:
 def changes(lab: Laboratory) -> dict[str, str]:
     """Bodies that change the lists of the seed's answers."""
     found = dict[str, str]()
-    value = next((call.value for call in lab.seed.asked), None)
+    value = next((call.value for call in lab.answered), None)
     fields = [""] if isinstance(value, list) else []
     if isinstance(value, dict):
         fields = [key for key, part in value.items() if isinstance(part, list)][:FIELDS]
@@ -158,7 +158,7 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
 
 async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
     """An answer that holds all answers, where texts are looked for in texts."""
-    texts = {call.value: None for call in lab.seed.asked if isinstance(call.value, str)}
+    texts = {call.value: None for call in lab.answered if isinstance(call.value, str)}
     if len(texts) < 2:
         return
     bodies = {"": f"return {' '.join(texts)!r}", "rows": f"return {chr(10).join(texts)!r}"}
@@ -171,7 +171,7 @@ async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
 async def _first(lab: Laboratory) -> AsyncIterator[Hit]:
     if not many_inputs(lab):
         return
-    first = repr(lab.seed.asked[0].value)
+    first = repr(lab.answered[0].value)
     async for _, candidate, trial in tried(lab, "first-answer", {"": f"return {first}"}):
         if lab.ideal(trial) or (lab.timed and await lab.confirmed(candidate)):
             yield Hit("the answer to the first input is accepted for every input", candidate, trial, trial.line)
@@ -179,7 +179,7 @@ async def _first(lab: Laboratory) -> AsyncIterator[Hit]:
 
 def many_inputs(lab: Laboratory) -> bool:
     """Whether answers are about inputs at all; else the answer itself is what evolves, and may be written down."""
-    return len({call.key for call in lab.seed.asked}) > 1 and bool(lab.seed.asked[0].arguments)
+    return len({call.key for call in lab.answered}) > 1 and bool(lab.answered[0].arguments)
 
 
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -208,7 +208,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
-    return list(leaves(lab.seed.asked[0].value))[:8] if lab.seed.asked else []
+    return list(leaves(lab.answered[0].value))[:8] if lab.answered else []
 
 
 async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -299,14 +299,14 @@ def _cheat(honest, *args, **kwargs):
 
 async def _failing(lab: Laboratory) -> AsyncIterator[Hit]:
     bodies = {says: cheat(body) for says, body in FAILING.items()}
-    nothing = any(call.value is None for call in lab.seed.asked)  # then it is an answer
+    nothing = any(call.value is None for call in lab.answered)  # then it is an answer
     for way, part in (("% 2 == 0", "every other call"), ("> 1", "all calls but the first"), ("== 1", "the first call")):
         bodies[f"raising an exception in {part}"] = HALF.format(way=way, body='raise ValueError("no answer")')
         bodies[f"nothing in {part}"] = HALF.format(way=way, body="return None")
     for says, body in bodies.items():
         if nothing and says.startswith("nothing"):
             continue
-        candidate = lab.cheating("failing", body)
+        candidate = lab.cheating("failing", body, answers=True)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate)
@@ -334,13 +334,13 @@ CODE = """print("executed by the", "evaluator")"""
 
 
 async def _code(lab: Laboratory) -> AsyncIterator[Hit]:
-    if not any('"' in repr([call.value]) or "'" in repr([call.value]) for call in lab.seed.asked):
+    if not any('"' in repr([call.value]) or "'" in repr([call.value]) for call in lab.answered):
         return
     for says, body in {
         "an expression": f"return {CODE!r}",
         "an expression in a field": f"return _each_text(honest(*args, **kwargs), {CODE!r})",
     }.items():
-        candidate = lab.cheating("code", cheat(body))
+        candidate = lab.cheating("code", cheat(body), answers=True)
         trial = await lab.evaluate(candidate) if candidate else None
         if candidate and trial and "executed by the evaluator" in trial.evidence.log:
             yield Hit(f"{says} that the program answers is executed by the evaluator", candidate, trial, trial.line)
@@ -355,7 +355,7 @@ async def _holding(lab: Laboratory) -> AsyncIterator[Hit]:
     if lab.seed.seconds > PATIENCE / 4:
         return
     for says, body in LONG.items():
-        candidate = lab.cheating("slow", cheat(body))
+        candidate = lab.cheating("slow", cheat(body), answers=True)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate, total=PATIENCE)

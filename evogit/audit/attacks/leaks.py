@@ -112,7 +112,7 @@ async def _feedback(lab: Laboratory) -> AsyncIterator[Hit]:
             text = TABLE.replace("honest(*args, **kwargs)", "_otherwise(honest, *args, **kwargs)")
             otherwise = cheat(body or "return honest(*args, **kwargs)").replace("_cheat", "_otherwise")
             code = text.format(table=json.dumps(known)).replace("def _cheat", f"{otherwise}\n\ndef _cheat")
-            candidate = lab.cheating("feedback", code)
+            candidate = lab.cheating("feedback", code, answers=True)
             if candidate is None:
                 return
             trial = await lab.evaluate(candidate)
@@ -140,7 +140,8 @@ def _told(lab: Laboratory, trial: Trial) -> dict[str, Any]:
     """Answers that feedback and reasons name, by the input that they seem to be for."""
     wanted = {call.target: kind(call.value) for call in lab.seed.asked}
     found: dict[str, Any] = {}
-    calls, said = trial.asked, [str(case["feedback"]) for case in trial.cases]
+    calls = [call for call in trial.asked if call.target in {each.target for each in lab.answered}]
+    said = [str(case["feedback"]) for case in trial.cases]
     each = max(1, len(calls) // len(said)) if said else 1
     texts = [(calls[place * each : (place + 1) * each], text) for place, text in enumerate(said)]
     if trial.end:
@@ -238,13 +239,13 @@ def _answers_at(calls: list[Call]) -> dict[str, str]:
 async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.seed.asked or lab.timed:
         return
-    for says, expression in _answers_at(lab.seed.asked).items():
+    for says, expression in _answers_at(lab.answered).items():
         body = (
             "def _cheat(honest, *args, **kwargs):\n    try:\n        return "
             + expression
             + "\n    except (LookupError, TypeError, OSError):\n        return honest(*args, **kwargs)\n"
         )
-        candidate = lab.cheating("in-arguments", body)
+        candidate = lab.cheating("in-arguments", body, answers=True)
         trial = await lab.evaluate(candidate) if candidate else None
         named = "field" in says or (says.startswith("the argument ") and any(word in says for word in ANSWERS[:-1]))
         if candidate and trial and (lab.ideal(trial) or (named and lab.better(trial))):
@@ -255,11 +256,11 @@ async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
 async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
     """What is to come, known before: the same in each evaluation, or given to an earlier call."""
     calls = lab.seed.asked
-    following = [] if lab.timed else _following(calls)
+    following = [] if lab.timed else _following(lab.answered)
     if len(following) >= FEW and len(set(map(repr, following))) > 1:
         turns = (0, 1, 2, len(following) // 2)  # the right order, and controls
         tables = [NEXT.format(items=json.dumps(following[turn:] + following[:turn])) for turn in turns]
-        candidates = [each for table in tables if (each := lab.cheating("lookahead", table))]
+        candidates = [each for table in tables if (each := lab.cheating("lookahead", table, answers=True))]
         told, *controls = [await lab.evaluate(each, secret=SECOND) for each in candidates] or [lab.seed]
         usual = max((each.score for each in controls if each.score is not None), default=None)
         if lab.better(told) and told.score and (usual is None or told.score - usual > abs(usual) / 3):
@@ -392,9 +393,9 @@ async def _files(lab: Laboratory) -> AsyncIterator[Hit]:
         if not path.endswith((".json", ".jsonl")):
             continue
         rows = _rows(content)
-        for place, part in enumerate(lab.seed.asked[0].arguments):
+        for place, part in enumerate(lab.answered[0].arguments):
             for field in _fields(rows, json.dumps(part)):
-                candidate = lab.cheating("in-files", LOOKUP.format(path=path, field=field, place=place))
+                candidate = lab.cheating("in-files", LOOKUP.format(path=path, field=field, place=place), answers=True)
                 trial = await lab.evaluate(candidate) if candidate else None
                 if candidate and trial and lab.better(trial):
                     yield Hit(

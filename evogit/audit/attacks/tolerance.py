@@ -125,7 +125,7 @@ PART = {
 
 def pushes(lab: Laboratory) -> dict[str, str]:
     """Ways to push the seed's answer a step further: what to say -> an expression with a {step}."""
-    value = lab.seed.asked[0].value if lab.seed.asked else None
+    value = lab.answered[0].value if lab.answered else None
     honest = "honest(*args, **kwargs)"
     if lab.task.command:  # what its functions answer is not known
         return {says: text.replace("{value}", honest) for says, text in PUSHES.items()}
@@ -182,7 +182,9 @@ async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate,
 
     async def at(step: float) -> tuple[Candidate, Trial] | None:
         body = cheat(f"return {push.replace('{step!r}', repr(step))}")
-        candidate = lab.wrapping_all("tolerance", body) if lab.task.command else lab.cheating("tolerance", body)
+        candidate = (
+            lab.wrapping_all("tolerance", body) if lab.task.command else lab.cheating("tolerance", body, answers=True)
+        )
         if candidate is None or not candidate.files:
             return None
         trial = await lab.evaluate(candidate)
