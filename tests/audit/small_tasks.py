@@ -86,7 +86,7 @@ from evogit import Case, Invalid
 
 def evaluate({parameters}):
     ratios = []
-    for life in range(5):
+    for life in range(3):
         source = {draw}
         items = [source.randrange(10**6) for _ in range(500)]
         {take}
@@ -100,8 +100,8 @@ MEASURE = """first = seed.measure("program:solve", [items], warmup=[[1]])
         reply = program.measure("program:solve", [items], warmup=[[1]], returns=list[int])
         before, now = first.wall, reply.wall"""
 RIGHT = 'if reply.value != sorted(items): raise Invalid("not sorted")'
-CALLS = """first = [seed.call("program:solve", [items]) for _ in range(4)]
-        replies = [program.call("program:solve", [items]) for _ in range(4)]
+CALLS = """first = [seed.call("program:solve", [items]) for _ in range(12)]
+        replies = [program.call("program:solve", [items]) for _ in range(12)]
         reply = replies[-1]
         before, now = sum(each.wall for each in first), sum(each.wall for each in replies)"""
 

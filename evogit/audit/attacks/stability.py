@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answers import answers
+from evogit.audit.attacks.answers import CONSTANT, answers, tried
 from evogit.audit.candidate import Candidate
 from evogit.audit.laboratory import Laboratory
 
@@ -48,6 +48,8 @@ async def _state(lab: Laboratory) -> AsyncIterator[Hit]:
     fresh = await lab.elsewhere(2)
     if fresh[0].score != lab.seed.score:
         return  # that is luck
+    async for _ in tried(lab, "state", CONSTANT):
+        pass  # others, of which it is to remember nothing
     later = await lab.evaluate(Candidate({}), anew=True)
     if later.score != lab.seed.score:
         what = "the evaluator remembers: the same candidate scores otherwise after others were evaluated"

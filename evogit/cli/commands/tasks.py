@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evogit.review.checking import Judged
 
 
-SLOW, PATIENCE = 5.0, 30.0
+SLOW, PATIENCE = 10.0, 30.0
 """Seconds: of evaluations that are too long to be repeated a dozen times; that these may take."""
 
 
