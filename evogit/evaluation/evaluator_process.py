@@ -16,6 +16,7 @@ from evogit.config import Task
 from evogit.core import EvaluatorError, EvoGitError
 from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.task_json import described
+from evogit.repository.children import let_go
 from evogit.sandbox import Base
 
 LONGEST_LOG = 64 * 1024
@@ -144,6 +145,7 @@ class EvaluatorProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
+        let_go(self._process)
         self._prints.close()
 
 

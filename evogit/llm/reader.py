@@ -113,11 +113,14 @@ class Reader:
 
     async def close(self) -> None:
         """End the process; another one begins when it is needed."""
+        from evogit.repository.children import let_go
+
         process, self._process = self._process, None
         if process:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+            let_go(process)
 
 
 def head(told: Mapping[str, Any], size: int) -> bytes:

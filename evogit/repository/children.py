@@ -11,6 +11,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from math import ceil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 PATIENCE = 3.0
 """Times as long as its limit of CPU that a program may take by the clock: the machine may be busy with others."""
@@ -44,6 +48,11 @@ def end_group(process: int) -> None:
     """Kill a program that was started in a session of its own, with all that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process, signal.SIGKILL)
+
+
+def let_go(process: Process) -> None:
+    """Close what leads to a program that has ended: asyncio does so turns later, when its loop may be gone."""
+    process._transport.close()  # type: ignore[attr-defined]
 
 
 def run_child(

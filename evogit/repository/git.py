@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.core import RepositoryError
-from evogit.repository.children import PATIENCE, TooLongError, bound, end_group, leash, run_child, too_long
+from evogit.repository.children import PATIENCE, TooLongError, bound, end_group, leash, let_go, run_child, too_long
 
 USAGE = 129
 """Exit code of a git that does not know the command or option."""
@@ -67,6 +67,7 @@ async def git(git_dir: Path, *arguments: str) -> Output:
         if process.returncode is None:
             end_group(process.pid)
             await process.wait()
+        let_go(process)
     return _checked(arguments[0], process.returncode, stdout, stderr, (0,))
 
 
