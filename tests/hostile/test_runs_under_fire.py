@@ -113,18 +113,11 @@ def fire(cli: Cli, tmp_path: Path) -> Iterator[Fire]:  # noqa: F811
 
 
 GROUPS = {
-    "lines": ("digits", "more digits", "long lines", "zeros", "empty lines", "rows of long lines", "markers"),
-    "files": (
-        "many files",
-        "very many files",
-        "renames",
-        "a few renames",
-        "file or folder",
-        "twins",
-        "odd names",
-        "deep",
+    "texts": (
+        *("digits", "more digits", "long lines", "zeros", "rows of long lines", "markers"),
+        *("its git", "ignoring", "much to ignore", "attributes", "instructions", "devices"),
     ),
-    "git": ("its git", "ignoring", "much to ignore", "attributes", "instructions", "devices", "large python"),
+    "files": ("many files", "very many files", "renames", "file or folder", "twins", "odd names", "deep"),
     "talk": ("odd names", "output", "small output", "tries", "says", "hangs", "gateway"),
     "python": (
         *("python one_line", "python semicolons", "python finally", "python f_strings", "python file decorators"),
@@ -158,7 +151,6 @@ def end(*numbers: int) -> Callable[[Fire, subprocess.Popen[bytes]], None]:
 WAYS = {
     "stop": stop,
     "Ctrl-C twice": end(signal.SIGINT, signal.SIGINT),
-    "SIGTERM": end(signal.SIGTERM),
     "kill": end(signal.SIGKILL),
 }
 WORST = ("ignoring", "more digits", "many modules", "python finally")
