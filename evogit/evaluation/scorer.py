@@ -7,7 +7,7 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPException
@@ -269,6 +269,15 @@ def _iterate(cases: object) -> Iterator[Case]:
 
 
 def _number(case: str, name: str, value: object) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {value!r:.80}')
-    return float(value)
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an integer beyond all floats
+            number = float(value)
+    if not math.isfinite(number):
+        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {_shown(value)}')
+    return number
+
+
+def _shown(value: object) -> str:
+    """What came, in a few characters; of an integer that is too long to be written, how long it is."""
+    return f"an integer of {value.bit_length()} bits" if type(value) is int else f"{value!r:.80}"

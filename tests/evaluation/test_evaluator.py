@@ -438,6 +438,7 @@ def evaluate(program, split):
     cases = {
         "nothing": [], "smoke": [Case("a", score=1)], "train": [Case("a", score=2)], "no-case": [1],
         "wrong-name": [Case("a", scroe=1)], "nan": [Case("a", score=float("nan"))], "bool": [Case("a", score=True)],
+        "huge": [Case("a", score=10**400)], "endless": [Case("a", score=1 << 200_000)],
         "text": [Case("a", score="1")], "twice": [Case("a", score=1)] * 2,
         "feedback": [Case("a", feedback=b"x", score=1)],
     }
@@ -462,6 +463,8 @@ async def broken(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Eval
         ("wrong-name", 'case "a": expected metrics score, got scroe'),
         ("nan", 'case "a": expected score to be a finite number, got nan'),
         ("bool", 'case "a": expected score to be a finite number, got True'),
+        ("huge", 'case "a": expected score to be a finite number, got an integer of 1329 bits'),
+        ("endless", 'case "a": expected score to be a finite number, got an integer of 200001 bits'),
         ("text", "expected score to be a finite number, got '1'"),
         ("feedback", "expected a name and a feedback of text, got 'a', b'x'"),
         ("twice", 'two cases are called "a"'),
