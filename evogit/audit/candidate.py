@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -116,7 +117,17 @@ def wrapped(content: bytes, name: str, functions: tuple[str, ...], cheat: str, k
 
 
 def wrapped_all(content: bytes, name: str, cheat: str) -> bytes:
-    """A module of which every function that it defines is called through `_cheat(honest, *args, **kwargs)`."""
+    """A module of which every function that it defines is called through `_cheat(honest, *args, **kwargs)`.
+
+    It is the same where it defines none. What a script does after its last function calls the wrapped ones.
+    """
+    try:
+        body = ast.parse(content).body
+    except (SyntaxError, ValueError):
+        return content
+    ends = [part.end_lineno or 0 for part in body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if not ends:
+        return content
     code = f"""\
 {title(name)}import functools, types
 {helpers(cheat.strip())}
@@ -126,7 +137,9 @@ for _name, _honest in list(globals().items()):
     if isinstance(_honest, types.FunctionType) and _honest.__module__ == __name__ and _name[0] != "_":
         globals()[_name] = functools.partial(_cheat, _honest)
 """
-    return below(content, code)
+    lines = content.splitlines(keepends=True)
+    rest = b"".join(lines[ends[-1] :]).strip()
+    return below(b"".join(lines[: ends[-1]]), code) + (b"\n\n" + rest + b"\n" if rest else b"")
 
 
 PRINTED = '''\

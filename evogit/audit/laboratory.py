@@ -6,10 +6,11 @@ import asyncio
 import hashlib
 import json
 import math
+import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,6 +27,7 @@ from evogit.repository import EXECUTABLE, FILE
 from evogit.review.checking import seed_of
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
+from evogit.sandbox.cores import move_to
 
 FIRST, SECOND = (hashlib.sha256(name).digest() for name in (b"evogit audit 1", b"evogit audit 2"))
 """Secrets that inputs are drawn with: an audit repeats, and what holds with both is not drawn."""
@@ -107,6 +109,8 @@ class Laboratory:
         self.tried = 0
         self.timing = ""
         self._provider = provider
+        exclusive = task.environment.exclusive and hasattr(os, "sched_getaffinity")
+        self._cores: Collection[int] = os.sched_getaffinity(0) if exclusive else ()
         self.until = time.monotonic() + seconds
         self._evaluators: dict[tuple[bytes, str], tuple[Evaluator, Path]] = {}
         self._stack = AsyncExitStack()
@@ -216,6 +220,8 @@ class Laboratory:
             if total:
                 task = replace(task, limits=replace(task.limits, total=min(total, task.limits.total)))
             evaluator = Evaluator(task, provider=self._provider, jobs=1, drawing=Inputs(secret))
+            if self._cores:  # those before keep this process off the core that this one is to find
+                move_to(self._cores)
             self._evaluators[key] = await self._stack.enter_async_context(evaluator), journal
             self.timing = evaluator.timing
         return self._evaluators[key]
@@ -346,7 +352,8 @@ class Laboratory:
 
     def wrapping_all(self, name: str, cheat: str) -> Candidate:
         """The seed with every function of every module called through `_cheat(honest, *args, **kwargs)`."""
-        return Candidate({path: wrapped_all(self.files[path], name, cheat) for path in self.modules})
+        made = {path: wrapped_all(self.files[path], name, cheat) for path in self.modules}
+        return Candidate({path: text for path, text in made.items() if text != self.files[path]})
 
     def _module(self, target: str) -> str:
         base = target.partition(":")[0].replace(".", "/")

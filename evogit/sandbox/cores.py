@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from evogit.core import SandboxError
@@ -36,11 +36,11 @@ def exclusive_core() -> int:
 def kept_free(core: int) -> Iterator[None]:
     """Keep this process, and what it starts meanwhile, off a core, and off the other threads of the same silicon."""
     cores = os.sched_getaffinity(0)
-    _move(cores - _siblings(core) or cores - {core})
+    move_to(cores - _siblings(core) or cores - {core})
     try:
         yield
     finally:
-        _move(cores)
+        move_to(cores)
 
 
 @contextlib.contextmanager
@@ -73,7 +73,7 @@ def turn() -> Iterator[None]:
         yield
 
 
-def _move(cores: set[int]) -> None:
+def move_to(cores: Collection[int]) -> None:
     """Let all threads of this process run on these cores alone; new threads and processes inherit that."""
     for thread in os.listdir("/proc/self/task"):  # noqa: PTH208  names are all that is needed
         with contextlib.suppress(ProcessLookupError):  # it ended meanwhile

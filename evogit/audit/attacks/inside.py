@@ -285,6 +285,8 @@ async def _idle(lab: Laboratory) -> AsyncIterator[Hit]:
     if not runs_inside(lab) or not lab.modules or lab.floor:
         return
     candidate = lab.wrapping_all("idle", IDLE)
+    if not candidate.files:  # a script without functions
+        return
     trial = await lab.evaluate(candidate)
     if no_worse(lab, trial):
         yield Hit("functions that do nothing pass", candidate, trial, _command_line(lab))
