@@ -29,6 +29,11 @@ ODD = {
     'the text "-inf" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "-inf")',
     'the text "inf" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "inf")',
 }
+OVERFLOW = {
+    f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
+    for number in ("1e308", "1e100", "1.0")
+}
+"""The first one overflows in a sum; the others, which do not, are to tell whether that is what pays."""
 FALSE = {
     "False for numbers": "return _each(honest(*args, **kwargs), lambda number: False)",
     "True for numbers": "return _each(honest(*args, **kwargs), lambda number: True)",
@@ -132,6 +137,11 @@ async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
         if passes(lab, trial):
             yield Hit(f"{says} is accepted", candidate, trial, trial.line)
             return
+    found = [each async for each in tried(lab, "nan", OVERFLOW)]
+    better = [each for each in found if lab.better(each[2])]
+    if len(found) == len(OVERFLOW) and [says for says, _, _ in better] == list(OVERFLOW)[:1]:
+        says, candidate, trial = better[0]
+        yield Hit(f"{says} overflows, and scores better", candidate, trial, trial.line)
 
 
 async def _truth(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -253,6 +263,10 @@ async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
                 "the score has no bound: what is larger by far scores better by far", *rising[-1], rising[-1][1].line
             )
             return
+    async for says, candidate, trial in tried(lab, "endless", DEGENERATE):
+        if lab.better(trial) and not lab.timed and _gain(lab, trial) > DIVIDED:
+            yield Hit(f"the score has no bound: {says} scores better by far", candidate, trial, trial.line)
+            return
 
 
 _WAYS = (
@@ -271,6 +285,15 @@ _TURNS = (
     "return [(int(SIZE) if place % 2 else -int(SIZE)) for place, _ in enumerate(honest(*args, **kwargs))]",
 )
 _VALUES = ("SIZE", "-SIZE", "1 / SIZE", "int(SIZE)", "-int(SIZE)")
+
+
+DEGENERATE = {
+    "another number for each element": "return list(range(len(honest(*args, **kwargs))))",
+    "the same number for each element": "return [0] * len(honest(*args, **kwargs))",
+    "0 for each but one": "return [1] + [0] * (len(honest(*args, **kwargs)) - 1)",
+}
+DIVIDED = 1e6
+"""How many times the seed's score is gained by none but a division by next to nothing."""
 
 
 def _gain(lab: Laboratory, trial: Trial) -> float:
