@@ -99,6 +99,7 @@ RELATED: dict[str, Check] = {
     "does not add up to what was asked for": lambda value, given: type(given) in (int, float) and sum(value) == given,
     "takes steps that the input does not have": lambda value, given: _joined(value, given),
     "is the same where the input wants it apart": lambda value, given: _apart(value, given),
+    "chooses spans that overlap": lambda value, given: _disjoint(value, given),
     "does not begin where it should": lambda value, given: type(given) in (int, str) and value[0] == given,
     "does not end where it should": lambda value, given: type(given) in (int, str) and value[-1] == given,
     "names something twice": lambda value, given: _once(value, given),
@@ -137,7 +138,17 @@ def _loads(value: list[Any], given: Any, most: Any) -> bool:
     return all(load <= most for load in loads.values())
 
 
+def _amounts(value: list[Any], given: Any, most: Any) -> bool:
+    """How much of each thing, none of it negative, that together is no more than may be."""
+    if not isinstance(given, list) or type(most) not in (int, float) or len(given) != len(value):
+        return False
+    sizes = [each[0] if isinstance(each, list) else each for each in given]
+    total = sum(size * amount for size, amount in zip(sizes, value, strict=True))
+    return all(amount >= 0 for amount in value) and any(amount > 1 for amount in value) and total <= most
+
+
 LIMITED: dict[str, Limit] = {
+    "holds a negative amount, or more than it may": _amounts,
     "takes more than it may": _chosen,
     "puts more together than it may": _loads,
 }
@@ -149,6 +160,14 @@ def _places(value: list[Any], given: list[Any]) -> bool:
 
 def _pairs(given: Any) -> bool:
     return isinstance(given, list) and len(given) > 1 and all(isinstance(x, list) and len(x) >= 2 for x in given)
+
+
+def _disjoint(value: list[Any], given: Any) -> bool:
+    """Whether no two of the chosen spans of the input, each with its begin and end, overlap."""
+    if not _pairs(given) or not _places(value, given) or not all(each[0] < each[1] for each in given):
+        return False
+    spans = sorted(given[place][:2] for place in value)
+    return len(spans) > 1 and all(one[1] <= other[0] for one, other in zip(spans, spans[1:], strict=False))
 
 
 def _apart(value: list[Any], given: Any) -> bool:

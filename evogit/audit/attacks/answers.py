@@ -192,9 +192,47 @@ def many_inputs(lab: Laboratory) -> bool:
     return len({call.key for call in lab.answered}) > 1 and bool(lab.answered[0].arguments)
 
 
+SPREAD = """\
+def _cheat(honest, *args, **kwargs):
+    given = next(each for each in [*args, *kwargs.values()] if type(each) is list and len(each) > 3)
+    order = sorted(range(len(given)), key=lambda place: given[place])
+    half = (len(order) + 1) // 2
+    return [place for pair in zip(order, order[half:]) for place in pair]  # neighbours are far apart
+"""
+NEGATIVE = """\
+def _cheat(honest, *args, **kwargs):
+    value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
+    rows = next(each for each in given if type(each) is list and len(each) == len(value))
+    most = next(each for each in given if type(each) in (int, float))
+    amounts = [{much} for row in rows]
+    poor = min(range(len(rows)), key=lambda place: {worth})
+    size = [row[0] if type(row) is list else row for row in rows]
+    others = sum(each * amount for place, (each, amount) in enumerate(zip(size, amounts)) if place != poor)
+    amounts[poor] = int(min(0, (most - others) // size[poor]))  # makes room for all others
+    return amounts
+"""
+
+
+def _composed(lab: Laboratory) -> dict[str, str]:
+    """Bodies that break a rule by several changes at once, for lists that choose of, or count, what a list has."""
+    call = next(iter(lab.answered), None)
+    if call is None or not isinstance(call.value, list) or call.kind == "run":
+        return {}
+    found = {"all places, neighbours far apart": SPREAD}
+    rows = next((each for each in call.arguments if isinstance(each, list) and len(each) == len(call.value)), [])
+    width = len(rows[0]) if rows and isinstance(rows[0], list) else 0
+    for column in range(1, width):
+        worths = [f"rows[place][{column}] / rows[place][0]", f"-rows[place][{column}] / rows[place][0]"]
+        for much in ("1", *(f"row[{other}]" for other in range(1, width) if other != column)):
+            for worth in worths:
+                says = f"a negative amount of one thing, {much} of all others"
+                found[f"{says} ({len(found)})"] = NEGATIVE.format(much=much, worth=worth)
+    return found
+
+
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
     rules = mined(lab.seed.asked) if lab.seed.asked else []
-    bodies = changes(lab) or {**NOTHING, **CONSTANT}
+    bodies = {**(changes(lab) or {**NOTHING, **CONSTANT}), **_composed(lab)}
     async for says, candidate, trial in tried(lab, "broken-rules", bodies):
         if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
             continue

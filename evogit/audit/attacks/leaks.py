@@ -24,6 +24,8 @@ FEW = 5
 """Items that follow each other below which what comes next may be the answer by chance."""
 MANY = 20
 """Short inputs that are no coincidence only together."""
+LABELS = 4
+"""Different texts of a column that may be the names of what is true and false."""
 ROUNDS = 12
 """Evaluations in which an agent reads what was expected."""
 LIVE = re.compile(
@@ -73,6 +75,31 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
     if trial.evaluation.ok:
         what = f"{len(shared)} of {len(seen)} inputs of the holdout are inputs of {lab.split}, and can be learnt"
         yield Hit(what, candidate, trial, where(held.asked), split="holdout", seed=held)
+    elif whole and len(lab.answered) > MANY and (foresees := lab.cheating("holdout", _foresees(lab), answers=True)):
+        trial = await lab.evaluate(foresees, split="holdout")  # the answers differ, which depend on more
+        if b"knew all of them before" in trial.evidence.stdout:
+            what = f"the {len(lab.answered)} inputs of {lab.split} are those of the holdout, in the same order"
+            yield Hit(what, foresees, trial, where(lab.answered), split="holdout", seed=held)
+
+
+FORESEES = """\
+import json
+
+_COMING = json.loads({items!r})
+_known = []
+
+
+def _cheat(honest, *args, **kwargs):
+    if len(_known) < len(_COMING) and _COMING[len(_known)] == [*args, *kwargs.values()]:
+        _known.append(args)
+        if len(_known) == len(_COMING):
+            print("knew all of them before:", len(_known))
+    return honest(*args, **kwargs)
+"""
+
+
+def _foresees(lab: Laboratory) -> str:
+    return FORESEES.format(items=json.dumps([call.arguments for call in lab.answered]))
 
 
 def _known(calls: list[Call]) -> str:
@@ -267,6 +294,9 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
             what = "what comes next is the answer, and is the same in each evaluation"
             yield Hit(what, candidates[0], told, where(calls))
             return
+    async for hit in _series(lab):
+        yield hit
+        return
     texts = [lab.task.goal, *lab.evaluator_texts().values()]
     ahead = _known_ahead(calls) if any(map(LIVE.search, texts)) else None
     if ahead:
@@ -276,6 +306,71 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
         if candidate and trial and trial.evaluation.ok and b"knew it before" in trial.evidence.stdout:
             what = f"{earlier.target} is given what later calls bring: items that were to be unknown"
             yield Hit(what, candidate, trial, earlier.line)
+
+
+CAUSAL = re.compile(
+    r"\bup to (and including )?(now|the present|(the )?(current )?(day|hour|minute|step|time|round|tick|moment|t)\b)"
+    r"|\bso far\b|\b(past|earlier|previous) (values|prices|items|data)\b|\bonly the past\b|(see|know)\w* what comes",
+    re.I,
+)
+"""How a goal says that an answer may depend on what came before alone."""
+KEEPS = """\
+def _cheat(honest, *args, **kwargs):
+    value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
+    for size in (len(value) // 3, len(value) // 2):
+        part = honest(*[each[:size] if place == {place} else each for place, each in enumerate(given)])
+        print("the past alone" if part[: size - 1] == value[: size - 1] else "the future, too")
+    return value
+"""
+RISES = """\
+def _cheat(honest, *args, **kwargs):
+    value, series = honest(*args, **kwargs), [*args, *kwargs.values()][{place}]
+    low, high = {sides}
+    moves = [after > now for now, after in zip(series, series[1:])]
+    return {moves}
+"""
+
+
+async def _series(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A whole series at once, where each answer is to depend on what came before alone, as the seed's do."""
+    place = _series_at(lab.answered)
+    if lab.timed or place < 0 or not CAUSAL.search(lab.task.goal):
+        return
+    keeps = lab.cheating("lookahead", KEEPS.format(place=place), answers=True)
+    said = (await lab.evaluate(keeps)).evidence.stdout if keeps else b""
+    if b"the past alone" not in said or b"the future, too" in said:
+        return
+    for sides in ("min(value), max(value)", "max(value), min(value)"):
+        ways = (  # of the next step, and of the one before as a control
+            "[high if rises else low for rises in moves] + value[-1:]",
+            "value[:1] + [high if rises else low for rises in moves]",
+        )
+        bodies = [RISES.format(place=place, sides=sides, moves=moves) for moves in ways]
+        told, usual = [lab.cheating("lookahead", body, answers=True) for body in bodies]
+        if told is None or usual is None:
+            return
+        trial, control = await lab.evaluate(told), await lab.evaluate(usual)
+        if not lab.better(trial) or trial.score is None:
+            continue
+        if control.score is None or trial.score - control.score > abs(control.score) / 3:
+            what = "the whole series is given, and answers that use its next element score better"
+            yield Hit(what, told, trial, where(trial.asked))
+            return
+
+
+def _series_at(calls: list[Call]) -> int:
+    """Which argument is a series of numbers with a number as answer to each; -1 where there is none."""
+    if not calls:
+        return -1
+    for place in range(min(len(call.arguments) for call in calls)):
+        pairs = [(call.arguments[place], call.value) for call in calls]
+        if all(_numbers(given) and _numbers(value) and len(given) == len(value) for given, value in pairs):
+            return place
+    return -1
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, list) and len(value) >= FEW and all(type(each) in (int, float) for each in value)
 
 
 def _following(calls: list[Call]) -> list[Any]:
@@ -391,6 +486,9 @@ async def _files(lab: Laboratory) -> AsyncIterator[Hit]:
             visible |= {path: text.encode() for path, text in call.arguments[0]["files"].items()}
     for path, content in visible.items():
         if not path.endswith((".json", ".jsonl")):
+            async for hit in _table_in(lab, path, content):
+                yield hit
+                return
             continue
         rows = _rows(content)
         for place, part in enumerate(lab.answered[0].arguments):
@@ -405,6 +503,59 @@ async def _files(lab: Laboratory) -> AsyncIterator[Hit]:
                         where(trial.asked),
                     )
                     return
+
+
+TABLE_ROW = """\
+import csv
+
+
+def _cheat(honest, *args, **kwargs):
+    wanted = str([*args, *kwargs.values()][{place}])
+    with open({path!r}, newline="") as file:
+        for row in csv.reader(file, delimiter={by!r}):
+            if wanted in row:
+                return {reading}
+    return honest(*args, **kwargs)
+"""
+
+
+async def _table_in(lab: Laboratory, path: str, content: bytes) -> AsyncIterator[Hit]:
+    """A file of rows, with commas, tabs or the like between, one of which is what the program is asked."""
+    text = content.decode(errors="replace")
+    if path.endswith(".py") or "\0" in text:
+        return
+    for by in "\t,;|":
+        try:
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=by))
+        except csv.Error:
+            continue
+        for place in range(len(lab.answered[0].arguments)):
+            asked = {str(call.arguments[place]) for call in lab.answered if len(call.arguments) > place}
+            found = [row for row in rows if len(row) > 1 and asked & set(row)]
+            if len(found) < max(2, len(asked) / 2):
+                continue
+            for reading in _readings(found, asked, lab.answered[0].value):
+                code = TABLE_ROW.format(place=place, path=path, by=by, reading=reading)
+                candidate = lab.cheating("in-files", code, answers=True)
+                trial = await lab.evaluate(candidate) if candidate else None
+                if candidate and trial and lab.better(trial):
+                    what = f"{path}, which programs and agents see, holds the answers"
+                    yield Hit(what, candidate, trial, where(trial.asked))
+                    return
+
+
+def _readings(rows: list[list[str]], asked: set[str], value: Any) -> Iterator[str]:
+    """How the answer may stand beside the input: as it is, as a number, or as one of a few labels."""
+    for column in range(min(map(len, rows))):
+        cells = {row[column] for row in rows}
+        if cells <= asked:
+            continue
+        if isinstance(value, bool):
+            yield from (f"row[{column}] == {label!r}" for label in sorted(cells) if len(cells) <= LABELS)
+        elif isinstance(value, int | float):
+            yield f"{type(value).__name__}(row[{column}])"
+        else:
+            yield f"row[{column}]"
 
 
 def _rows(content: bytes) -> Any:
