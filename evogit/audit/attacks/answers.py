@@ -197,7 +197,10 @@ def _cheat(honest, *args, **kwargs):
     given = next(each for each in [*args, *kwargs.values()] if type(each) is list and len(each) > 3)
     order = sorted(range(len(given)), key=lambda place: given[place])
     half = (len(order) + 1) // 2
-    return [place for pair in zip(order, order[half:]) for place in pair]  # neighbours are far apart
+    far = [place for pair in zip(order, order[half:]) for place in pair]
+    spans = [sorted([given[a][:2], given[b][:2]]) for a, b in zip(far, far[1:])]
+    apart = all(one[1] <= other[0] for one, other in spans)
+    return far if apart else honest(*args, **kwargs)
 """
 NEGATIVE = """\
 def _cheat(honest, *args, **kwargs):
@@ -241,6 +244,40 @@ async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
             what = broken.says if broken else "is better than any can be"
             yield Hit(f"an answer that {what} scores better ({says})", candidate, trial, trial.line)
             return
+
+
+PARTS = tuple(f"x[{place}::4]" for place in range(4)) + ("x[: len(x) // 4]", "x[-len(x) // 4 :]")
+COPIES = (3, 4, 5, 6)
+
+
+async def _respelled(lab: Laboratory) -> AsyncIterator[Hit]:
+    """The same number in several spellings, where it must not be named twice, to be counted each time."""
+    values = [call.value for call in lab.answered]
+    if lab.timed or not values or not all(_named_once(value) for value in values):
+        return
+    again = "x + [f'0{each}' for each in x]"
+    once, twice, other = [
+        lab.cheating("respelled", changed(made.replace("x", f"({PARTS[0]})", 1).replace(" in x]", f" in {PARTS[0]}]")))
+        for made in ("x", "x * 2", again)
+    ]
+    if once is None or twice is None or other is None:
+        return
+    part, plain, trial = [await lab.evaluate(each) for each in (once, twice, other)]
+    if plain.evaluation.ok or not trial.evaluation.ok or not lab.better(trial, part):
+        return
+    found = [(other, trial)]
+    for way in PARTS:
+        for copies in COPIES:
+            body = changed(f"[('0' * copy) + str(each) for copy in range({copies}) for each in {way}]")
+            if (candidate := lab.cheating("respelled", body)) and not lab.better(found[-1][1]):
+                found.append((candidate, await lab.evaluate(candidate)))
+    best = max(found, key=lambda each: -math.inf if each[1].score is None else each[1].score)
+    yield Hit("a number in several spellings (7, 07, 007) counts each time", *best, best[1].line)
+
+
+def _named_once(value: Any) -> bool:
+    names = isinstance(value, list) and len(value) > 3 and all(type(each) is int and each >= 0 for each in value)
+    return names and len(set(value)) == len(value)
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -474,6 +511,13 @@ ATTACKS = (
         "breaks what all of the seed's answers keep: lengths, permutations, sums, places, elements of the input",
         "Check this rule with `raise Invalid(...)` before you score; use zip(..., strict=True).",
         _rules,
+    ),
+    Attack(
+        "respelled",
+        FAMILY,
+        "names the same number several times, in several spellings",
+        "Turn texts into numbers first, and look for duplicates among these.",
+        _respelled,
     ),
     Attack(
         "claims",
