@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
@@ -265,13 +266,13 @@ async def _respelled(lab: Laboratory) -> AsyncIterator[Hit]:
     part, plain, trial = [await lab.evaluate(each) for each in (once, twice, other)]
     if plain.evaluation.ok or not trial.evaluation.ok or not lab.better(trial, part):
         return
-    found = [(other, trial)]
-    for way in PARTS:
-        for copies in COPIES:
-            body = changed(f"[('0' * copy) + str(each) for copy in range({copies}) for each in {way}]")
-            if (candidate := lab.cheating("respelled", body)) and not lab.better(found[-1][1]):
-                found.append((candidate, await lab.evaluate(candidate)))
-    best = max(found, key=lambda each: -math.inf if each[1].score is None else each[1].score)
+    best = (other, trial)
+    for value, way, copies in product(sorted(values, key=len)[:3], PARTS, COPIES):
+        spelled = f"[('0' * copy) + str(each) for copy in range({copies}) for each in {way}]"
+        candidate = lab.cheating("respelled", changed(f"{spelled} if x == {value!r} else x"))
+        if candidate and lab.better(trial := await lab.evaluate(candidate)):
+            best = (candidate, trial)
+            break
     yield Hit("a number in several spellings (7, 07, 007) counts each time", *best, best[1].line)
 
 
