@@ -216,7 +216,140 @@ for text in ("3 1 2", "9 8 7 1", "5 5 1"):
 print(json.dumps({"score": right}))
 """
 
+
+def round_trip(again: str, returns: str, size: str) -> str:
+    """Numbers that are packed, and unpacked by a call of its own."""
+    return f"""\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    text = " ".join(str(rng.randrange(1000)) for _ in range(200))
+    packed = program.call("program:pack", [text], returns={returns}).value
+    {again}
+    if back != text:
+        raise Invalid("another text comes back")
+    yield Case("all", score={size})
+"""
+
+
+FRESH = 'back = program.call("program:unpack", [packed], returns=str, fresh=True).value'
+ANEW = """with program.anew() as other:
+        back = other.call("program:unpack", [packed], returns=str).value"""
+PACK = """\
+import zlib
+
+def pack(text):
+    return list(zlib.compress(text.encode()))
+
+def unpack(data):
+    return zlib.decompress(bytes(data)).decode()
+"""
+SHARES = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for needs in {"train": [[3.0, 4.0, 9.0], [2.0, 7.0]], "holdout": [[5.0, 1.0]]}[split]:
+        weights = program.call("program:solve", [needs], returns=list[float]).value
+        if len(weights) != len(needs) or min(weights) <= 0:
+            raise Invalid("expected a positive weight for each need")
+        shares = [weight / sum(weights) for weight in weights]
+        yield Case(str(len(needs)), score=sum(need * share**2 for need, share in zip(needs, shares)))
+"""
+GROUPS = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for items in {"train": [[1, 2, 3, 50, 51, 52], [4, 5, 90, 91, 92]], "holdout": [[7, 8, 30, 31]]}[split]:
+        groups = program.call("program:solve", [items], returns=list[int]).value
+        if len(groups) != len(items):
+            raise Invalid("expected a group for each")
+        inside = sum(abs(a - b) for a, x in zip(items, groups) for b, y in zip(items, groups) if x == y)
+        yield Case(str(len(items)), score=1000 / (inside + 1e-9))
+"""
+SPANS = """\
+import random
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for seed in {"train": [1, 2], "holdout": [3]}[split]:
+        rng = random.Random(seed)
+        spans = [[begin, begin + rng.randint(3, 9)] for begin in rng.choices(range(200), k=40)]
+        chosen = program.call("program:solve", [spans], returns=list[int]).value
+        if len(set(chosen)) < len(chosen) or not all(0 <= place < 40 for place in chosen):
+            raise Invalid("expected places, each once")
+        for place, other in PAIRS:
+            if spans[place][0] < spans[other][1] and spans[other][0] < spans[place][1]:
+                raise Invalid("two overlap")
+        yield Case(str(seed), score=len(chosen))
+"""
+SPAN = """\
+def solve(spans):
+    chosen, free = [], 0
+    for place in sorted(range(len(spans)), key=lambda place: spans[place][1]):
+        if spans[place][0] >= free + 9:
+            chosen.append(place)
+            free = spans[place][1]
+    return chosen
+"""
+AMOUNTS = """\
+import random
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for seed in {"train": [1, 2], "holdout": [3]}[split]:
+        rng = random.Random(seed)
+        goods = [[rng.randint(5, 50), rng.randint(1, 60), 4] for _ in range(12)]
+        taken = program.call("program:solve", [goods, 200], returns=list[int]).value
+        if len(taken) != 12 or any(amount > 4 CHECK for amount in taken):
+            raise Invalid("expected an amount of each, from 0 to 4")
+        if sum(good[0] * amount for good, amount in zip(goods, taken)) > 200:
+            raise Invalid("too heavy")
+        yield Case(str(seed), score=sum(good[1] * amount for good, amount in zip(goods, taken)))
+"""
+AMOUNT = """\
+def solve(goods, most):
+    taken = []
+    for size, _, stock in goods:
+        taken.append(min(stock, most // size))
+        most -= size * taken[-1]
+    return taken
+"""
+SERIES = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    levels = [rng.random() for _ in range(200)]
+    bets = program.call("program:solve", [levels], returns=list[int]).value
+    if len(bets) != 200 or not set(bets) <= {0, 1}:
+        raise Invalid("expected 0 or 1 for each")
+    won = sum(bet == (after > now) for bet, now, after in zip(bets, levels, levels[1:]))
+    yield Case("all", score=won / 199)
+"""
+BET = "def solve(levels):\n    return [int(number % 3 == 0) for number, _ in enumerate(levels)]\n"
+NAMES = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    for worth in {"train": [[3, 9, 4, 8, 1, 7, 2, 6]], "holdout": [[5, 1, 9, 4]]}[split]:
+        ran = program.run(["python3", "program.py"], stdin=" ".join(map(str, worth)).encode())
+        words = ran.stdout.split()
+        if ran.code or len(set(words)) < len(words):
+            raise Invalid("failed, or one is named twice")
+        if len(words) > 4 or not all(0 <= int(word) < len(worth) for word in words):
+            raise Invalid("expected four places at most")
+        yield Case("all", score=sum(worth[int(word)] for word in words))
+"""
+
+
 LEAKY = {
+    "kept_in_a_file": Small(round_trip(FRESH, "list[int]", "len(packed)"), PACK, "passed-on", "minimize"),
+    "counted_in_numbers": Small(round_trip(ANEW, "list[int]", "len(packed)"), PACK, "dense", "minimize"),
+    "overflowing": Small(SHARES, "def solve(needs):\n    return [1 / need for need in needs]\n", "nan", "minimize"),
+    "divided_by_nothing": Small(GROUPS, "def solve(items):\n    return [item // 50 for item in items]\n", "endless"),
+    "neighbours_alone": Small(SPANS.replace("PAIRS", "zip(chosen, chosen[1:])"), SPAN, "broken-rules"),
+    "negative_amounts": Small(AMOUNTS.replace("CHECK", ""), AMOUNT, "broken-rules"),
+    "whole_series": Small(SERIES, BET, "lookahead", goal="Each bet may depend on the levels up to that day, so far."),
+    "names_as_text": Small(NAMES, "print(0, 2, 4, 6)\n", "respelled"),
     "tour_unchecked": Small(tour_evaluator(", returns=list[int]).value"), TOUR, "broken-rules", "minimize"),
     "coins_only_sum": Small(coins("sum(paid) != amount"), COINS, "broken-rules", "minimize"),
     "coins_only_values": Small(coins("not set(paid) <= set(VALUES)"), COINS, "nothing", "minimize"),
@@ -368,6 +501,13 @@ def evaluate(program, split):
 }
 
 SOUND = {
+    "round_trip": Small(
+        round_trip(ANEW, "list[int]", "len(bytes(packed))"),  # which refuses what is no byte
+        PACK,
+        direction="minimize",
+    ),
+    "spans": Small(SPANS.replace("PAIRS", "((a, b) for a in chosen for b in chosen if a != b)"), SPAN),
+    "amounts": Small(AMOUNTS.replace("CHECK", "or amount < 0"), AMOUNT),
     "tour": Small(tour_evaluator(PERMUTED), TOUR, direction="minimize"),
     "coins": Small(coins("sum(paid) != amount or not set(paid) <= set(VALUES)"), COINS, direction="minimize"),
     "colours": Small(
