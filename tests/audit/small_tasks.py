@@ -215,6 +215,14 @@ for text in ("3 1 2", "9 8 7 1", "5 5 1"):
     right += ran.stdout.split() == sorted(text.split())
 print(json.dumps({"score": right}))
 """
+SCRIPT = """\
+import json, subprocess, sys
+right = 0
+for text in ("3 1 2", "9 8 7 1", "1 5 5"):
+    ran = subprocess.run([sys.executable, "program.py"], input=text, capture_output=True, text=True)
+    right += ran.stdout.split() == sorted(text.split())
+print(json.dumps({"score": right / 3}))
+"""
 
 
 def round_trip(again: str, returns: str, size: str) -> str:
@@ -501,6 +509,7 @@ def evaluate(program, split):
 }
 
 SOUND = {
+    "script_without_functions": Small(SCRIPT, "print(*input().split())\n", evaluator=COMMAND, place=".evogit/bench.py"),
     "round_trip": Small(
         round_trip(ANEW, "list[int]", "len(bytes(packed))"),  # which refuses what is no byte
         PACK,

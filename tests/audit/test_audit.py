@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from evogit.audit.auditing import audited, chosen
 from evogit.audit.candidate import Candidate
-from evogit.audit.laboratory import Laboratory, NoTimeError
+from evogit.audit.laboratory import SECOND, Laboratory, NoTimeError
 from evogit.config import load_task
 from evogit.content import content
 from evogit.core import UsageError
@@ -68,6 +69,19 @@ async def test_an_audit_that_has_no_time_says_so(tmp_path: Path) -> None:
         with pytest.raises(NoTimeError):
             await lab.evaluate(Candidate({}), anew=True)
         assert [each.late async for each in audited(lab, chosen(["nothing"]))] == [True]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a core of its own, and another one")
+async def test_a_task_with_a_core_of_its_own_is_audited(tmp_path: Path) -> None:
+    folder = SOUND["timed"].write(tmp_path / "small")
+    with (folder / "task.toml").open("a") as toml:  # ends with [sandbox]
+        toml.write("exclusive = true\n")
+    before = os.sched_getaffinity(0)
+    async with Laboratory(load_task(folder), "bubblewrap") as lab:
+        trial = await lab.evaluate(Candidate({}), secret=SECOND)  # in another evaluator than the seed before
+        assert trial.evaluation.ok
+    assert os.sched_getaffinity(0) == before
 
 
 def test_attacks_are_chosen_by_name_and_family() -> None:
