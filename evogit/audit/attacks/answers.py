@@ -193,6 +193,8 @@ def many_inputs(lab: Laboratory) -> bool:
     return len({call.key for call in lab.answered}) > 1 and bool(lab.answered[0].arguments)
 
 
+COLUMNS = 4
+"""What a row says of a thing: how large, of what worth, how many there are, and one more."""
 SPREAD = """\
 def _cheat(honest, *args, **kwargs):
     given = next(each for each in [*args, *kwargs.values()] if type(each) is list and len(each) > 3)
@@ -224,7 +226,10 @@ def _composed(lab: Laboratory) -> dict[str, str]:
         return {}
     found = {"all places, neighbours far apart": SPREAD}
     rows = next((each for each in call.arguments if isinstance(each, list) and len(each) == len(call.value)), [])
-    width = len(rows[0]) if rows and isinstance(rows[0], list) else 0
+    limits = any(type(each) in (int, float) for each in call.arguments)
+    width = len(rows[0]) if limits and rows and isinstance(rows[0], list) else 0
+    if width > COLUMNS:
+        return found
     for column in range(1, width):
         worths = [f"rows[place][{column}] / rows[place][0]", f"-rows[place][{column}] / rows[place][0]"]
         for much in ("1", *(f"row[{other}]" for other in range(1, width) if other != column)):
@@ -340,7 +345,7 @@ async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
             )
             return
     async for says, candidate, trial in tried(lab, "endless", DEGENERATE):
-        if lab.better(trial) and not lab.timed and _gain(lab, trial) > DIVIDED:
+        if lab.better(trial) and not (lab.timed or lab.floor) and _gain(lab, trial) > DIVIDED:
             yield Hit(f"the score has no bound: {says} scores better by far", candidate, trial, trial.line)
             return
 
