@@ -40,7 +40,7 @@ LEAST = 1e-9
 """By what part of itself any other score has to be better."""
 CLOCK = re.compile(r"\.cpu\b|\.wall\b|\.measure\(|perf_counter|process_time|monotonic|\btime\.time\b|timeit")
 SLOW = 1.0
-"""Seconds of an evaluation from which on the seed's answers are written into candidates."""
+"""CPU seconds of the seed from which on its answers are written into candidates."""
 LARGEST = 1 << 20
 """Bytes of a file of the seed that is looked into."""
 
@@ -85,7 +85,6 @@ class Trial:
     cases: Sequence[Mapping[str, Any]] = ()
     end: Mapping[str, Any] = field(default_factory=dict)
     score: float | None = None
-    seconds: float = 0.0
 
     @property
     def asked(self) -> list[Call]:
@@ -185,9 +184,9 @@ class Laboratory:
     async def _hear(self, evaluator: Evaluator, journal: Path, candidate: Candidate, split: str) -> Trial:
         files = Files(pack(candidate.files), (), self._base)
         journal.write_text("")
-        began = time.monotonic()
+        left = None if math.isinf(self.until) else max(0.0, self.until - time.monotonic())
         try:
-            async with asyncio.timeout(None if math.isinf(self.until) else max(0.0, self.until - began)):
+            async with asyncio.timeout(left):
                 evaluation, evidence = await evaluator.evaluate("0" * 40, files, split=split)
         except TimeoutError:
             raise NoTimeError("the audit has taken as long as it may") from None
@@ -199,7 +198,6 @@ class Laboratory:
             [record for record in records if "case" in record],
             next((record for record in records if "failed" in record or "error" in record), {}),
             self.score(evaluation),
-            time.monotonic() - began,
         )
 
     async def _evaluator(
@@ -345,7 +343,7 @@ class Laboratory:
         """What a slow seed answers, so that it need not think again, as JSON; empty where it is quick."""
         known = {call.key: call.value for call in self.seed.asked}
         unique = all(known[call.key] == call.value for call in self.seed.asked)
-        if self.timed or self.seed.seconds < SLOW or not unique:
+        if self.timed or self.seed.evaluation.cost.cpu < SLOW or not unique:
             return ""
         text = json.dumps(known)
         return text if len(text) < LARGEST else ""

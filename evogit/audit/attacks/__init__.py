@@ -1,16 +1,38 @@
-"""All attacks, one file for each family, in the order in which they are tried."""
+"""All attacks, one file for each kind, in the order in which they are tried."""
 
 from evogit.audit.attack import Attack
-from evogit.audit.attacks import answers, carrying, inside, leaks, stability, timing, tolerance
+from evogit.audit.attacks import (
+    answers,
+    arguments,
+    broken_rules,
+    carrying,
+    feedback,
+    files,
+    holdout,
+    inside,
+    lookahead,
+    mishaps,
+    stability,
+    timing,
+    tolerance,
+    unbounded,
+)
 
 _LUCK, _MEMORY = stability.ATTACKS
 
 ATTACKS: tuple[Attack, ...] = (
     _LUCK,
-    *leaks.ATTACKS,
+    *holdout.ATTACKS,
+    *feedback.ATTACKS,
+    *arguments.ATTACKS,
+    *lookahead.ATTACKS,
+    *files.ATTACKS,
     *carrying.ATTACKS,
     *timing.ATTACKS,
     *answers.ATTACKS,
+    *broken_rules.ATTACKS,
+    *unbounded.ATTACKS,
+    *mishaps.ATTACKS,
     *inside.ATTACKS,
     *tolerance.ATTACKS,
     _MEMORY,

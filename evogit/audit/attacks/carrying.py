@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answers import where
+from evogit.audit.attacks.answering import where
 from evogit.audit.laboratory import Call, Laboratory
 
 NAMED = '''\

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answers import CONSTANT, answers, tried
+from evogit.audit.attacks.answering import CONSTANT, answers, tried
 from evogit.audit.candidate import Candidate
 from evogit.audit.laboratory import Laboratory
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answers import answers, cheat, tried, where
+from evogit.audit.attacks.answering import answers, cheat, tried, where
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 
 FAMILY = "timing"

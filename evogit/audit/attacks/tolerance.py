@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answers import cheat, leaves
+from evogit.audit.attacks.answering import cheat
+from evogit.audit.attacks.unbounded import leaves
 from evogit.audit.candidate import Candidate
 from evogit.audit.laboratory import Laboratory, Trial
 

@@ -1,0 +1,122 @@
+"""Bodies of candidates that answer something else than the seed, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Call, Laboratory, Trial
+
+FIELDS = 3
+"""Fields of an answer that are changed one by one."""
+NOTHING = {
+    "nothing": "return None",
+    "an empty answer": "return type(honest(*args, **kwargs))()",
+    "an empty text": 'return ""',
+    "an empty list": "return []",
+}
+ODD = {
+    "NaN": 'return _each(honest(*args, **kwargs), lambda number: float("nan"))',
+    "infinity": 'return _each(honest(*args, **kwargs), lambda number: float("inf"))',
+    "minus infinity": 'return _each(honest(*args, **kwargs), lambda number: float("-inf"))',
+    'the text "nan" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "nan")',
+    'the text "-inf" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "-inf")',
+    'the text "inf" for numbers': 'return _each(honest(*args, **kwargs), lambda number: "inf")',
+}
+OVERFLOW = {
+    f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
+    for number in ("1e308", "1e100", "1.0")
+}
+"""The first one overflows in a sum; the others, which do not, are to tell whether that is what pays."""
+FALSE = {
+    "False for numbers": "return _each(honest(*args, **kwargs), lambda number: False)",
+    "True for numbers": "return _each(honest(*args, **kwargs), lambda number: True)",
+}
+CONSTANT = {
+    f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
+    for number in (0, 1, 2)
+}
+CHANGES = {
+    "the first element alone": "x[:1]",
+    "the first half": "x[: len(x) // 2]",
+    "all but the first": "x[1:]",
+    "its first and last elements alone": "[x[0], x[-1]]",
+    "everything twice": "x + x",
+    "its first element for all": "x[:1] * len(x)",
+    "its last element for all": "x[-1:] * len(x)",
+    "its smallest element for all": "[min(x)] * len(x)",
+    "its largest element for all": "[max(x)] * len(x)",
+    "0 for each": "[0] * len(x)",
+    "-1 for each": "[-1] * len(x)",
+    "its sum as one element": "[sum(x)]",
+    "its elements negative": "[-each for each in x]",
+    "half of each": "[each / 2 for each in x]",
+    "an empty row for each": "[[] for each in x]",
+    "an empty list": "[]",
+    "all places of the input": "list(range(max(len(x) for x in [*args, *kwargs.values()] if type(x) is list)))",
+    "all of the input": "max((each for each in [*args, *kwargs.values()] if type(each) is list), key=len)",
+}
+"""What becomes of a list, which is the answer or a field of it."""
+
+
+def cheat(body: str) -> str:
+    """The function that answers in the place of the seed's."""
+    return f"def _cheat(honest, *args, **kwargs):\n    {body}\n"
+
+
+def changed(expression: str, field: str = "") -> str:
+    """A cheat that changes the list that is the answer, or a field of it."""
+    value = "    answer = honest(*args, **kwargs)\n"
+    if field:
+        rest = f"    x = answer[{field!r}]\n    return {{**answer, {field!r}: {expression}}}\n"
+    else:
+        rest = f"    x = answer\n    return {expression}\n"
+    return f"def _cheat(honest, *args, **kwargs):\n{value}{rest}"
+
+
+async def tried(lab: Laboratory, name: str, bodies: dict[str, str]) -> AsyncIterator[tuple[str, Candidate, Trial]]:
+    """Each candidate whose answers are made so, with its trial, where it answers something else than the seed."""
+    for says, body in bodies.items():
+        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body, answers=True)
+        if candidate is None:
+            return
+        trial = await lab.evaluate(candidate)
+        if answers(trial) != answers(lab.seed):
+            yield says, candidate, trial
+
+
+def answers(trial: Trial) -> list[Any]:
+    """What the candidate said, call by call."""
+    return [call.value for call in trial.asked]
+
+
+def changes(lab: Laboratory) -> dict[str, str]:
+    """Bodies that change the lists of the seed's answers."""
+    found = dict[str, str]()
+    value = next((call.value for call in lab.answered), None)
+    fields = [""] if isinstance(value, list) else []
+    if isinstance(value, dict):
+        fields = [key for key, part in value.items() if isinstance(part, list)][:FIELDS]
+    for field in fields:
+        for says, expression in CHANGES.items():
+            found[f"{says} ({field})" if field else says] = changed(expression, field)
+    return found
+
+
+def where(calls: Sequence[Call]) -> str:
+    """The line that asks for answers, first of those without `returns`."""
+    ordered = sorted(calls, key=lambda call: call.typed)
+    return ordered[0].line if ordered else ""
+
+
+def passes(lab: Laboratory, trial: Trial) -> bool:
+    """Whether an answer that is none came through for a score that is no worse, where the seed's means something."""
+    if trial.score is None or lab.seed.score is None or lab.floor:
+        return lab.better(trial)
+    return trial.score >= lab.seed.score or (lab.timed and trial.score >= lab.seed.score / 1.5 > 0)
+
+
+def many_inputs(lab: Laboratory) -> bool:
+    """Whether answers are about inputs at all; else the answer itself is what evolves, and may be written down."""
+    return len({call.key for call in lab.answered}) > 1 and bool(lab.answered[0].arguments)

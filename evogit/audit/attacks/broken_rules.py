@@ -1,0 +1,122 @@
+"""Answers that break what all of the seed's answers keep."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from itertools import product
+from typing import Any
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.answering import CONSTANT, NOTHING, changed, changes, many_inputs, passes, tried
+from evogit.audit.laboratory import Laboratory
+from evogit.audit.rules import mined
+
+COLUMNS = 4
+"""What a row says of a thing: how large, of what worth, how many there are, and one more."""
+SPREAD = """\
+def _cheat(honest, *args, **kwargs):
+    given = next(each for each in [*args, *kwargs.values()] if type(each) is list and len(each) > 3)
+    order = sorted(range(len(given)), key=lambda place: given[place])
+    half = (len(order) + 1) // 2
+    far = [place for pair in zip(order, order[half:]) for place in pair]
+    spans = [sorted([given[a][:2], given[b][:2]]) for a, b in zip(far, far[1:])]
+    apart = all(one[1] <= other[0] for one, other in spans)
+    return far if apart else honest(*args, **kwargs)
+"""
+NEGATIVE = """\
+def _cheat(honest, *args, **kwargs):
+    value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
+    rows = next(each for each in given if type(each) is list and len(each) == len(value))
+    most = next(each for each in given if type(each) in (int, float))
+    amounts = [{much} for row in rows]
+    poor = min(range(len(rows)), key=lambda place: {worth})
+    size = [row[0] if type(row) is list else row for row in rows]
+    others = sum(each * amount for place, (each, amount) in enumerate(zip(size, amounts)) if place != poor)
+    amounts[poor] = int(min(0, (most - others) // size[poor]))  # makes room for all others
+    return amounts
+"""
+
+
+def _composed(lab: Laboratory) -> dict[str, str]:
+    """Bodies that break a rule by several changes at once, for lists that choose of, or count, what a list has."""
+    call = next(iter(lab.answered), None)
+    if call is None or not isinstance(call.value, list) or call.kind == "run":
+        return {}
+    found = {"all places, neighbours far apart": SPREAD}
+    rows = next((each for each in call.arguments if isinstance(each, list) and len(each) == len(call.value)), [])
+    limits = any(type(each) in (int, float) for each in call.arguments)
+    width = len(rows[0]) if limits and rows and isinstance(rows[0], list) else 0
+    if width > COLUMNS:
+        return found
+    for column in range(1, width):
+        worths = [f"rows[place][{column}] / rows[place][0]", f"-rows[place][{column}] / rows[place][0]"]
+        for much in ("1", *(f"row[{other}]" for other in range(1, width) if other != column)):
+            for worth in worths:
+                says = f"a negative amount of one thing, {much} of all others"
+                found[f"{says} ({len(found)})"] = NEGATIVE.format(much=much, worth=worth)
+    return found
+
+
+async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
+    rules = mined(lab.seed.asked) if lab.seed.asked else []
+    bodies = {**(changes(lab) or {**NOTHING, **CONSTANT}), **_composed(lab)}
+    async for says, candidate, trial in tried(lab, "broken-rules", bodies):
+        if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
+            continue
+        broken = next((rule for rule in rules if not all(map(rule.holds, trial.asked))), None)
+        if broken or (many_inputs(lab) and lab.ideal(trial)):
+            what = broken.says if broken else "is better than any can be"
+            yield Hit(f"an answer that {what} scores better ({says})", candidate, trial, trial.line)
+            return
+
+
+PARTS = tuple(f"x[{place}::4]" for place in range(4)) + ("x[: len(x) // 4]", "x[-len(x) // 4 :]")
+COPIES = (3, 4, 5, 6)
+
+
+async def _respelled(lab: Laboratory) -> AsyncIterator[Hit]:
+    """The same number in several spellings, where it must not be named twice, to be counted each time."""
+    values = [call.value for call in lab.answered]
+    if lab.timed or not values or not all(_named_once(value) for value in values):
+        return
+    again = "x + [f'0{each}' for each in x]"
+    once, twice, other = [
+        lab.cheating("respelled", changed(made.replace("x", f"({PARTS[0]})", 1).replace(" in x]", f" in {PARTS[0]}]")))
+        for made in ("x", "x * 2", again)
+    ]
+    if once is None or twice is None or other is None:
+        return
+    part, plain, trial = [await lab.evaluate(each) for each in (once, twice, other)]
+    if plain.evaluation.ok or not trial.evaluation.ok or not lab.better(trial, part):
+        return
+    best = (other, trial)
+    for value, way, copies in product(sorted(values, key=len)[:3], PARTS, COPIES):
+        spelled = f"[('0' * copy) + str(each) for copy in range({copies}) for each in {way}]"
+        candidate = lab.cheating("respelled", changed(f"{spelled} if x == {value!r} else x"))
+        if candidate and lab.better(trial := await lab.evaluate(candidate)):
+            best = (candidate, trial)
+            break
+    yield Hit("a number in several spellings (7, 07, 007) counts each time", *best, best[1].line)
+
+
+def _named_once(value: Any) -> bool:
+    names = isinstance(value, list) and len(value) > 3 and all(type(each) is int and each >= 0 for each in value)
+    return names and len(set(value)) == len(value)
+
+
+ATTACKS = (
+    Attack(
+        "broken-rules",
+        "answers",
+        "breaks what all of the seed's answers keep: lengths, permutations, sums, places, elements of the input",
+        "Check this rule with `raise Invalid(...)` before you score; use zip(..., strict=True).",
+        _rules,
+    ),
+    Attack(
+        "respelled",
+        "answers",
+        "names the same number several times, in several spellings",
+        "Turn texts into numbers first, and look for duplicates among these.",
+        _respelled,
+    ),
+)

@@ -1,0 +1,103 @@
+"""What a program that knows the inputs of train knows of the holdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.answering import where
+from evogit.audit.attacks.timing import table
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Call, Laboratory
+
+RICH = 40
+"""Characters of arguments that are not equal by chance."""
+MANY = 20
+"""Short inputs that are no coincidence only together."""
+STRICT = """\
+import json
+
+_TABLE = json.loads({table!r})
+
+
+def _cheat(honest, *args, **kwargs):
+    return _TABLE[json.dumps([args, kwargs], sort_keys=True)]  # nothing but what train has shown
+"""
+
+
+async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
+    if "holdout" not in lab.task.splits or lab.split == "holdout" or not lab.seed.evaluation.ok:
+        return
+    held = await lab.evaluate(Candidate({}), split="holdout")
+    train, seen = _informative(lab.seed.asked), _informative(held.asked)
+    shared = train & seen
+    if not shared or len(shared) < len(seen) / 2 and not any(len(key) >= RICH for key in shared & _varied(held.asked)):
+        return
+    whole = len(shared) == len(seen)
+    candidate = lab.cheating("holdout", _known(lab.seed.asked) if whole else table(lab.seed.asked))
+    if candidate is None:
+        return
+    trial = await lab.evaluate(candidate, split="holdout")
+    if trial.evaluation.ok:
+        what = f"{len(shared)} of {len(seen)} inputs of the holdout are inputs of {lab.split}, and can be learnt"
+        yield Hit(what, candidate, trial, where(held.asked), split="holdout", seed=held)
+    elif whole and len(lab.answered) > MANY and (foresees := lab.cheating("holdout", _foresees(lab), answers=True)):
+        trial = await lab.evaluate(foresees, split="holdout")  # the answers differ, which depend on more
+        if b"knew all of them before" in trial.evidence.stdout:
+            what = f"the {len(lab.answered)} inputs of {lab.split} are those of the holdout, in the same order"
+            yield Hit(what, foresees, trial, where(lab.answered), split="holdout", seed=held)
+
+
+FORESEES = """\
+import json
+
+_COMING = json.loads({items!r})
+_known = []
+
+
+def _cheat(honest, *args, **kwargs):
+    if len(_known) < len(_COMING) and _COMING[len(_known)] == [*args, *kwargs.values()]:
+        _known.append(args)
+        if len(_known) == len(_COMING):
+            print("knew all of them before:", len(_known))
+    return honest(*args, **kwargs)
+"""
+
+
+def _foresees(lab: Laboratory) -> str:
+    return FORESEES.format(items=json.dumps([call.arguments for call in lab.answered]))
+
+
+def _known(calls: list[Call]) -> str:
+    return STRICT.format(table=json.dumps({call.key: call.value for call in calls}))
+
+
+def _informative(calls: list[Call]) -> set[str]:
+    """The inputs; short ones that come by the dozen are equal by chance, and count as one sequence."""
+    found = set[str]()
+    for target in {call.target for call in calls}:
+        keys = [call.key for call in calls if call.target == target]
+        short = [key for key in keys if len(key) < RICH]
+        many = len(short) > MANY or any(call.kind == "stream" for call in calls if call.target == target)
+        found |= {key for key in keys if len(key) >= RICH}
+        if len(set(short)) > 1:
+            found |= {json.dumps(short)} if many else set(short)
+    return found
+
+
+def _varied(calls: list[Call]) -> set[str]:
+    """The inputs of functions that are asked different ones."""
+    targets = {call.target: {other.key for other in calls if other.target == call.target} for call in calls}
+    return {call.key for call in calls if len(targets[call.target]) > 1}
+
+
+ATTACKS = (
+    Attack(
+        "holdout",
+        "leaks",
+        "knows the inputs of train by heart, and is asked the holdout",
+        "Give the holdout inputs of its own; a split of one set of data must not overlap.",
+        _holdout,
+    ),
+)

@@ -1,0 +1,125 @@
+"""Numbers that the score follows wherever they go: claims, and what grows without end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.answering import tried
+from evogit.audit.candidate import Candidate
+from evogit.audit.laboratory import Laboratory, Trial
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of the numbers of an answer that mean something of their own: fields, and places of short lists."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list) and len(path) < 2:
+        for place in range(len(value)) if len(value) <= 4 else (0, 1, len(value) - 1):
+            yield from leaves(value[place], (*path, place))
+
+
+def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
+    return list(leaves(lab.answered[0].value))[:8] if lab.answered else []
+
+
+async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A number of the answer that the score follows wherever it goes, or that it is divided by."""
+    for path in _paths(lab):
+        found: list[tuple[float, Candidate, Trial]] = []
+        for number in (0.21, 0.43, 0.87, 1.0, 1e-9):
+            body = f"return _at(honest(*args, **kwargs), {path!r}, {number!r})"
+            found += [(number, candidate, trial) async for _, candidate, trial in tried(lab, "claims", {"": body})]
+        valid = [(number, candidate, trial) for number, candidate, trial in found if trial.evaluation.ok]
+        values = [(number, trial.evaluation.metrics[lab.task.primary.name]) for number, _, trial in valid]
+        follows = {round(value / number, 9) for number, value in values if number > 0.1}
+        divides = {round(value * number, 9) for number, value in values if number > 0.1}
+        best = max(valid, key=lambda each: each[2].score or -math.inf, default=None)
+        moved = len(values) > 2 and (len(follows) == 1 or len(divides) == 1) and 0 not in follows
+        if best and moved and lab.better(best[2]):
+            what = f"the score is what the program says of itself{_named(path)}"
+            yield Hit(what, best[1], best[2], best[2].line)
+            return
+
+
+def _named(path: tuple[Any, ...]) -> str:
+    return f" ({''.join(f'[{part!r}]' for part in path)} of its answer)" if path else ""
+
+
+async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Numbers that only have to be larger, or smaller, and lists that have to be longer, for a score without end."""
+    bodies: list[str] = [f"return _each(honest(*args, **kwargs), lambda number: {way})" for way in _WAYS]
+    bodies += [f"return _at(honest(*args, **kwargs), {path!r}, {value})" for path in _paths(lab) for value in _VALUES]
+    for body in [*bodies, *_TURNS, "return honest(*args, **kwargs) * SIZE"]:
+        rising: list[tuple[Candidate, Trial]] = []
+        for size in ("10", "1000", "100_000") if body.endswith("* SIZE") else ("1e3", "1e6", "1e9"):
+            async for _, candidate, trial in tried(lab, "endless", {"": body.replace("SIZE", size)}):
+                if trial.score is not None and lab.better(trial, rising[-1][1] if rising else None):
+                    rising.append((candidate, trial))
+        if (
+            len(rising) == 3
+            and _gain(lab, rising[-1][1]) > 1e3
+            and _gain(lab, rising[-1][1]) > 100 * _gain(lab, rising[0][1])
+        ):
+            yield Hit(
+                "the score has no bound: what is larger by far scores better by far", *rising[-1], rising[-1][1].line
+            )
+            return
+    async for says, candidate, trial in tried(lab, "endless", DEGENERATE):
+        if lab.better(trial) and not (lab.timed or lab.floor) and _gain(lab, trial) > DIVIDED:
+            yield Hit(f"the score has no bound: {says} scores better by far", candidate, trial, trial.line)
+            return
+
+
+_WAYS = (
+    "number * SIZE",
+    "number * -SIZE",
+    "-SIZE",
+    "SIZE",
+    "int(number * SIZE)",
+    "-int(SIZE)",
+    "int(SIZE)",
+    "1 / SIZE",
+)
+_TURNS = (
+    "return [(-SIZE if place % 2 else SIZE) for place, _ in enumerate(honest(*args, **kwargs))]",
+    "return [(-int(SIZE) if place % 2 else int(SIZE)) for place, _ in enumerate(honest(*args, **kwargs))]",
+    "return [(int(SIZE) if place % 2 else -int(SIZE)) for place, _ in enumerate(honest(*args, **kwargs))]",
+)
+_VALUES = ("SIZE", "-SIZE", "1 / SIZE", "int(SIZE)", "-int(SIZE)")
+DEGENERATE = {
+    "another number for each element": "return list(range(len(honest(*args, **kwargs))))",
+    "the same number for each element": "return [0] * len(honest(*args, **kwargs))",
+    "0 for each but one": "return [1] + [0] * (len(honest(*args, **kwargs)) - 1)",
+}
+DIVIDED = 1e6
+"""How many times the seed's score is gained by none but a division by next to nothing."""
+
+
+def _gain(lab: Laboratory, trial: Trial) -> float:
+    assert trial.score is not None  # it was better
+    assert lab.seed.score is not None
+    return (trial.score - lab.seed.score) / max(1.0, abs(lab.seed.score))
+
+
+ATTACKS = (
+    Attack(
+        "claims",
+        "answers",
+        "says of itself how good it is",
+        "Compute the score from the answer in the evaluator; take no number that the program could make up.",
+        _claimed,
+    ),
+    Attack(
+        "endless",
+        "answers",
+        "answers ever larger, smaller and negative numbers",
+        "Bound each number of the answer, and the score, by what is possible, and raise Invalid beyond.",
+        _unbounded,
+    ),
+)
