@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import NoReturn
 
 import click
 
-from evogit.cli.agent_options import AgentOptions, resolve_agents, with_agents
+from evogit.cli.agent_options import AgentOptions, AgentSetup, resolve_agents, with_agents
 from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
@@ -96,8 +95,7 @@ def run(
     settings = replace(settings, selector=selector_before(selector, found, history))
     panel = found.pairwise.panel if found.pairwise else ()
     setup = resolve_agents(asked, settings, history, panel, private=target.private)
-    if not terminal.live and not setup.will_end:
-        _refuse_endless(settings)
+    _refuse_endless(settings, terminal, setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup)
     target.write_fork()
@@ -122,9 +120,15 @@ def _report(terminal: Terminal, place: Place, done: Done) -> None:
         terminal.show(ending(place, terminal, done))
 
 
-def _refuse_endless(settings: Settings) -> NoReturn:
-    limits = ", ".join(f"--{limit}" for limit in settings.ends)
-    raise UsageError(f"expected a limit, since this is not a terminal: {limits}")
+def _refuse_endless(settings: Settings, terminal: Terminal, setup: AgentSetup) -> None:
+    """Refuse to go on for ever where nobody sees it.
+
+    Raises:
+        UsageError: nothing ends the run, and there is no terminal.
+    """
+    if not terminal.live and not setup.will_end:
+        limits = ", ".join(f"--{limit}" for limit in settings.ends)
+        raise UsageError(f"expected a limit, since this is not a terminal: {limits}")
 
 
 def _refuse_idle(settings: Settings, task: Task) -> None:
