@@ -185,7 +185,7 @@ async def test_an_endpoint_that_fails_again_and_again_is_asked_ever_less(program
                 await cli.ask()
                 times.append(asyncio.get_running_loop().time() - began)
     assert times[9] > 0.512  # of a pause of 1 ms
-    assert times[10] + times[11] < 0.5
+    assert max(times[10:]) < times[9]
     assert len(ledger.charges) == 12
 
 
