@@ -81,10 +81,10 @@ class ModelTable(_UserTable):
     """Questions that its endpoint has at a time, at most, those of other models there included; default: no limit."""
     connect: Duration = 10.0
     """How long to wait for a connection."""
-    first_byte: Duration = 120.0
-    """How long to wait for the reply to begin, and in it for more to come."""
+    first_byte: Duration | None = None
+    """How long to wait for the reply to begin, and in it for more to come; default: as long as `total`."""
     total: Duration = 600.0
-    """How long one attempt may take."""
+    """How long a reply may take, after which the question is given up."""
     retries: int = Field(default=5, ge=0, le=100)
     """Attempts after the first one, where another one may help."""
     pause: Duration = 1.0

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -28,10 +28,12 @@ from evogit.llm import (
     set_aside,
 )
 from evogit.llm.bounds import EACH_MESSAGE, PREAMBLE, USUAL_REPLY, most_tokens
+from evogit.llm.gateway.events import EndlessEventError, whole_events
 from evogit.llm.reader import INLINE, Reader
 from evogit.llm.replies import (
     LONGEST_BODY,
     LONGEST_ERROR,
+    LONGEST_STREAM,
     MAY_BE_BILLED,
     LostAttemptError,
     plain_json,
@@ -39,6 +41,7 @@ from evogit.llm.replies import (
     read_error,
     retry_after,
 )
+from evogit.llm.streams import REFUSALS, Piece, StreamedReply, piece_of
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
@@ -82,15 +85,62 @@ async def _refuse(response: httpx2.Response) -> None:
     raise ErrorAnswer(response.status_code, bytes(said[:LONGEST_ERROR]), response.headers)
 
 
+class _TooLongError(Exception):
+    """A reply has more than so many bytes; `size` of them came."""
+
+    def __init__(self, most: int, size: int) -> None:
+        super().__init__(f"the reply has more than {most} bytes")
+        self.size = size
+
+
+class _BrokenOffError(Exception):
+    """A stream ended before the reply did."""
+
+
+async def _parts(answer: Any, most: int) -> AsyncIterator[bytes]:
+    """A body as it comes, in turns with all else: a thousand pieces may come at once.
+
+    Raises:
+        _TooLongError: it has more than `most` bytes.
+    """
+    size = 0
+    async for part in answer.iter_bytes():
+        size += len(part)
+        yield part
+        await asyncio.sleep(0)
+        if size > most:
+            raise _TooLongError(most, size)
+
+
+FAULTS = (
+    ErrorAnswer,
+    EncodedAnswer,
+    _TooLongError,
+    _BrokenOffError,
+    TimeoutError,
+    openai.APIConnectionError,
+    httpx2.RequestError,
+)
+"""Errors by which an attempt is lost."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long an endpoint may take (seconds), and how often it is asked again."""
+    """How long an endpoint may take (seconds), and how often it is asked again.
+
+    `first_byte`: how long it may say nothing; None: as long as a whole reply may take, `total`.
+    """
 
     connect: float = 10.0
-    first_byte: float = 120.0
+    first_byte: float | None = None
     total: float = 600.0
     retries: int = 5
     pause: float = 1.0
+
+    @property
+    def silence(self) -> float:
+        """How long nothing may come."""
+        return self.total if self.first_byte is None else self.first_byte
 
 
 @dataclass(slots=True)
@@ -167,6 +217,7 @@ class Endpoint:
     `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
     `options` are sent with every question. `max_tokens` of a reply are sent as `ceiling`, which is what the endpoint
     calls them; None: as many as it likes, while no limit is in force. `reader` reads what is long; who made it ends it.
+    `streams`: replies are asked for in pieces, until the endpoint refuses that.
     """
 
     name: str
@@ -182,6 +233,7 @@ class Endpoint:
     ceiling: str = "max_tokens"
     patience: Patience = field(default_factory=Patience)
     reader: Reader = field(default_factory=Reader)
+    streams: bool = True
 
     async def ask(self, question: Question, account: Account) -> str:
         """The text of the reply, after as many attempts as patience allows.
@@ -237,45 +289,91 @@ class Endpoint:
         return grown if wait is None else wait + self.rng.uniform(0.0, min(self.patience.pause, wait))
 
     async def _attempt(self, question: Question, prompt: int, most: int | None) -> tuple[str, TokenUsage]:
-        body = bytearray()
-        unknown = TokenUsage(prompt=prompt, estimated=True)
+        streamed = StreamedReply()
         try:
-            async with asyncio.timeout(self.patience.total), self._answer(question, most) as answer:
-                async for part in answer.iter_bytes():
-                    body += part
-                    await asyncio.sleep(0)  # a thousand pieces may come at once
-                    if len(body) > LONGEST_BODY:
-                        unknown = TokenUsage(prompt=prompt, completion=len(body) // 4, estimated=True)
-                        said = f"the reply has more than {LONGEST_BODY} bytes"
-                        raise LostAttemptError(said, unknown, again=False)
-        except ErrorAnswer as error:
-            raise self.refused(error, unknown) from None
-        except EncodedAnswer as error:
-            raise LostAttemptError(str(error), unknown, again=True) from None
-        except TimeoutError:
-            said = f"no complete reply within {self.patience.total:g} s"
-            raise LostAttemptError(said, unknown, again=True) from None
-        except (openai.APIConnectionError, httpx2.RequestError) as error:
-            raise self.broken(error, unknown) from None
-        text = body.decode(errors="replace")
-        plain = plain_json(text) if len(text) <= INLINE else await self.reader.plain(text)
+            plain = await self._answered(question, most, streamed)
+        except FAULTS as error:
+            if not streamed.complete:
+                raise self._lost(error, prompt, streamed) from None
+            plain = streamed.whole  # at most its usage did not come
         return await self.reader.reply(self._redacted(plain), prompt)
 
+    async def _answered(self, question: Question, most: int | None, streamed: StreamedReply) -> str:
+        """JSON of a whole reply; an endpoint that refuses to stream has charged nothing, and is asked without."""
+        streams = self.streams
+        try:
+            return await self._exchange(question, most, streamed, streams=streams)
+        except ErrorAnswer as error:
+            if not (streams and error.status in REFUSALS and "stream" in error.said.lower()):
+                raise
+        self.streams = False
+        return await self._exchange(question, most, streamed, streams=False)
+
+    async def _exchange(self, question: Question, most: int | None, streamed: StreamedReply, *, streams: bool) -> str:
+        async with asyncio.timeout(self.patience.total), self._answer(question, most, streams=streams) as answer:
+            if answer.headers.get("content-type", "").startswith("text/event-stream"):
+                return await self._in_pieces(answer, streamed)
+            body = bytearray()
+            async for part in _parts(answer, LONGEST_BODY):
+                body += part
+        text = body.decode(errors="replace")
+        return plain_json(text) if len(text) <= INLINE else await self.reader.plain(text)
+
+    async def _in_pieces(self, answer: Any, streamed: StreamedReply) -> str:
+        try:
+            async for event in whole_events(_parts(answer, LONGEST_STREAM)):
+                piece = await self._piece(event)
+                if piece.error:
+                    _, said = read_error(self._redacted(plain_json(piece.error)))
+                    raise _BrokenOffError(f"the endpoint broke the reply off: {said}")
+                streamed.take(piece)
+                if streamed.size > LONGEST_BODY:
+                    raise _TooLongError(LONGEST_BODY, streamed.size)
+                if piece.last:
+                    break
+        except EndlessEventError:
+            raise _TooLongError(LONGEST_BODY, LONGEST_BODY) from None
+        if not streamed.complete:
+            raise _BrokenOffError("the connection broke: the stream ended before the reply did")
+        return streamed.whole
+
+    async def _piece(self, event: bytes) -> Piece:
+        if len(event) <= INLINE:
+            return piece_of(event)
+        return await self.reader.piece(event)
+
     @asynccontextmanager
-    async def _answer(self, question: Question, most: int | None) -> AsyncIterator[Any]:
+    async def _answer(self, question: Question, most: int | None, *, streams: bool) -> AsyncIterator[Any]:
         patience = self.patience
         options = self.options if most is None else {**self.options, self.ceiling: most}
+        if streams:
+            options = {**options, "stream": True, "stream_options": {"include_usage": True}}
         messages = [{"role": each.role, "content": each.content} for each in question.messages]
         with self.client.borrow() as client:
             async with client.chat.completions.with_streaming_response.create(
                 model=self.id,
                 messages=(),  # the client takes milliseconds to look for files to encode in messages that it knows of
-                timeout=openai.Timeout(patience.first_byte, connect=patience.connect),
+                timeout=openai.Timeout(patience.silence, connect=patience.connect),
                 extra_body={"messages": messages, **options},
             ) as answer:
                 yield answer
 
     # --- what went wrong ----------------------------------------------------------------------------------------
+
+    def _lost(self, error: Exception, prompt: int, streamed: StreamedReply) -> Exception:
+        """What becomes of an attempt that brought no reply, and what it is taken to have cost."""
+        unknown = TokenUsage(prompt=prompt, completion=streamed.size // 4, estimated=True)
+        match error:
+            case ErrorAnswer():
+                return self.refused(error, unknown)
+            case _TooLongError():
+                return LostAttemptError(str(error), replace(unknown, completion=error.size // 4), again=False)
+            case TimeoutError():  # the same question would take as long again, and be paid again
+                said = f"no complete reply within {self.patience.total:g} s"
+                return LostAttemptError(said, unknown, again=False)
+            case EncodedAnswer() | _BrokenOffError():
+                return LostAttemptError(str(error), unknown, again=True)
+        return self.broken(error, unknown)
 
     def broken(self, error: Exception, unknown: TokenUsage) -> LostAttemptError:
         """No complete answer came."""
@@ -284,7 +382,7 @@ class Endpoint:
         if isinstance(cause, httpx2.ConnectTimeout):
             what = f"no connection within {self.patience.connect:g} s"
         elif isinstance(cause, httpx2.TimeoutException):
-            what = f"nothing came for {self.patience.first_byte:g} s"
+            what = f"nothing came for {self.patience.silence:g} s"
         else:
             what = f"the connection broke: {str(cause) or type(cause).__name__}"
         return LostAttemptError(what, usage, again=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from evogit.llm import TokenUsage
 from evogit.llm.replies import LostAttemptError, read_reply
+from evogit.llm.streams import Piece
 
 INLINE = 32_768
 """Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
@@ -82,6 +83,15 @@ class Reader:
         if told["lost"]:
             raise LostAttemptError(told["lost"], usage, again=told["again"])
         return content.decode(), usage
+
+    async def piece(self, event: bytes) -> Piece:
+        """What `piece_of` says of a long event; nothing where it cannot be read."""
+        try:
+            told, content = await self.ask({"of": "piece"}, event)
+        except UnreadableError:
+            return Piece()
+        usage = told.pop("usage")
+        return Piece(**told, text=content.decode(), usage=usage and TokenUsage(**usage))
 
     async def plain(self, text: str) -> str:
         """JSON as `plain_json` spells it; what is none as it is."""

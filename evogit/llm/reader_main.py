@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from evogit.llm.gateway.reading import count_tokens, read_event, read_request, read_whole
 from evogit.llm.reader import LONGEST_READING, UnreadableError, head
 from evogit.llm.replies import LostAttemptError, plain_json, read_reply
+from evogit.llm.streams import piece_of
 
 MOST_MEMORY = 2 << 30
 """Bytes of address space; eight megabytes of empty lists take 300."""
@@ -61,6 +62,9 @@ def _read(asked: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
         case "event" | "whole" as kind:
             said, plain = (read_event if kind == "event" else read_whole)(asked["path"], body)
             return asdict(said), plain
+        case "piece":
+            told = asdict(piece_of(body))
+            return told, told.pop("text").encode(errors="replace")
         case "plain":
             return {}, plain_json(body.decode()).encode(errors="replace")
         case _:

@@ -14,6 +14,9 @@ from evogit.llm.bounds import is_plausible
 LONGEST_BODY = 1_000_000
 """Bytes of a body that are read at most."""
 
+LONGEST_STREAM = 64_000_000
+"""The same of a reply that is streamed; an event takes some hundred for a word."""
+
 MOST_LINES = 20_000
 """Lines of a reply's text, each of which is looked at."""
 

@@ -23,12 +23,14 @@ from tests.openai_server import (
     STALLED,
     UNKNOWN_MODEL,
     Behaviour,
+    Request,
     answer,
     echo_of_the_key,
     refusal,
     reply,
     serve,
 )
+from tests.protocol_replies import chat_stream
 
 from .conftest import KEY, Ledger, Opening, question
 
@@ -60,7 +62,53 @@ async def test_a_reply_and_what_it_cost(at: Opening, ledger: Ledger) -> None:
         "temperature": 0.5,
         "max_tokens": 99,
         "reasoning_effort": "low",
+        "stream": True,
+        "stream_options": {"include_usage": True},
     }
+
+
+async def test_a_reply_that_is_streamed_is_what_it_would_be_as_a_whole(at: Opening) -> None:
+    words = ["Fi", "ne, ", f"key {KEY[:9]}", f"{KEY[9:]}.", "\ud800"]
+    late = chat_stream(["Fine."], prompt=1000, cached=200, completion=50)
+    long = chat_stream(["x" * 40_000], prompt=1000, completion=9000)
+    uncounted = chat_stream(["Fine."], usage=False)
+    unending = chat_stream(["Fine."], usage=False, fault="stalled")
+    with serve([chat_stream(words), late, long, uncounted, unending]) as server:
+        models = at(server.url, PRICE)
+        ledger = Ledger()
+        told = [await models.get("m").ask(question(), ledger) for _ in range(5)]
+        await models.close()
+    assert told == ["Fine, key [redacted].?", "Fine.", "x" * 40_000, "Fine.", "Fine."]
+    assert [usage for usage, _ in ledger.charges[:3]] == [
+        TokenUsage(prompt=100, completion=20),
+        TokenUsage(prompt=1000, cached=200, completion=50),
+        TokenUsage(prompt=1000, completion=9000),
+    ]
+    assert all(usage.estimated and not failure for usage, failure in ledger.charges[3:])
+    assert len(server.requests) == 5
+
+
+async def test_an_endpoint_that_refuses_to_stream_is_asked_without_and_never_again(at: Opening, ledger: Ledger) -> None:
+    def whole_only(request: Request) -> Behaviour:
+        streams = "stream" in request.body
+        return refusal(400, "stream_options: extra inputs are not permitted") if streams else reply("Fine.")
+
+    with serve([whole_only]) as server:
+        models = at(server.url, "retries = 0")
+        assert [await models.get("m").ask(question(), ledger) for _ in range(2)] == ["Fine.", "Fine."]
+        await models.close()
+    assert ["stream" in request.body for request in server.requests] == [True, False, False]
+    assert ledger.charges == [(TokenUsage(prompt=100, completion=20), "")] * 2
+
+
+async def test_a_stream_without_usage_costs_what_was_set_aside(at: Opening) -> None:
+    ledger = Ledger(limit=0.05)
+    with serve([chat_stream(["Fine."], usage=False)]) as server:
+        assert await ask(at(server.url, PRICE), ledger) == "Fine."
+    [(usage, failure)] = ledger.charges
+    assert (usage.estimated, failure) == (True, "")
+    assert usage.completion == server.requests[0].body["max_tokens"] > 1000
+    assert 0.049 < ledger.dollars <= 0.05
 
 
 MAY_PASS = [
@@ -83,6 +131,17 @@ MAY_PASS = [
         "the reply is not a chat completion",
         TokenUsage(prompt=6, completion=2, estimated=True),
     ),
+    (
+        Behaviour(pieces=chat_stream(["half of th"]).pieces[:2], fault="cut"),
+        "the connection broke",
+        TokenUsage(prompt=6, completion=2, estimated=True),
+    ),
+    (
+        Behaviour(pieces=['data: {"error": {"message": "overloaded"}}\n\n']),
+        "the endpoint broke the reply off: overloaded",
+        GUESS,
+    ),
+    (chat_stream([]), "the reply has no text", TokenUsage(prompt=100, completion=20)),
     (EMPTY, "the reply has no choices", TokenUsage(prompt=9)),
     (reply(None), "the reply has no text", TokenUsage(prompt=100, completion=20)),
     (reply(" \n"), "the reply has no text", TokenUsage(prompt=100, completion=20)),

@@ -31,10 +31,7 @@ from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
 from evogit.llm.gateway.reading import Asked, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.reader import INLINE, PIECE, UnreadableError
-from evogit.llm.replies import LONGEST_ERROR, MAY_BE_BILLED, quote, retry_after
-
-LONGEST_REPLY = 64_000_000
-"""Bytes of a reply; an event of a stream takes some hundred for a word."""
+from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, quote, retry_after
 
 MOST_EVENTS = 300_000
 """Events of a reply; some endpoints send two for a token."""
@@ -232,7 +229,7 @@ class Call:
 
     async def _exchange(self, request: Request) -> None:
         patience = self.endpoint.patience
-        timeout = httpx2.Timeout(patience.first_byte, connect=patience.connect)
+        timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
         query = "?beta=true" if request.query == "beta=true" else ""
         url = f"{self.upstream.base_url}/{self.dialect.path}{query}"
         content = self._content()
@@ -261,7 +258,7 @@ class Call:
         try:
             async for event in whole_events(_parts(answer)):
                 size, number = size + len(event), number + 1
-                if size > LONGEST_REPLY or number > MOST_EVENTS:
+                if size > LONGEST_STREAM or number > MOST_EVENTS:
                     raise EndlessEventError
                 await asyncio.sleep(0)  # many may have come at once
                 told, plain = await self._read("event", event)

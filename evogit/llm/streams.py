@@ -1,0 +1,93 @@
+"""A reply that comes in pieces, put together to what the endpoint would have answered as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evogit.llm import TokenUsage
+from evogit.llm.gateway.events import event_data
+from evogit.llm.replies import LONGEST_ERROR, read_usage
+
+REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
+"""Statuses by which an endpoint says that it does not know `stream`, if it names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one event of a stream says; `usage` is that of the whole reply, `error` JSON of what went wrong."""
+
+    text: str = ""
+    refusal: str = ""
+    finish: str = ""
+    usage: TokenUsage | None = None
+    error: str = ""
+    last: bool = False
+
+
+def piece_of(event: bytes) -> Piece:
+    """Read one event of Chat Completions; what is none says nothing."""
+    said = event_data(event)
+    if not isinstance(said, dict):
+        return Piece(last=b"[DONE]" in event)
+    if said.get("error"):
+        return Piece(error=json.dumps(said["error"])[:LONGEST_ERROR])
+    choices = [each for each in _list(said.get("choices")) if isinstance(each, dict)]
+    first = choices[0] if choices else {}
+    finish, delta = first.get("finish_reason"), first.get("delta")
+    return Piece(
+        text=_text(delta, "content"),
+        refusal=_text(delta, "refusal"),
+        finish=finish if isinstance(finish, str) else "",
+        usage=read_usage(said.get("usage")) if finish or not choices else None,  # before it is that of what came so far
+    )
+
+
+@dataclass(slots=True)
+class StreamedReply:
+    """A stream as far as it came."""
+
+    texts: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    finish: str = ""
+    usage: TokenUsage | None = None
+    complete: bool = False
+    size: int = 0
+    """Characters of its text."""
+
+    def take(self, piece: Piece) -> None:
+        """Add one event."""
+        self.texts.append(piece.text)
+        self.refusals.append(piece.refusal)
+        self.finish = piece.finish or self.finish
+        self.usage = piece.usage or self.usage
+        self.complete |= bool(piece.last or piece.finish)
+        self.size += len(piece.text) + len(piece.refusal)
+
+    @property
+    def whole(self) -> str:
+        """JSON of the same reply in one piece."""
+        message = {"content": "".join(self.texts), "refusal": "".join(self.refusals)}
+        choice = {"message": message, "finish_reason": self.finish or "stop"}
+        usage = {} if self.usage is None else {"usage": _told(self.usage)}
+        return json.dumps({"choices": [choice], **usage}, ensure_ascii=False)
+
+
+def _told(usage: TokenUsage) -> Mapping[str, Any]:
+    details = {"cached_tokens": usage.cached, "cache_write_tokens": usage.written}
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "prompt_tokens_details": details,
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(delta: Any, name: str) -> str:
+    said = delta.get(name) if isinstance(delta, dict) else None
+    return said if isinstance(said, str) else ""
