@@ -43,6 +43,7 @@ StopReason = Literal[
     "dollars",
     "tokens",
     "target",
+    "best-known",
     "patience",
     "exhausted",
     "asked",

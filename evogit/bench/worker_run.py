@@ -60,6 +60,7 @@ class BenchTask:
             deterministic=not self.task.environment.exclusive,  # measured times never come twice
             sandbox=self.sandbox,
             count_repeats=self.count_repeats,
+            beyond=True,
             jobs=1,
         )
 

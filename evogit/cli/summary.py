@@ -21,6 +21,7 @@ from evogit.review.reporting import remarks
 HOW = {
     "interrupted": "interrupted; nothing is lost",
     "asked": "stopped on request",
+    "best-known": "reached the best value known from elsewhere; --beyond goes on",
     "exhausted": "200 moves in a row made nothing new",
 }
 

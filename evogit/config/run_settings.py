@@ -97,6 +97,8 @@ class RunLimits:
     dollars: float | None = None
     tokens: int | None = None
     target: float | None = None
+    beyond: bool = False
+    """Whether a run goes on where the best value that is known from elsewhere is reached."""
     patience: int | None = None
     """Evaluations without a better candidate after which a run ends."""
     confirmations: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evogit.config.run_settings import RunLimits
 from evogit.core import StopReason
 from evogit.history import History
+from evogit.selection.objectives import several
 
 EXHAUSTED_AFTER = 200
 """Moves in a row without a new tree, by every agent some, after which a run has nothing more to find."""
@@ -57,10 +58,20 @@ class Quota:
             return "proposals"
         if self._limits.target is not None and self._reached(self._limits.target):
             return "target"
+        if not self._limits.beyond and self._has_what_is_known():
+            return "best-known"
         if self._limits.patience is not None and self._history.stagnant >= self._limits.patience:
             return "patience"
         exhausted = len(self._barren) >= EXHAUSTED_AFTER and len(set(self._barren)) == self.agents
         return "exhausted" if exhausted else None
+
+    def _has_what_is_known(self) -> bool:
+        """Whether the best value known from elsewhere is reached, of these cases, and the seed was not there before."""
+        history, metric = self._history, self._history.metric
+        known, seed = metric.best_known, history.fitness(history.seed or "")
+        if known is None or seed is None or history.split != "train" or several(history):
+            return False
+        return metric.better(known, seed) and self._reached(known)
 
     def _reached(self, target: float) -> bool:
         best = self._history.best

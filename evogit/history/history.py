@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -26,7 +27,7 @@ from evogit.core import (
 )
 from evogit.history.counts import Counts, Spending
 from evogit.history.decisions import in_force, marked
-from evogit.history.state import FAILURES, RunState
+from evogit.history.state import FAILURES, ROUNDING, RunState
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -187,7 +188,7 @@ class History(RunState):
         self._find_best()
 
     def _consider(self, commit: str) -> None:
-        """Make `commit` the best if it is; of equals the earlier one stays."""
+        """Make `commit` the best if it is; of equals, up to rounding, the earlier one stays."""
         if self.scores.shifting:
             self._shifted = True
             return
@@ -199,7 +200,7 @@ class History(RunState):
         if commit in self.pruned or value is None:
             return
         best = self.fitness(self.best) if self.best else None
-        if best is None or self.scores.metric.better(value, best):
+        if best is None or (self.scores.metric.better(value, best) and not math.isclose(value, best, rel_tol=ROUNDING)):
             self.best = commit
             self.records.append(commit)
             self._record_at = len(self.judgements)

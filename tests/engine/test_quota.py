@@ -13,9 +13,9 @@ from evogit.history import History
 class Journal:
     """A history that grows by events."""
 
-    def __init__(self) -> None:
+    def __init__(self, best_known: float | None = None, seed: float = 9.0) -> None:
         self.history = History("r")
-        metric = Metric(name="m", direction="minimize", primary=True)
+        metric = Metric(name="m", direction="minimize", primary=True, best_known=best_known)
         known = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
         self.add(
             RunStarted(
@@ -23,7 +23,7 @@ class Journal:
             )
         )
         self.propose("0")
-        self.judge("0", 9.0)
+        self.judge("0", seed)
 
     def add(self, event: Event) -> None:
         seq = self.history.seq + 1
@@ -135,6 +135,29 @@ def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | N
     journal.propose("1")
     journal.judge("1", value)
     assert quota.over() == reached
+
+
+@pytest.mark.parametrize(
+    ("value", "seed", "beyond", "reached"),
+    [(3.5, 9.0, False, None), (3.0, 9.0, False, "best-known"), (3.0, 9.0, True, None), (2.0, 3.0, False, None)],
+)
+def test_what_is_known_from_elsewhere_ends_a_run_unless_it_began_there(
+    value: float, seed: float, beyond: bool, reached: str | None
+) -> None:
+    journal = Journal(best_known=3.0, seed=seed)
+    quota = Quota(journal.history, "me", 1, RunLimits(beyond=beyond))
+    journal.propose("1")
+    journal.judge("1", value)
+    assert quota.over() == reached
+
+
+def test_rounding_is_no_progress() -> None:
+    journal = Journal()
+    quota = Quota(journal.history, "me", 1, RunLimits(patience=2))
+    for name, value in (("1", 9.0 - 1e-14), ("2", 9.0 - 3e-14)):
+        journal.propose(name)
+        journal.judge(name, value)
+    assert (quota.over(), journal.history.best) == ("patience", "0" * 40)
 
 
 def test_a_slow_agent_gets_its_chance_before_the_run_is_exhausted() -> None:

@@ -34,6 +34,7 @@ from evogit.review import status_record
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
+@click.option("--beyond", is_flag=True, help="Go on where the best value known from elsewhere is reached.")
 @click.option(
     "--confirm",
     "confirmations",
