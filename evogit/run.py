@@ -85,8 +85,8 @@ class Run:
         """Evolve until a limit is reached or `stop` was called.
 
         Raises:
-            EvoGitError: when the world fails (the sandbox, the disk, the evaluator three times in a row), when
-                another engine is at work, or when the task is not the one that the run began with.
+            EvoGitError: when the world fails (the sandbox, the disk, the evaluator on different candidates in a row),
+                when another engine is at work, or when the task is not the one that the run began with.
         """
         async with AsyncExitStack() as stack:
             context = self._enter(stack)

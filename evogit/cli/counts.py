@@ -23,4 +23,5 @@ def count_words(history: History) -> list[str]:
         words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
     others = len(history.phylogeny) - (history.seed is not None) - counts.proposed
     words += [f"{others:,} by people or minimize"] if others else []
+    words += [f"{len(history.set_aside):,} set aside"] if history.set_aside else []
     return [*words, *([f"{len(history.pending):,} pending"] if history.pending else [])]

@@ -111,7 +111,7 @@ class Engine:
         """Evolve until a limit is reached or a stop is asked for.
 
         Raises:
-            EvoGitError: when the world fails (the sandbox, the disk, the evaluator three times in a row).
+            EvoGitError: when the world fails (the sandbox, the disk, the evaluator on different candidates in a row).
         """
         self._journal.subscribe(self._hear)
         names = self._start.begin(self._backend, len(self._agents))

@@ -32,7 +32,10 @@ from evogit.selection.objectives import front, several
 HOLDOUT = "holdout"
 
 FAULTS = 3
-"""Errors of the evaluator in a row after which a run stops."""
+"""Different candidates in a row on which the evaluator failed, after which a run stops."""
+
+AGAIN_AFTER = (0.1, 1.0)
+"""Seconds after which a candidate on which the evaluator failed is tried again, for what may have passed by then."""
 
 FRONT = 24
 """Candidates of a front that are evaluated on the holdout at most, the best by the primary metric."""
@@ -102,9 +105,9 @@ class Evaluations:
         self._task = context.task
         self._backend = backend
         self._engine = context.engine
-        self._faults = 0
+        self._broke: set[str] = set()
         self._taken: set[str] = set()
-        self._evaluating: dict[str, asyncio.Task[Result]] = {}
+        self._evaluating: dict[str, asyncio.Task[Result | None]] = {}
         self._seeds: dict[bool, asyncio.Task[Base]] = {}
         self._known = self._results_of_other_runs()
 
@@ -125,14 +128,15 @@ class Evaluations:
         return known
 
     async def evaluate(self, commit: str, split: str | None = None, repeat: int = 0) -> Result | None:
-        """Evaluate a candidate on `split` (default: the run's); None when a person prunes it before that is done.
+        """Evaluate a candidate on `split` (default: the run's).
 
-        An error of the evaluator is journalled and tried again.
+        An error of the evaluator is journalled and tried again. None when the candidate is set aside, as that did not
+        help, and when a person prunes it before it is evaluated.
 
         Raises:
-            EvaluatorError: the evaluator failed three times in a row.
+            EvaluatorError: the evaluator fails on the seed, or on different candidates in a row.
         """
-        evaluating = asyncio.create_task(self._evaluate(commit, split or self._history.split, repeat))
+        evaluating = asyncio.create_task(self._tried(commit, split or self._history.split, repeat))
         self._evaluating[commit] = evaluating
         try:
             return await evaluating
@@ -151,25 +155,34 @@ class Evaluations:
                 continue
             self._evaluating[commit].cancel()
 
-    async def _evaluate(self, commit: str, split: str, repeat: int) -> Result:
+    async def _tried(self, commit: str, split: str, repeat: int) -> Result | None:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
         if known := self._known.get(self._backend.key(tree, split, repeat, base=files.base.id if files.base else "")):
             return known
-        while True:
+        is_seed = commit == self._history.seed
+        for wait in (*((0.0,) * len(AGAIN_AFTER) if is_seed else AGAIN_AFTER), None):
             evaluation, evidence = await self._told(tree, files, split, repeat)
             if evaluation.counts:
-                self._faults = 0
+                self._broke.clear()
                 return evaluation, evidence
             self.record(commit, (evaluation, evidence))
-            self._faults += 1
-            if self._faults >= FAULTS:
-                listed = self._task.splits
-                odd = "" if split in listed else f"{self._task.name} lists {', '.join(listed)}, is {split!r} misspelt? "
-                raise EvaluatorError(
-                    f"the evaluator failed {FAULTS} times in a row: {evaluation.reason}; {odd}"
-                    f"fix it, try it with `evogit check {self._task.name}`, then run again"
-                )
+            self._broke.add(commit)
+            if len(self._broke) >= FAULTS:
+                raise self._broken(f"on {FAULTS} different candidates in a row", evaluation, split)
+            if wait is not None:
+                await asyncio.sleep(wait)
+        if is_seed:
+            raise self._broken(f"{1 + len(AGAIN_AFTER)} times in a row on the seed", evaluation, split)
+        return None
+
+    def _broken(self, how: str, evaluation: Evaluation, split: str) -> EvaluatorError:
+        listed = self._task.splits
+        odd = "" if split in listed else f"{self._task.name} lists {', '.join(listed)}, is {split!r} misspelt? "
+        return EvaluatorError(
+            f"the evaluator failed {how}: {evaluation.reason}; {odd}"
+            f"fix it, try it with `evogit check {self._task.name}`, then run again"
+        )
 
     async def try_out(self, tree: str) -> tuple[Evaluation, Evidence]:
         """Evaluate a tree on the run's split; nothing is journalled. What a known candidate was told is told again."""

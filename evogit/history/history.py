@@ -130,6 +130,7 @@ class History(RunState):
         self.started = replace(self._first_start(), **changes)
         self._scores = None
         self.evidence = {}
+        self.faults = {}
         self.best = None
         self.records = []
         again = {each.commit: replace(each, engine="", move=0) for each in self.phylogeny if each.commit in anew}
@@ -149,6 +150,8 @@ class History(RunState):
         self.scores.record(commit, evaluation)
         if evaluation.split != self.scores.split:
             return
+        if not evaluation.counts:
+            self.faults[commit] = self.faults.get(commit, 0) + 1
         if evaluation.repeat:
             self._repeated(commit, event, first, was_valid)
             return
@@ -229,7 +232,7 @@ class History(RunState):
 
     def _lead(self) -> None:
         """Where scores are noisy, the best is the fittest of those that can be believed, or the seed."""
-        known = {self.seed or "", *self.scores.known()} - self.pruned
+        known = {self.seed or "", *self.scores.known()} - self.pruned - self.set_aside
         ranked = sorted((each for each in known if each in self.scores), key=lambda each: self.phylogeny[each].number)
         best: str | None = None
         for each in ranked:

@@ -16,7 +16,8 @@ def contender(history: History) -> str | None:
     if not history.repeats:
         return None
     sign = history.metric.sign
-    known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in history.pruned)
+    out = history.pruned | history.set_aside
+    known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in out)
     _, top = max(((sign * value, commit) for value, commit in known if value is not None), key=_value, default=(0, ""))
     return top if top and not history.scores.believed(top) else None
 
@@ -38,7 +39,8 @@ def to_repeat(history: History) -> str | None:
 
 def field(history: History) -> Mapping[str, Estimate]:
     """What is known of all that may be the best; higher is better."""
-    return history.scores.field(commit for commit in history.scores.commits() if commit not in history.pruned)
+    out = history.pruned | history.set_aside
+    return history.scores.field(commit for commit in history.scores.commits() if commit not in out)
 
 
 def tied(history: History) -> list[str]:

@@ -29,6 +29,9 @@ from evogit.history.strengths import Strengths
 ROUNDING = 1e-12
 """Relative difference of values up to which they are the same."""
 
+TRIES = 3
+"""Errors of the evaluator on one candidate after which it is set aside."""
+
 FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
 
@@ -57,6 +60,7 @@ class RunState:
         attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
+        faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
         repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact.
@@ -99,6 +103,7 @@ class RunState:
     attempts: Attempts = field(default_factory=Attempts, init=False)
     _scores: Scores | Strengths | None = field(default=None, init=False)
     _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
+    faults: dict[str, int] = field(default_factory=dict, init=False)
 
     @classmethod
     def stored(cls, run: str, parts: Mapping[str, Callable[[], Any]]) -> Self:
@@ -196,8 +201,17 @@ class RunState:
 
     @property
     def pending(self) -> dict[str, Candidate]:
-        """The candidates that await an evaluation, by id; pruned ones do not. With no engine where any may do it."""
-        return {commit: candidate for commit, candidate in self._waiting.items() if commit not in self.pruned}
+        """The candidates that await an evaluation, by id; pruned ones, and those set aside, do not.
+
+        With no engine where any may do it.
+        """
+        out = self.pruned | self.set_aside
+        return {commit: candidate for commit, candidate in self._waiting.items() if commit not in out}
+
+    @property
+    def set_aside(self) -> set[str]:
+        """Those on which the evaluator failed again and again: never evaluated again, unless the task changes."""
+        return {commit for commit, faults in self.faults.items() if faults >= TRIES and commit != self.seed}
 
     def origins(self, commit: str) -> tuple[str, ...]:
         """Where a candidate's code comes from: its parents, then the inspirations of which it has lines."""

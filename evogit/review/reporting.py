@@ -161,6 +161,9 @@ def remarks(history: History) -> list[str]:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:
         said.append("no candidate is better than the seed")
+    if broken := sorted(history.set_aside, key=lambda commit: history.phylogeny[commit].number):
+        more = f" and {len(broken) - 1} more" if broken[1:] else ""
+        said.append(f"set aside, as the evaluator failed on it again and again: {broken[0][:7]}{more}")
     if waiting := len(history.pending):
         said.append(f"not yet judged: {waiting}; `evogit run` goes on with them")
     return said

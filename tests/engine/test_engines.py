@@ -342,6 +342,37 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
     assert [asked.split for asked in moody.asked].count("train") == 12 + 1, "the best once more at the end"
 
 
+@pytest.mark.parametrize("agents", [1, 2])
+async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_goes_on(
+    tmp_path: Path, tiny: MakeTask, agents: int
+) -> None:
+    task, path, trees = tiny(), tmp_path / "r", list[str]()
+
+    class Brittle(Scores):
+        def _score(self, asked: Asked) -> Answer:
+            trees.extend([asked.tree] if asked.tree not in trees else [])
+            self._verdict = lambda number, split: "evaluator-error" if trees[2:3] == [asked.tree] else "ok"
+            return super()._score(asked)
+
+    brittle = Brittle(task)
+    run = engine(path, task, *(Notes() for _ in range(agents)), executor=brittle, evaluations=8)
+    assert (await run.evolve()).reason == "evaluations"
+    history = history_of(path)
+    assert [asked.tree for asked in brittle.asked].count(trees[2]) == 3
+    assert (history.counts.evaluated, len(history.pending), len(history.set_aside)) == (8, 0, 1)
+    assert any("set aside" in remark for remark in remarks(history))
+
+
+async def test_different_candidates_in_a_row_that_break_the_evaluator_end_the_run(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task = tiny()
+    broken = Scores(task, lambda number, split: "evaluator-error" if number > 4 else "ok")
+    with pytest.raises(EvaluatorError, match="on 3 different candidates in a row"):
+        await engine(tmp_path / "r", task, Notes(), executor=broken, evaluations=9).evolve()
+    assert len({asked.tree for asked in broken.asked[-7:]}) == 3, "three tries, three tries, and one"
+
+
 async def test_a_sandbox_that_fails_stops_the_run_and_what_is_pending_is_judged_by_the_next_one(
     tmp_path: Path, tiny: MakeTask
 ) -> None:
