@@ -196,6 +196,8 @@ class Evaluation:
     key: str = ""
     judged: Judged = "outside"
     cached: bool = False
+    starved: bool = False
+    """Whether the wall clock ended it, twice, while most of its CPU was unused: the machine was busy, or it waited."""
 
     @property
     def ok(self) -> bool:

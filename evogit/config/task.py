@@ -294,6 +294,9 @@ def _pairwise(table: EvaluatorTable) -> Pairwise | None:
     return Pairwise(table.criteria.strip(), tuple(table.panel), table.comparisons, table.calibrate)
 
 
+WAITS = 3
+"""Times its CPU time that a request may take by the wall clock by default: others may be at work on the machine."""
+
 _NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}
 """What is told apart by default: a command may read the files themselves, and so do those who compare them."""
 
@@ -302,10 +305,12 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
     only = len(table.metrics) == 1
     metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
     box = table.sandbox
+    cpu = box.cpu or box.timeout or Limits().cpu
+    wall = box.timeout or WAITS * cpu
     limits = Limits(
-        wall=box.timeout,
-        cpu=box.cpu or box.timeout,
-        total=box.total or max(Limits().total, 10 * box.timeout),
+        wall=wall,
+        cpu=cpu,
+        total=box.total or max(Limits().total, 10 * wall),
         memory=box.memory,
         processes=box.pids,
         disk=box.disk,

@@ -183,10 +183,10 @@ class SandboxTable(_TaskTable):
 
     memory: Size = 512 * 1024**2
     """All processes together."""
-    timeout: Duration = 10.0
-    """Wall clock of one request: a call, a streamed item, a command."""
+    timeout: Duration | None = None
+    """Wall clock of one request: a call, a streamed item, a command; default: three times `cpu`."""
     cpu: Duration | None = None
-    """CPU time of one request; default: as much as `timeout`."""
+    """CPU time of one request; default: as much as `timeout`, or ten seconds."""
     total: Duration | None = None
     """Wall clock of all requests together; default: ten minutes, or ten times `timeout` when that is more."""
     pids: int = Field(default=64, gt=0)

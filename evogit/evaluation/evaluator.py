@@ -226,7 +226,9 @@ class _Hearing:
                 if "case" in header:
                     self._case(header)
                 elif "again" in header:
-                    self._forget(process, header["again"])
+                    self._forget(process, f"the sandbox was lost, and the evaluation began again: {header['again']}")
+                elif "late" in header:
+                    self._forget(process, f"{header['late']}; it was evaluated once more")
                 else:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
@@ -237,9 +239,9 @@ class _Hearing:
             log = death.log
         return replace(evaluation, cases=self.cases), replace(evidence, feedback=self.feedback, log=log)
 
-    def _forget(self, process: EvaluatorProcess, loss: str) -> None:
+    def _forget(self, process: EvaluatorProcess, why: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""
-        self.losses.append(f"the sandbox was lost, and the evaluation began again: {loss}")
+        self.losses.append(why)
         self.cases.clear()
         self.feedback.clear()
         process.printed()

@@ -35,6 +35,7 @@ def evaluation_frame(evaluation: Evaluation, evidence: Evidence) -> bytes:
         "stages": evaluation.stages,
         "reason": evaluation.reason,
         "cost": asdict(evaluation.cost),
+        "starved": evaluation.starved,
     }
     header = {"evaluation": told, "log": evidence.log, "stdout": len(evidence.stdout)}
     return frame(header, evidence.stdout + evidence.stderr)

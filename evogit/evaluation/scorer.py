@@ -32,7 +32,7 @@ from evogit.evaluation.inputs import PUBLIC, Inputs
 from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Program
-from evogit.sandbox import Base, Completed, Files, Sandbox
+from evogit.sandbox import Base, Completed, Files, Sandbox, Session
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
@@ -116,10 +116,20 @@ class Scorer:
     def evaluate(self, split: str, repeat: int, files: Files) -> tuple[Evaluation, Evidence]:
         """Evaluate one candidate; its cases were told by then. When the sandbox is lost it starts over.
 
+        So it does, once, when the wall clock ended a request that had used little CPU.
+
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
-        return self._kept(lambda: self._score(split, repeat, files))
+        first, evidence = self._kept(lambda: self._score(split, repeat, files))
+        if not first.starved:
+            return first, evidence
+        self._tell({"late": first.reason})
+        second, evidence = self._kept(lambda: self._score(split, repeat, files))
+        if second.starved:
+            second = replace(second, reason=f"{second.reason}, at the second try as at the first")
+        cost = replace(second.cost, wall=first.cost.wall + second.cost.wall, cpu=first.cost.cpu + second.cost.cpu)
+        return replace(second, cost=cost), evidence
 
     def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
         """Run a command on these files, where candidates run, with what is prepared for them; this evaluates nothing.
@@ -160,8 +170,9 @@ class Scorer:
         stages: dict[str, dict[str, float]] = {}
         with within_own_limits(self.task.limits.total), ExitStack() as stack:
             sides = [files, Files(pack({}), (), files.base)] if self.needs_seed else [files]
-            limits, preload = self.task.limits, self.task.preload
-            opens = [partial(self._sandbox.open, each, limits, preload, seed=seed) for each in sides]
+            limits = self.task.limits
+            sessions: list[Session] = []
+            opens = [partial(self._open, sessions, each, seed) for each in sides]
             programs = [Program(stack.enter_context(another()), another, total=limits.total) for another in opens]
             try:
                 evaluation = Evaluation(status="ok", metrics=self._cascade(stages, programs, split, repeat))
@@ -178,10 +189,18 @@ class Scorer:
                 evaluation = _failed(blamed.status, blamed.reason)
             finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
                 (stdout, stderr), *_ = [program.output() for program in programs]
+            if evaluation.status == "timeout" and (
+                spare := next((each.starved for each in sessions if each.starved), "")
+            ):
+                evaluation = replace(evaluation, reason=f"{evaluation.reason}, having used {spare}", starved=True)
         cpu = sum(program.cost.cpu for program in programs)
         memory = max(program.cost.memory for program in programs)
         cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
         return replace(evaluation, stages=stages, cost=cost), Evidence(stdout=stdout, stderr=stderr, log=log)
+
+    def _open(self, sessions: list[Session], files: Files, seed: int) -> Session:
+        sessions.append(self._sandbox.open(files, self.task.limits, self.task.preload, seed=seed))
+        return sessions[-1]
 
     def laid(self, files: Files) -> Files:
         """A candidate's files as the sandbox gets them: with hidden ones laid over them, on what was prepared.

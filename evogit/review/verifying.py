@@ -34,6 +34,8 @@ class Verification:
     scores: Scores
     differs: tuple[str, ...]
     against: tuple[str, ...]
+    under_load: bool = False
+    """Whether nothing but the wall clock speaks against it, as a busy machine gave it little CPU."""
 
     @property
     def holds(self) -> bool:
@@ -113,6 +115,7 @@ def _compared(
         scores=scores,
         differs=tuple(_differs(then, now)),
         against=tuple(_against(scores, then, now)),
+        under_load=then.status != now.status and any(each.starved for each in [*recorded, *again]),
     )
 
 

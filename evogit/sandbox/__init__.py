@@ -129,10 +129,12 @@ class Completed:
 class Session(Protocol):
     """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
 
-    `usage` is what all requests used so far: sums, and the peak of memory.
+    `usage` is what all requests used so far: sums, and the peak of memory. `starved` says how little CPU the last one
+    had used of what it may when its wall clock ran out; empty where that was not so.
     """
 
     usage: ResourceUsage
+    starved: str
 
     def call(
         self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False

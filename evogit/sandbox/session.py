@@ -86,6 +86,7 @@ class SupervisedSession:
         self._loss: SandboxLostError | None = None
         self._lock = threading.Lock()
         self.usage = NOTHING
+        self.starved = ""
         self._patience = STARTUP
         self._answered = 0.0
         self._exchange(*files, time.monotonic() + STARTUP, None)
@@ -296,6 +297,7 @@ class SupervisedSession:
             self._patience = GRACE
             used, since = self.usage, self._answered if request["do"] == "exchange" else began
             self._answered = time.monotonic()
+            self.starved = _starved(answer, cpu or limits.cpu)
             self.usage = ResourceUsage(
                 wall=used.wall + self._answered - since,
                 cpu=used.cpu + sum(each.cpu for each in answer.usages),
@@ -340,3 +342,9 @@ class SupervisedSession:
             self._loss = error
             self._jail.kill()
             raise
+
+
+def _starved(answer: SupervisorAnswer, most: float) -> str:
+    """How little CPU a request had used of so many seconds when its time by the wall clock ran out."""
+    used = answer.usages[-1].cpu
+    return f"{used:.2g} of {most:g} s of CPU" if answer.failure == "timeout" and used < most / 2 else ""

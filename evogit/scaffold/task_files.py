@@ -23,7 +23,7 @@ gate.smoke = "worst_error < 1" # what must hold before train is evaluated
 
 [sandbox] # what one candidate may use
 memory = "256m"
-timeout = "5s"
+cpu = "5s"
 """
 
 GOAL = """\

@@ -48,6 +48,30 @@ def test_an_exact_score_holds_until_what_judges_changes(cli: Cli, task: Path) ->
     assert "the task changed" in done.err
 
 
+HURRIES = """\
+from pathlib import Path
+from evogit import Case
+
+def evaluate(program, split):
+    busy = Path(BUSY).exists()
+    y = program.call("program:value", args=[1], timeout="50ms" if busy else "60s", returns=float).value
+    yield Case("one", score=y)
+"""
+
+
+@pytest.mark.slow
+def test_a_busy_machine_does_not_speak_against_a_claim(cli: Cli, tmp_path: Path) -> None:
+    busy = tmp_path / "busy"
+    program = "import time\n\ndef value(x):\n    time.sleep(0.3)\n    return 1.0\n"
+    task = write_task(tmp_path / "tiny", evaluate=HURRIES.replace("BUSY", repr(str(busy))), program=program)
+    run(cli, task, "--evaluations", "1")
+    busy.touch()
+    done = cli("-C", "repo", "verify", "seed", "--task", str(task), "--sandbox", "none")
+    assert done.code == 1
+    assert done.out.count("timeout under load") == 2, "on train and on the holdout"
+    assert "does not hold" not in done.out
+
+
 @pytest.mark.slow
 def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cli: Cli, tmp_path: Path) -> None:
     toml = TOML.replace('splits = ["smoke", "train", "holdout"]', 'splits = ["train", "holdout"]\nrepeats = 3')

@@ -47,7 +47,7 @@ def test_the_smallest_task_has_sensible_defaults(tmp_path: Path) -> None:
     assert (task.name, task.goal, task.splits, task.gates) == ("tiny", "Make it bigger.", ("train",), {})
     assert task.primary.name == "score"
     assert task.primary.primary
-    assert (task.limits.wall, task.limits.cpu, task.limits.memory) == (10, 10, 512 * 1024**2)
+    assert (task.limits.wall, task.limits.cpu, task.limits.memory) == (30, 10, 512 * 1024**2)
     assert task.seed_files() == {"answer.py": (b"def answer(): return 1\n", 0o100644)}
 
 

@@ -36,7 +36,7 @@ def verify(
     """Evaluate REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
 
     A claim holds if the values repeat; for a noisy task, within the noise. Nothing is recorded. Exit code 1: a claim
-    does not hold.
+    does not hold, or a busy machine left a candidate too little CPU to tell.
     """
     place = open_place(repo, name)
     found = task_of(place.history.run, repo, task)
@@ -66,6 +66,8 @@ def verify(
 def _shown(view: View, found: Verification) -> Iterator[Text]:
     """Whether it holds, then a line per metric, then what is otherwise than it was."""
     verdict = Text("holds", "green") if found.holds else Text("does not hold", "bold red")
+    if found.under_load:
+        verdict = Text("timeout under load; try again when the machine is not busy", "yellow")
     yield Text.assemble(view.name(found.candidate.commit), f"  on {found.split}: ", verdict)
     times = [count(found.times(which), "time") for which in (RECORDED, AGAIN)]
     rows = [[Text(head, "dim") for head in ("", f"recorded, {times[0]}", f"now, {times[1]}", "change")]]
@@ -102,6 +104,7 @@ def _record(found: Verification) -> dict[str, Any]:
         "commit": found.candidate.commit,
         "split": found.split,
         "holds": found.holds,
+        "under_load": found.under_load,
         **sides,
         "differs": list(found.differs),
         "against": list(found.against),
