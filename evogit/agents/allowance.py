@@ -76,6 +76,10 @@ class SessionAllowance:
         """Wait so many seconds, or until the run ends."""
         await self.account.pause(seconds)
 
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        """Wait for an endpoint that is down as the run does."""
+        return await self.account.wait_out(model, why, seconds)
+
     def exhaust(self, limit: Limit) -> None:
         """Count what is left of a limit of the run as used up."""
         self.account.exhaust(limit)

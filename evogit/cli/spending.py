@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from rich.text import Text
@@ -14,6 +15,9 @@ from evogit.review import Use, last_limits, spending_by_model, uses
 
 MOST_ROWS = 16
 """Pairs of agent and model that are listed one by one."""
+
+OUTAGE = 3
+"""Attempts in a row without a reply that are worth telling."""
 
 BAR = 24
 """Columns of a bar."""
@@ -49,6 +53,17 @@ def spent_words(history: History) -> list[str]:
         f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else "")
     )
     return [*words, _dollars(spent)]
+
+
+def outage_lines(history: History) -> list[Text]:
+    """The models that have not answered of late, since when and why."""
+    lines = []
+    for model, outage in history.outages.items():
+        if outage.attempts >= OUTAGE:
+            since = time.strftime("%H:%M", time.localtime(outage.since))
+            said = f"{first_line(model)} has not answered since {since}, {outage.attempts:,} attempts: "
+            lines.append(Text(said + first_line(outage.why), "yellow"))
+    return lines
 
 
 def spending_lines(view: View) -> list[Text]:

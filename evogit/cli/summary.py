@@ -11,7 +11,7 @@ from evogit.cli.counts import count_words
 from evogit.cli.foreground import Done
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.place import Place
-from evogit.cli.spending import amount, spent_words
+from evogit.cli.spending import amount, outage_lines, spent_words
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line
@@ -64,7 +64,7 @@ def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     improved = place.history.best not in (None, place.history.seed)
     failed = None if improved or not place.history.failures else place.history.failures[-1]
     steps = ("graph -n 20", "diff seed best", take_command(place)) if improved else ("log -n 20",)
-    known = [Text(escape(remark), "yellow") for remark in remarks(place.history)]
+    known = [*outage_lines(place.history), *(Text(escape(remark), "yellow") for remark in remarks(place.history))]
     if failed:
         known.append(Text(f"the last proposal failed: {first_line(failed.reason)}", "yellow"))
         steps = (f"show --move {failed.move}", *steps)

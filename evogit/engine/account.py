@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +28,8 @@ class RunAccount:
     sent. So no limit is exceeded, whatever is in flight here or in engines that joined, and an engine that is killed
     leaves behind what its attempts may have cost.
     Once `silent` is set no further attempt is allowed; what is left of a limit that is `exhausted`
-    does not pay for one. `counted` is set whenever an attempt is charged.
+    does not pay for one. `counted` is set whenever an attempt is charged,
+    `show` is told what an agent waits for.
     """
 
     context: RunContext
@@ -36,6 +38,7 @@ class RunAccount:
     silent: asyncio.Event = field(default_factory=asyncio.Event)
     exhausted: set[Limit] = field(default_factory=set)
     counted: asyncio.Event = field(default_factory=asyncio.Event)
+    show: Callable[[str, str], None] = lambda agent, doing: None
 
     def empty(self) -> StopReason | None:
         """The limit that is reached, None while something may be spent."""
@@ -199,6 +202,13 @@ class MoveAccount:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.run.silent.wait()
+
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        """Wait for an endpoint that is down, which a run always does, or until no further attempt is allowed."""
+        self.run.show(self.agent, f"waiting for {model.name}: {why}")
+        await self.pause(seconds)
+        self.run.show(self.agent, f"asking {model.name} again")
+        return True
 
     def exhaust(self, limit: Limit) -> None:
         """Count what the run has left of a limit as used up."""

@@ -85,7 +85,7 @@ class Engine:
         self._projections = Projections(repository, history)
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(repository.pack, len(history.phylogeny))
-        self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent)
+        self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
         panel = open_panel(context, models, self._account)
         self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
         self._quota = Quota(history, context.engine, len(agents), settings)

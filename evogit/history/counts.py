@@ -104,6 +104,15 @@ class Spending:
 
 
 @dataclass(slots=True)
+class Outage:
+    """Attempts in a row of which none brought a reply: `since` when (seconds since the epoch), and `why` the last."""
+
+    since: int
+    attempts: int = 0
+    why: str = ""
+
+
+@dataclass(slots=True)
 class Attempts:
     """Which moves were made; in a deterministic run `horizon` is the last one that selection may know of."""
 

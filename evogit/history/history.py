@@ -25,7 +25,7 @@ from evogit.core import (
     Stopped,
     TaskChanged,
 )
-from evogit.history.counts import Counts, Spending
+from evogit.history.counts import Counts, Outage, Spending
 from evogit.history.decisions import in_force, marked
 from evogit.history.state import FAILURES, ROUNDING, RunState
 
@@ -114,7 +114,16 @@ class History(RunState):
         self.reserved.pop(event.reserved, None)
         self.spent.add(event)
         self.authors.pay(event)
+        self._answered(event, entry)
         self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
+
+    def _answered(self, event: Spent, entry: Entry) -> None:
+        if not event.failure:
+            self.outages.pop(event.model, None)
+            return
+        outage = self.outages.setdefault(event.model, Outage(entry.time))
+        outage.attempts += 1
+        outage.why = event.failure
 
     def _compared(self, event: Compared, entry: Entry) -> None:
         pair = {event.a} if event.calibration else {event.a, event.b}

@@ -21,7 +21,7 @@ from evogit.core import (
     Stopped,
 )
 from evogit.history.authors import Authors
-from evogit.history.counts import Attempts, Counts, Spending
+from evogit.history.counts import Attempts, Counts, Outage, Spending
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.history.strengths import Strengths
@@ -60,6 +60,7 @@ class RunState:
         attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
+        outages: model -> the attempts since its last reply, where there are any.
         faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
@@ -88,6 +89,7 @@ class RunState:
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
+    outages: dict[str, Outage] = field(default_factory=dict, init=False)
     reserved: dict[str, Reserved] = field(default_factory=dict, init=False)
     trees: dict[str, str] = field(default_factory=dict, init=False)
     fingerprints: dict[str, str] = field(default_factory=dict, init=False)

@@ -24,6 +24,10 @@ class UnknownModelError(EvoGitError):
     """The endpoint does not have this model: no further call can succeed."""
 
 
+class RefusingModelError(EvoGitError):
+    """The endpoint refuses question after question to this model: something in the settings does not suit it."""
+
+
 Limit = Literal["dollars", "tokens"]
 """What limits how much is asked."""
 
@@ -193,6 +197,10 @@ class Account(Protocol):
         """Wait before another attempt, but not when there will be none: `check` says so at once then."""
         ...
 
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        """Wait so long for an endpoint that is down, and have it asked again; False: the question is given up."""
+        ...
+
     def exhaust(self, limit: Limit) -> None:
         """Count what is left of a limit as used up, since it does not pay for another question."""
         ...
@@ -223,6 +231,7 @@ class Model(Protocol):
         Raises:
             CredentialError: no call can succeed.
             ModelError: no usable reply came, whatever was tried.
+            RefusingModelError: the endpoint refuses all questions.
             RunEndsError: the run ends before another attempt.
             SpendingLimitError: the account allows no attempt.
             UnknownModelError: no call can succeed.

@@ -6,6 +6,7 @@ Importing it takes a third of a second, for which `opening` waits until an endpo
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -21,6 +22,7 @@ from evogit.llm import (
     CredentialError,
     Price,
     Question,
+    RefusingModelError,
     Reservation,
     TokenUsage,
     UnknownModelError,
@@ -35,6 +37,8 @@ from evogit.llm.replies import (
     LONGEST_ERROR,
     LONGEST_STREAM,
     MAY_BE_BILLED,
+    UNAVAILABLE,
+    Fault,
     LostAttemptError,
     plain_json,
     quote,
@@ -45,6 +49,16 @@ from evogit.llm.streams import REFUSALS, Piece, StreamedReply, piece_of
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
+
+LONGEST_OUTAGE_PAUSE = 300.0
+"""The same once all attempts were lost and the endpoint is waited for."""
+
+DOUBTFUL = 20
+"""Further attempts, of an hour or more, after which a question is given up if it may be what brings the endpoint down.
+"""
+
+REFUSALS_IN_A_ROW = 3
+"""Questions that an endpoint refuses, with no reply in between, after which nothing it is asked will do."""
 
 NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """Errors after which the endpoint has not got the question, so that it cannot charge for it."""
@@ -217,7 +231,8 @@ class Endpoint:
     `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
     `options` are sent with every question. `max_tokens` of a reply are sent as `ceiling`, which is what the endpoint
     calls them; None: as many as it likes, while no limit is in force. `reader` reads what is long; who made it ends it.
-    `streams`: replies are asked for in pieces, until the endpoint refuses that.
+    `streams`: replies are asked for in pieces, until the endpoint refuses that. `suspect`: the last question was lost
+    in a way that an outage could explain; `refused` questions in a row were refused.
     """
 
     name: str
@@ -234,28 +249,64 @@ class Endpoint:
     patience: Patience = field(default_factory=Patience)
     reader: Reader = field(default_factory=Reader)
     streams: bool = True
+    suspect: bool = False
+    refused: int = 0
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The text of the reply, after as many attempts as patience allows.
+        """The text of the reply, after as many attempts as patience allows, and more where the account waits.
+
+        It may wait for an endpoint that is down. One that breaks off or answers 500 is taken to be down from the second
+        question on, as the first one may be to blame.
 
         Raises:
             CredentialError: the endpoint does not accept the key, or there is no credit.
             ModelError: no usable reply came.
+            RefusingModelError: the endpoint refuses all questions.
             RunEndsError: the run ends before another attempt.
             SpendingLimitError: the account allows no attempt.
             UnknownModelError: the endpoint has no such model.
         """
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
-        for attempt in range(self.patience.retries + 1):
+        for attempt in itertools.count():
             try:
                 async with self.client.room():
                     reservation = await self._reserved(question, account)
-                    return await self._charged(question, prompt, account, reservation)
+                    text = await self._charged(question, prompt, account, reservation)
             except LostAttemptError as lost:
-                if not lost.again or attempt == self.patience.retries:
-                    raise
-                await account.pause(self._pause(attempt, lost.wait))
-        raise AssertionError("the last attempt returns or raises")
+                await self._wait(attempt, lost, account)
+            else:
+                self.suspect, self.refused = False, 0
+                return text
+        raise AssertionError("the loop ends by a reply or an error")
+
+    async def _wait(self, attempt: int, lost: LostAttemptError, account: Account) -> None:
+        """Pause before another attempt.
+
+        Raises:
+            LostAttemptError: there is none.
+            RefusingModelError: nor will there be for other questions.
+        """
+        if lost.fault == "question":
+            self._count_refusal(lost)
+        if not lost.again:
+            raise lost
+        if attempt < self.patience.retries:
+            await account.pause(self._pause(attempt, lost.wait, LONGEST_PAUSE))
+            return
+        doubtful = self.suspect and attempt < self.patience.retries + DOUBTFUL
+        down = lost.fault == "endpoint" or (lost.fault == "unknown" and doubtful)
+        self.suspect = lost.fault in ("endpoint", "unknown")
+        seconds = self._pause(attempt, lost.wait, LONGEST_OUTAGE_PAUSE)
+        if not (down and await account.wait_out(self, str(lost), seconds)):
+            raise lost
+
+    def _count_refusal(self, lost: LostAttemptError) -> None:
+        self.refused += 1
+        if self.refused >= REFUSALS_IN_A_ROW:
+            raise RefusingModelError(
+                f"{self._where} refused {self.refused} questions to {self.name} in a row, the last one so: {lost}; "
+                f"see [models.{self.name}] of your settings"
+            )
 
     async def _reserved(self, question: Question, account: Account) -> Reservation:
         """Set aside what one attempt costs at most, if the endpoint heeds the ceiling that it is sent."""
@@ -283,9 +334,9 @@ class Endpoint:
             account.charge(self, reservation.bound(usage), failure, reservation)
         return text
 
-    def _pause(self, attempt: int, wait: float | None) -> float:
+    def _pause(self, attempt: int, wait: float | None, longest: float) -> float:
         """Seconds until the next attempt: they grow, and differ between agents that failed at the same time."""
-        grown = min(self.patience.pause * 2**attempt, LONGEST_PAUSE) * self.rng.uniform(0.5, 1.0)
+        grown = min(self.patience.pause * 2 ** min(attempt, 40), longest) * self.rng.uniform(0.5, 1.0)
         return grown if wait is None else wait + self.rng.uniform(0.0, min(self.patience.pause, wait))
 
     async def _attempt(self, question: Question, prompt: int, most: int | None) -> tuple[str, TokenUsage]:
@@ -365,14 +416,14 @@ class Endpoint:
         unknown = TokenUsage(prompt=prompt, completion=streamed.size // 4, estimated=True)
         match error:
             case ErrorAnswer():
-                return self.refused(error, unknown)
+                return self.refusal(error, unknown)
             case _TooLongError():
                 return LostAttemptError(str(error), replace(unknown, completion=error.size // 4), again=False)
             case TimeoutError():  # the same question would take as long again, and be paid again
                 said = f"no complete reply within {self.patience.total:g} s"
                 return LostAttemptError(said, unknown, again=False)
             case EncodedAnswer() | _BrokenOffError():
-                return LostAttemptError(str(error), unknown, again=True)
+                return LostAttemptError(str(error), unknown, again=True, fault="unknown")
         return self.broken(error, unknown)
 
     def broken(self, error: Exception, unknown: TokenUsage) -> LostAttemptError:
@@ -385,9 +436,10 @@ class Endpoint:
             what = f"nothing came for {self.patience.silence:g} s"
         else:
             what = f"the connection broke: {str(cause) or type(cause).__name__}"
-        return LostAttemptError(what, usage, again=True)
+        fault: Fault = "endpoint" if isinstance(cause, NEVER_ARRIVED) else "unknown"
+        return LostAttemptError(what, usage, again=True, fault=fault)
 
-    def refused(self, error: ErrorAnswer, unknown: TokenUsage) -> Exception:
+    def refusal(self, error: ErrorAnswer, unknown: TokenUsage) -> Exception:
         """What an answer that is an error means for the run; `unknown` is what it costs where it may be billed."""
         status = error.status
         code, said = read_error(self._redacted(plain_json(error.said)))
@@ -405,7 +457,8 @@ class Endpoint:
         again = status in (408, 409, 429) or status >= 500 or bool(elsewhere)
         wait = retry_after(error.headers.get("retry-after"))
         usage = unknown if status in MAY_BE_BILLED else TokenUsage()
-        return LostAttemptError(f"the endpoint answered {status}: {said}", usage, again=again, wait=wait)
+        fault: Fault = "endpoint" if status in UNAVAILABLE else "unknown" if again else "question"
+        return LostAttemptError(f"the endpoint answered {status}: {said}", usage, again=again, wait=wait, fault=fault)
 
     @property
     def _where(self) -> str:

@@ -54,6 +54,9 @@ class _Listener:
     async def pause(self, seconds: float) -> None:
         await self.account.pause(seconds)
 
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        return await self.account.wait_out(model, why, seconds)
+
     def exhaust(self, limit: Limit) -> None:
         self.account.exhaust(limit)
 

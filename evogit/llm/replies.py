@@ -6,7 +6,7 @@ import json
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 
 from evogit.llm import ModelError, TokenUsage, estimate_tokens
 from evogit.llm.bounds import is_plausible
@@ -29,6 +29,13 @@ MAY_BE_BILLED = frozenset({408, 499, 502, 504, *range(520, 528), 598, 599})
 LONGEST_WAIT = 300.0
 """Seconds that an endpoint's `Retry-After` is honoured at most."""
 
+Fault = Literal["reply", "question", "endpoint", "unknown"]
+"""`reply`: it came and is of no use; `question`: the endpoint refuses it; `endpoint`: it cannot be asked now;
+`unknown`: it is down, or what it was asked brings it down."""
+
+UNAVAILABLE = frozenset({408, 409, 429, 502, 503, 504, *range(520, 530), 598, 599})
+"""Statuses by which an endpoint, or a proxy before it, says that it has no time for anybody now."""
+
 CUT = "the reply was cut at the limit on its tokens"
 """Why a reply that ends at its ceiling is none."""
 
@@ -39,14 +46,18 @@ LONGEST_QUOTE = 200
 class LostAttemptError(ModelError):
     """One attempt brought no usable reply.
 
-    `usage` is what it cost, `again` whether another one may help, `wait` the seconds that the endpoint asks to wait.
+    `usage` is what it cost, `again` whether another one may help, `wait` the seconds that the endpoint asks to wait,
+    `fault` what is known of who is to blame.
     """
 
-    def __init__(self, reason: str, usage: TokenUsage, *, again: bool, wait: float | None = None) -> None:
+    def __init__(
+        self, reason: str, usage: TokenUsage, *, again: bool, wait: float | None = None, fault: Fault = "reply"
+    ) -> None:
         super().__init__(reason)
         self.usage = usage
         self.again = again
         self.wait = wait
+        self.fault = fault
 
 
 def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
@@ -59,16 +70,18 @@ def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        raise LostAttemptError(f"the reply is not JSON: {quote(body)}", unknown, again=True) from None
+        raise LostAttemptError(f"the reply is not JSON: {quote(body)}", unknown, again=True, fault="unknown") from None
     if not isinstance(answer, dict):
-        raise LostAttemptError(f"the reply is not a chat completion: {quote(body)}", unknown, again=True)
+        raise LostAttemptError(
+            f"the reply is not a chat completion: {quote(body)}", unknown, again=True, fault="unknown"
+        )
     told = read_usage(answer.get("usage"))
     usage = told if told and is_plausible(told, 4 * (prompt - 1), 0) else unknown
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise LostAttemptError(f"the reply has no choices: {quote(body)}", usage, again=True)
+        raise LostAttemptError(f"the reply has no choices: {quote(body)}", usage, again=True, fault="unknown")
     text = _text(choice, message, usage)
     counted = usage.completion and is_plausible(usage, 0, len(text.encode()))
     return text, usage if counted else unknown

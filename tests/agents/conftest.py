@@ -14,7 +14,7 @@ from evogit.agents import Agent, Brief
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task
 from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric
-from evogit.llm import Account, Price, Question, Reservation, TokenUsage
+from evogit.llm import Account, Model, Price, Question, Reservation, TokenUsage
 from evogit.repository import EXECUTABLE
 from evogit.selection import Move
 from evogit.testing import RecordedRun
@@ -57,6 +57,9 @@ class Wallet:
 
     def check(self) -> None:
         """There is always something left."""
+
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        return False
 
     async def pause(self, seconds: float) -> None:
         """No reply is ever lost."""

@@ -28,6 +28,9 @@ class Unlimited:
 
     def exhaust(self, limit: object) -> None: ...
 
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        return False
+
     async def pause(self, seconds: float) -> None: ...
 
     def charge(self, model: Model, usage: TokenUsage, *_: object) -> None:

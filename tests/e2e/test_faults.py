@@ -291,15 +291,24 @@ def test_a_coder_survives_every_fault_too(tmp_path: Path) -> None:
     check(campaign, done, server)
 
 
-@pytest.mark.parametrize(("fault", "words"), [(UNKNOWN_MODEL, "no model 'm'"), (BAD_KEY, "CAMPAIGN_KEY")])
-def test_what_can_never_work_ends_the_run_with_one_sentence(tmp_path: Path, fault: Behaviour, words: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "words", "asked"),
+    [
+        (UNKNOWN_MODEL, "no model 'm'", 1),
+        (BAD_KEY, "CAMPAIGN_KEY", 1),
+        (refusal(400, "unknown parameter"), "refused 3 questions to m in a row", 3),
+    ],
+)
+def test_what_can_never_work_ends_the_run_with_one_sentence(
+    tmp_path: Path, fault: Behaviour, words: str, asked: int
+) -> None:
     with serve([fault]) as server:
         campaign = Campaign(tmp_path, server.url)
         done = campaign.run("--proposals", "50")
     assert done.returncode == 1
     assert words in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
-    assert len(server.requests) == 1
+    assert len(server.requests) == asked
     assert KEY not in done.stdout + done.stderr
     assert campaign.history.stopped
     assert campaign.history.stopped.reason == "error"

@@ -17,7 +17,7 @@ from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
 from evogit.config.user_settings import ModelTable, UserSettings
-from evogit.core import Stopped
+from evogit.core import Entry, Stopped
 from evogit.engine.account import RunAccount
 from evogit.history import History
 from evogit.history.context import StoredRun
@@ -40,7 +40,7 @@ from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import Asked, InMemoryBackend
 from tests.clock import PATIENCE
-from tests.openai_server import refusal, serve
+from tests.openai_server import refusal, reply, serve
 
 CALL = TokenUsage(prompt=800, cached=300, completion=200)
 
@@ -277,6 +277,37 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         await models.close()
     assert len(server.requests) == 2, "nothing is asked once more"
     assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked again"}
+
+
+async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_when_it_is_back(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    doing: list[str] = []
+
+    class Watching:
+        def entry(self, entry: Entry) -> None:
+            pass
+
+        def activity(self, agent: str, what: str) -> None:
+            doing.append(what)
+
+    with serve() as server:
+        url = server.url
+    models = open_models(UserSettings(models={"m": ModelTable(base_url=url, retries=1, pause=0.001)}))
+    settings = Settings(population=(AgentSpec("editor", "m"),), proposals=2)
+    repository, task = Repository.create(tmp_path / "r"), tiny()
+    run = Run(repository, task, "r", settings, Watching(), models=models.get, backend=InMemoryBackend(task))
+    running = asyncio.create_task(run.evolve())
+    while "m" not in run.history.outages or run.history.outages["m"].attempts < 5:
+        await asyncio.sleep(0.01)
+    assert run.history.counts.proposals == 0
+    assert "the connection broke" in run.history.outages["m"].why
+    assert any(what.startswith("waiting for m: the connection broke") for what in doing)
+    with serve([reply("<<<<<<< WRITE extra/n\n1\n>>>>>>> END")], port=int(url.split(":")[-1].split("/")[0])):
+        assert (await asyncio.wait_for(running, PATIENCE)).reason == "proposals"
+        await models.close()
+    assert (run.history.counts.proposals, run.history.counts.failed_proposals) == (2, 0)
+    assert run.history.outages == {}
 
 
 class Rising(InMemoryBackend):

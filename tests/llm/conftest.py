@@ -53,6 +53,9 @@ class Ledger:
             raise SpendingLimitError("what is left does not pay for a question", "dollars")
         return Reservation("", replace(worst, completion=reply))
 
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        return False
+
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 

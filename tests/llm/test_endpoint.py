@@ -353,7 +353,7 @@ def test_retry_after_is_a_number_or_a_date() -> None:
 def test_pauses_grow_differ_and_are_never_shorter_than_asked_for(at: Opening) -> None:
     model: Any = at("http://127.0.0.1:9/v1", "").get("m")
     model.rng = random.Random(1)
-    pauses = [model._pause(attempt, None) for attempt in range(30)]
+    pauses = [model._pause(attempt, None, 60.0) for attempt in range(30)]
     assert all(0.0005 * 2**n <= pause <= 0.001 * 2**n for n, pause in enumerate(pauses[:10]))
     assert max(pauses) <= 60
-    assert model._pause(0, 3.0) >= 3.0
+    assert model._pause(0, 3.0, 60.0) >= 3.0

@@ -14,7 +14,7 @@ from evogit.cli.front import front_lines
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
-from evogit.cli.spending import spending_lines
+from evogit.cli.spending import outage_lines, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count
 from evogit.cli.view import SHORT, View, first_line
@@ -52,6 +52,7 @@ def status(place: Place, terminal: Terminal) -> None:
         _headline(view),
         *_manner(view),
         _state(place),
+        *outage_lines(place.history),
         _work(view),
         Text(""),
         *best_against_seed(view),

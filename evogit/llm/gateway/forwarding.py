@@ -308,7 +308,7 @@ class Call:
         """What an answer that is an error means for the program and for the run."""
         status = answer.status_code
         said = await _beginning(answer, LONGEST_ERROR)
-        fault = self.endpoint.refused(ErrorAnswer(status, said, answer.headers), TokenUsage())
+        fault = self.endpoint.refusal(ErrorAnswer(status, said, answer.headers), TokenUsage())
         wait = retry_after(answer.headers.get("retry-after"))
         if wait and status in (429, 503, 529):
             self.upstream.resumes = asyncio.get_running_loop().time() + min(wait, LONGEST_PAUSE)
