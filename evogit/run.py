@@ -18,10 +18,11 @@ from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
-from evogit.engine.stop_request import StopRequest
+from evogit.engine.stop_request import HeededModel, StopRequest
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
+from evogit.llm import Model
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
@@ -78,7 +79,10 @@ class Run:
         return StopRequest(deterministic=self.settings.deterministic)
 
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
-        """Ask for a clean stop: proposals and evaluations under way are finished, nothing new begins."""
+        """Ask for a clean stop: nothing new begins.
+
+        Where a person asks, replies of models are waited for 5 s more, evaluations 30 s; else to their end.
+        """
         self._stopping.ask(reason, detail)
 
     async def evolve(self) -> Stopped:
@@ -89,9 +93,12 @@ class Run:
                 when another engine is at work, or when the task is not the one that the run began with.
         """
         async with AsyncExitStack() as stack:
+            stack.callback(self._stopping.close)
+            if self.settings.minutes is not None:
+                self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
             context = self._enter(stack)
             backend = self.backend or await self._backend(stack)
-            agents = self.agents or populate(stack, self.settings.population, self.models, self.programs)
+            agents = self.agents or populate(stack, self.settings.population, self._heeded, self.programs)
             anatomy = Anatomy(self.repository)
             engine = Engine(
                 context,
@@ -101,13 +108,16 @@ class Run:
                 selector=self.selector or self._selector(anatomy),
                 breeder=self._breeder(anatomy, len(agents)),
                 backend=backend,
-                models=self.models,
+                models=self._heeded,
                 observer=self.observer,
             )
             before = context.entries
             stopped = await engine.evolve()
             context.keep(before)
             return stopped
+
+    def _heeded(self, name: str) -> Model:
+        return HeededModel(self.models(name), self._stopping)
 
     def _enter(self, stack: AsyncExitStack) -> RunContext:
         """Become the engine of this run, or one of them."""

@@ -114,7 +114,7 @@ class Log:
 
     def stopping(self) -> None:
         """Write that down, too."""
-        self._write("stopping   evaluations under way are finished first", time.time())
+        self._write("stopping   what is under way has some seconds", time.time())
 
     async def draw(self) -> None:
         """Nothing to draw."""

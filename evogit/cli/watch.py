@@ -21,6 +21,7 @@ from evogit.cli.text import bar, clock, count, escape, number, percent, sparklin
 from evogit.cli.view import View, first_line
 from evogit.config.run_settings import Settings
 from evogit.core import Entry, Evaluated
+from evogit.engine.stop_request import ALL, CALLS
 from evogit.history import History
 from evogit.review import gap_closed, uses
 
@@ -110,6 +111,7 @@ class EventLines:
         self._terminal = terminal
         self._quiet = quiet
         self._best: str | None = None
+        self._doing: dict[str, str] = {}
         self._view: View
 
     def follow(self, history: History) -> None:
@@ -128,11 +130,13 @@ class EventLines:
                 silence(sys.stderr)
 
     def activity(self, agent: str, doing: str) -> None:
-        """An agent's activity is not an event."""
+        """An agent's activity is not an event, but what is waited for in the end."""
+        self._doing[agent] = doing
 
     def stopping(self) -> None:
-        """Say so."""
-        self._terminal.note(STOPPING)
+        """Say so, and for whom."""
+        busy = [f"{agent} {doing}" for agent, doing in self._doing.items() if doing]
+        self._terminal.note(STOPPING + (f"; in flight: {escape(', '.join(busy))}" if busy else ""))
 
     async def draw(self) -> None:
         """Nothing to draw: lines are written when something happens."""
@@ -144,7 +148,7 @@ class EventLines:
         """Nothing to clear."""
 
 
-STOPPING = "stopping: evaluations under way are finished first; Ctrl-C again stops at once"
+STOPPING = f"stopping: calls have {CALLS:g} s, evaluations {ALL:g} s; Ctrl-C again stops at once"
 
 
 class Dashboard:

@@ -23,6 +23,9 @@ KINDS = ("mutator", *CALLS)
 PROGRAM_CALLS = 30
 """The same for coding programs: a guess, as they decide themselves."""
 
+LONGEST_GRACE = 60.0
+"""Seconds that are kept for the end of a run with a limit on minutes, where nobody says how many."""
+
 DEFAULT_SELECTOR = "elitist"
 """How parents and survivors are chosen by default."""
 
@@ -97,6 +100,8 @@ class RunLimits:
     dollars: float | None = None
     tokens: int | None = None
     target: float | None = None
+    grace: float | None = None
+    """Seconds of `minutes` that are kept for what is in flight and the holdout; None: a tenth, 60 at most."""
     beyond: bool = False
     """Whether a run goes on where the best value that is known from elsewhere is reached."""
     patience: int | None = None
@@ -111,6 +116,12 @@ class RunLimits:
         """The limits among the settings that a journal tells of."""
         known = {each.name for each in fields(cls)}
         return cls(**{name: value for name, value in settings.items() if name in known})
+
+    @property
+    def kept(self) -> float:
+        """Seconds of `minutes` in which nothing new begins."""
+        seconds = 60 * (self.minutes or 0.0)
+        return min(seconds / 10, LONGEST_GRACE) if self.grace is None else self.grace
 
     @property
     def ceilings(self) -> dict[Total, float | None]:
@@ -148,6 +159,8 @@ class RunLimits:
         ):
             if value is not None and not value > 0:
                 raise UsageError(f"expected --{name} above 0, got {value}")
+        if self.grace is not None and not 0 <= self.grace < 60 * (self.minutes or 0.0):
+            raise UsageError(f"expected --grace of 0 seconds or more, and less than --minutes, got {self.grace:g}")
         for name, value in (("minutes", self.minutes), ("dollars", self.dollars), ("target", self.target)):
             if value is not None and not math.isfinite(value):
                 raise UsageError(f"expected --{name} to be a finite number, got {value}")

@@ -23,7 +23,7 @@ from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
 from evogit.engine.steering import Steering
-from evogit.engine.stop_request import HURRIED, StopRequest
+from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
 from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.workshop import Drafts
 from evogit.history.context import RunContext
@@ -105,6 +105,7 @@ class Engine:
             fingerprint=breeder.fingerprint,
         )
         first = max(history.moves, 1)  # the seed is move 0
+        self._again = ""
         self._turns: Turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
 
     async def evolve(self) -> Stopped:
@@ -116,20 +117,27 @@ class Engine:
         self._journal.subscribe(self._hear)
         names = self._start.begin(self._backend, len(self._agents))
         try:
-            await self._finish_what_was_left(names)
-            await self._live_together(names)
-            await self._evaluate_people()
-            assert self._stopping.asked  # that is what ended the agents' lives
-            reason, detail = self._stopping.asked
-            if not await self._confirmation.confirm(reason):
-                reason, detail = "interrupted", ""
-            await self._evaluations.evaluate_on_holdout(self._history.repeats, self._stopping.hurry)
-            again = await self._look_again(reason)
+            in_time = await self._stopping.done(self._work(names))
         except EvoGitError as error:
             with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
                 await self._conclude("error", str(error))
             raise
-        return await self._conclude(reason, detail, again)
+        assert self._stopping.asked  # that is what ended the agents' lives
+        reason, detail = self._stopping.asked
+        return await self._conclude(reason, detail if in_time else "; ".join(filter(None, [detail, LEFT])))
+
+    async def _work(self, names: Sequence[str]) -> None:
+        """All that an engine does between its first entry and its last."""
+        await self._finish_what_was_left(names)
+        await self._live_together(names)
+        await self._evaluate_people()
+        assert self._stopping.asked  # that is what ended the agents' lives
+        reason, _ = self._stopping.asked
+        if not await self._confirmation.confirm(reason):
+            reason = "interrupted"
+            self._stopping.asked = reason, ""
+        await self._evaluations.evaluate_on_holdout(self._history.repeats, self._stopping.hurry)
+        self._again = await self._look_again(reason)
 
     # --- beginning and end --------------------------------------------------------------------------------------
 
@@ -150,16 +158,9 @@ class Engine:
         self._projections.follow()
 
     async def _live_together(self, names: Sequence[str]) -> None:
-        minutes = self._settings.minutes
-        alarm = asyncio.get_running_loop().call_later((minutes or 0) * 60, self._stopping.ask, "minutes")
-        if minutes is None:
-            alarm.cancel()
-        try:
-            members = enumerate(zip(names, self._agents, strict=True))
-            lives = [self._live(place, name, agent) for place, (name, agent) in members]
-            await together([self._steering.attend(), *lives])
-        finally:
-            alarm.cancel()
+        members = enumerate(zip(names, self._agents, strict=True))
+        lives = [self._live(place, name, agent) for place, (name, agent) in members]
+        await together([self._steering.attend(), *lives])
 
     async def _evaluate_people(self) -> None:
         """Evaluate what people added until now, unless a person or the clock wants the run to end at once."""
@@ -178,9 +179,9 @@ class Engine:
             return ""
         return await self._evaluations.differs_again(best)
 
-    async def _conclude(self, reason: StopReason, detail: str, again: str = "") -> Stopped:
+    async def _conclude(self, reason: StopReason, detail: str) -> Stopped:
         """Journal why it stopped, and show the run to plain Git."""
-        stopped = Stopped(engine=self._context.engine, reason=reason, detail=detail, again=again)
+        stopped = Stopped(engine=self._context.engine, reason=reason, detail=detail, again=self._again)
         self._journal.append(stopped)
         self._projections.follow()
         self._projections.notes()

@@ -40,7 +40,7 @@ from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import Asked, InMemoryBackend
 from tests.clock import PATIENCE
-from tests.openai_server import refusal, reply, serve
+from tests.openai_server import SILENT, refusal, reply, serve
 
 CALL = TokenUsage(prompt=800, cached=300, completion=200)
 
@@ -277,6 +277,55 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         await models.close()
     assert len(server.requests) == 2, "nothing is asked once more"
     assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked again"}
+
+
+async def test_a_stop_drops_calls_in_flight_and_counts_what_they_may_cost(
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.engine.stop_request.CALLS", 0.05)
+    with serve([SILENT]) as server:
+        models = open_models(UserSettings(models={"m": ModelTable(base_url=server.url)}))
+        settings, task = Settings(population=(AgentSpec("editor", "m"),), tokens=100_000), tiny()
+        run = Run(
+            Repository.create(tmp_path / "r"), task, "r", settings, models=models.get, backend=InMemoryBackend(task)
+        )
+        running = asyncio.create_task(run.evolve())
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        run.stop()
+        stopped = await asyncio.wait_for(running, PATIENCE)
+        await models.close()
+    assert (stopped.reason, stopped.detail) == ("interrupted", "")
+    assert [failure.reason for failure in run.history.failures] == ["the run ends, so the reply was not waited for"]
+    assert run.history.spent.failed == 1
+    assert run.history.spent.completion == server.requests[0].body["max_tokens"], "it may be billed"
+
+
+@pytest.mark.parametrize("limit", [None, 0.02])
+async def test_a_run_that_is_to_end_waits_for_no_evaluator_that_hangs(
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, limit: float | None
+) -> None:
+    monkeypatch.setattr("evogit.engine.stop_request.ALL", 0.05)
+    hangs = asyncio.Event()
+
+    async def judge(asked: Asked) -> float:
+        if asked.changed:
+            hangs.set()
+            await asyncio.Event().wait()
+        return 1.0
+
+    task = tiny()
+    run = Run(
+        Repository.create(tmp_path / "r"), task, "r", Settings(minutes=limit), backend=InMemoryBackend(task, judge)
+    )
+    running = asyncio.create_task(run.evolve())
+    if limit is None:
+        await asyncio.wait_for(hangs.wait(), PATIENCE)
+        run.stop()
+    stopped = await asyncio.wait_for(running, PATIENCE)
+    assert stopped.reason == ("minutes" if limit else "interrupted")
+    assert stopped.detail == "what was in flight is left for the next start"
+    assert run.history.pending
 
 
 async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_when_it_is_back(

@@ -32,7 +32,13 @@ from evogit.review import status_record
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
-@click.option("--minutes", type=float, metavar="M", help="Stop after this time.")
+@click.option("--minutes", type=float, metavar="M", help="Be done after this time, start and holdout included.")
+@click.option(
+    "--grace",
+    type=float,
+    metavar="SECONDS",
+    help="Of --minutes, for what is in flight and the holdout; default: a tenth, 60 at most. The rest is dropped.",
+)
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
 @click.option("--beyond", is_flag=True, help="Go on where the best value known from elsewhere is reached.")
 @click.option(

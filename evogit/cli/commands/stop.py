@@ -11,6 +11,7 @@ from evogit.cli.place import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import Decision, RefusedError
+from evogit.engine.stop_request import ALL
 from evogit.repository import clean
 from evogit.review import SCHEMA, decide
 
@@ -27,7 +28,7 @@ LOOK_EVERY = 0.1
 @with_run
 @with_terminal
 def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
-    """Stop the engines at work on a run: proposals and evaluations under way are finished, nothing new begins.
+    """Stop the engines at work on a run: nothing new begins, calls of models have 5 s and evaluations 30 s to end.
 
     Nothing is lost; `evogit run` resumes the run.
     """
@@ -37,7 +38,7 @@ def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
     if not asked:
         raise RefusedError(f"no engine of this repository is at work on the run {run}, so there is nothing to stop")
     decide(place, Decision(kind="stop", by=place.repository.user, reason=clean(reason)))
-    terminal.note(f"asked {count(len(asked), 'engine')} to stop; evaluations under way are finished first")
+    terminal.note(f"asked {count(len(asked), 'engine')} to stop; what is under way has {ALL:g} s")
     until = None if wait else time.monotonic() + PATIENCE
     left = asked
     while left and (until is None or time.monotonic() < until):
