@@ -68,6 +68,15 @@ def escaped(text: str) -> str:
     return _FOREIGN.sub(lambda found: found[0] if is_seen(text, found.start()) else code(found[0]), text)
 
 
+def lines_of(content: bytes) -> str | None:
+    """A file as lines without their CR; None for what is not text."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text.replace("\r\n", "\n")
+
+
 def _unless_short(lines: str, text: str) -> str:
     """Its whole lines, unless these are less than half of a text."""
     return lines if 2 * len(lines) > len(text) else text

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.llm import Account
-from evogit.sandbox import Completed
+from evogit.sandbox import Completed, Limits
 from evogit.source.constants import Constant
 
 Files = Mapping[str, bytes]
@@ -70,6 +70,14 @@ class Relative:
     """Why a person pruned it; empty if none did."""
     readded: Mapping[str, int] = field(default_factory=dict)
     """Ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent."""
+    margin: float = 0.0
+    """Half of the 95 % interval of its primary value; 0 where scores are exact, infinite while that is unknown."""
+    noise: float = 0.0
+    """The same of its difference to what it is compared with."""
+    why: str = ""
+    """Of one that failed: the line of its evaluation that tells most, such as the assertion; foreign text."""
+    former: Evaluation | None = None
+    """What came of it before the task changed, where it was not evaluated since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +105,15 @@ class Background:
         failures: reasons of the latest proposals from this parent that were not usable.
         others: titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try.
         inspirations: what the donor's lineage changed since it left the parent's, oldest first.
+        elsewhere: candidates of other lines that failed lately, oldest first.
+        best: the best candidate, with its difference to the parent as a patch; None where it is the parent.
+        best_files: files of it that differ from the parent's.
+        margins: of the parent's metrics, half of their 95 % intervals; infinite while nothing was evaluated twice.
         inside: whether candidates are evaluated inside the sandbox, by code that they could tamper with.
+        judge: by which command they are evaluated, and how metrics are read from it; empty for trusted code outside.
+        limits: what candidates may use.
+        runtime: which language they run in, and which packages there are; empty where it is not known.
+        agents: how many agents the run has.
         templates: the folder of the task's own templates of briefs, which may be absent.
         bundle: makes a Git bundle of the parent, its lineage and the inspirations, with their scores as notes: branches
             `parent`, `seed`, `lineage/01-1a2b3c4`, `inspiration/01-5d6e7f8`. It takes a while, and is for a thread.
@@ -125,7 +141,15 @@ class Background:
     failures: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     inspirations: tuple[Relative, ...] = ()
+    elsewhere: tuple[Relative, ...] = ()
+    best: Relative | None = None
+    best_files: Files = field(default_factory=dict)
+    margins: Mapping[str, float] = field(default_factory=dict)
     inside: bool = False
+    judge: str = ""
+    limits: Limits | None = None
+    runtime: str = ""
+    agents: int = 1
     templates: Path = Path()
     bundle: Callable[[], bytes] = bytes
 

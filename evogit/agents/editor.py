@@ -1,4 +1,7 @@
-"""The agent that asks a model once: a brief goes out, edits of several files come back, all of which must fit."""
+"""The agent that asks a model once: a brief goes out, edits of several files come back, all of which must fit.
+
+Where not all code fits into the brief, the model may ask once for more of it before it answers.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,34 @@ from collections.abc import Sequence
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
+from evogit.agents.briefs.directions import direction
 from evogit.agents.editing.blocks import EditError
+from evogit.agents.editing.calls import ReadLines, only_reads
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
+from evogit.agents.editing.reading import read
 from evogit.agents.editing.reply import EditReply, parse
-from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
+from evogit.llm import (
+    Account,
+    Message,
+    Model,
+    ModelError,
+    Question,
+    RunEndsError,
+    SpendingLimitError,
+    estimate_tokens,
+)
 from evogit.repository.evidence import PROMPT, REPLY, numbered
-from evogit.text import cut
+from evogit.text import cut, lines_of, one_line
 
 KEPT = 50_000
 """Tokens of a reply that are kept as evidence."""
+
+MOST_READ, LEAST_READ = 4_000, 100
+"""Tokens of all that a model asked to READ, and of one file of it even then."""
+
+ENOUGH = "Answer now with your change, as you were told; nothing more can be read."
+"""What a model is told once it has read."""
 
 
 class Editor(Agent):
@@ -39,8 +60,13 @@ class Editor(Agent):
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
         model = self._models[choose(list(self._models), brief.merits, rng)]
-        talk = _Talk(model, brief, brief.background(), brief.account)
-        reply = await talk.ask(())
+        background = brief.background()
+        if brief.claims and (place := direction(brief, background)):
+            brief.claims.make(place)
+        talk = _Talk(model, brief, background, brief.account)
+        reply = await talk.ask()
+        if reads := only_reads(reply):
+            reply = await talk.show(reply, reads)
         try:
             return talk.proposal(reply)
         except EditError as error:
@@ -62,13 +88,15 @@ class _Talk:
         self._written = briefing.write(brief, background, model.context)
         self._longest = model.context // 8
         self._asked = 0
+        self._said = self._written.messages
         self.evidence: dict[str, bytes] = {}
 
-    async def ask(self, more: Sequence[Message]) -> str:
-        """The reply to the brief and what was said since."""
-        new = more or self._written.messages
+    async def ask(self, *more: Message) -> str:
+        """The reply to the brief and all that was said since, at last `more`."""
+        self._said += more
+        new = more or self._said
         self._keep(PROMPT, "\n\n".join(message.content for message in new if message.role != "assistant"))
-        question = Question(messages=(*self._written.messages, *more), move=self._brief.move, attempt=self._asked)
+        question = Question(messages=self._said, move=self._brief.move, attempt=self._asked)
         try:
             reply = await self._model.ask(question, self._account)
         except (ModelError, RunEndsError, SpendingLimitError) as error:
@@ -77,11 +105,29 @@ class _Talk:
         self._asked += 1
         return reply
 
+    async def show(self, reply: str, reads: Sequence[ReadLines]) -> str:
+        """Another reply, once the model has seen what it asked to READ; what cannot be read is told instead."""
+        parts, room = list[str](), min(MOST_READ, self._longest)
+        for call in reads:
+            parts.append(self._read(call, max(room, LEAST_READ)))
+            room -= estimate_tokens(parts[-1])
+        return await self.ask(Message("assistant", reply), Message("user", "\n\n".join([*parts, ENOUGH])))
+
+    def _read(self, call: ReadLines, room: int) -> str:
+        try:
+            content = self._brief.files.get(call.path)
+            text = lines_of(self._background.read(call.path) if content is None else content)
+            return read(call, text, room) if text is not None else f"{one_line(call.path, 300)} is not UTF-8 text."
+        except KeyError:
+            return f"There is no file {one_line(call.path, 300)!r}."
+        except EditError as error:
+            return f"READ could not be done: {error}."
+
     async def repair(self, reply: str, error: EditError) -> str:
         """Another reply, once the model knows what was wrong with the first one."""
         wrong = briefing.repair(str(error), error.hint, self._background)
         try:
-            return await self.ask((Message("assistant", cut(reply, self._longest)), Message("user", wrong)))
+            return await self.ask(Message("assistant", cut(reply, self._longest)), Message("user", wrong))
         except NoUsableChangeError as failed:
             raise NoUsableChangeError(f"{error}; asked again: {failed}", self.evidence) from failed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -9,6 +10,7 @@ from itertools import islice
 
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.ancestry import START, Ancestry
+from evogit.agents.briefs.reports import telling
 from evogit.breeding.readded_lines import Readded
 from evogit.config import Task
 from evogit.core import Candidate, Decision, Metric, RepositoryError
@@ -22,6 +24,12 @@ from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
 
+BEST, ELSEWHERE = 2, 3
+"""Siblings, the best ones, whose diffs are shown, and failures of other lines that are told of."""
+
+LOOKED_AT = 200
+"""Candidates, the latest ones, among which these are looked for."""
+
 MOST = 12
 """Ancestors, siblings, failures and candidates in the making that are told of."""
 
@@ -34,6 +42,19 @@ MOST_PATCHES, LONGEST_PATCH = 500, 40_000
 TAIL = 4_000
 """Bytes of a failed parent's output, its end."""
 
+READS: dict[str, str] = {
+    "exit": "1 if the command ends with exit code 0, else 0",
+    "junit": "the share of tests in {} that pass",
+    "regex": "the number in the last line that matches {}",
+    "json": "{} of the last JSON object in the output",
+    "cpu": "seconds of CPU that the command takes",
+    "wall": "seconds that the command takes",
+}
+"""How a metric is read -> what it measures."""
+
+OWN_PYTHON = ("bubblewrap", "none")
+"""Providers whose programs run with the engine's interpreter."""
+
 
 class Backgrounds:
     """Gathers backgrounds for one run; what it learned of a path or a file holds for all candidates."""
@@ -45,6 +66,7 @@ class Backgrounds:
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
         self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
+        self._telling = lru_cache(MOST_PATCHES)(self._read_telling)
         self._restless = set[str]()
         self._seen = 0
         self._readded = Readded(repository, history, self._visible)
@@ -63,6 +85,7 @@ class Backgrounds:
         evaluation = history.evaluation(parent.commit)
         lineage = self._relatives(_steps(graph, parent))
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
+        best = self._best(parent)
         ancestry = self._ancestry(parent, lineage, donor, inspirations)
         entries = self._repository.trees.entries(parent.tree)
         return Background(
@@ -84,11 +107,19 @@ class Backgrounds:
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
             lineage=lineage,
-            siblings=self._relatives(self._children(parent, judged=known is not None)),
+            siblings=self._siblings(parent, judged=known is not None),
             failures=self._failures(parent, history.moves if known is None else known),
+            elsewhere=self._elsewhere(parent, history.moves if known is None else known),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
+            best=best,
+            best_files=self._changed_files(parent, best.candidate) if best else {},
+            margins={metric.name: self._margin(parent.commit, metric.name) for metric in task.metrics},
             inside=history.started is not None and history.started.judged == "inside",
+            judge=_judge(task),
+            limits=None if task.pairwise else task.limits,
+            runtime=_runtime(task, history.started.provider if history.started else ""),
+            agents=len(history.started.agents) if history.started else 1,
             templates=task.templates,
             bundle=lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible),
         )
@@ -132,9 +163,53 @@ class Backgrounds:
         evaluation = self._history.evaluation(commit) if commit else None
         return dict(evaluation.metrics) if evaluation else {}
 
-    def _relatives(self, candidates: Sequence[Candidate]) -> tuple[Relative, ...]:
-        """The last of them, oldest first; the very last ones with their diffs."""
-        told, shown = candidates[-MOST:], {candidate.commit for candidate in candidates[-CLOSE:]}
+    def _margin(self, commit: str, metric: str | None = None) -> float:
+        return self._history.scores.margin(commit, metric=metric) or 0.0
+
+    def _best(self, parent: Candidate) -> Relative | None:
+        """The best candidate and what it has that the parent has not; None where that is the parent."""
+        history = self._history
+        best = history.phylogeny[history.best] if history.best else None
+        if best is None or best.tree == parent.tree:
+            return None
+        patch = self._patch(parent.commit, best.commit)
+        return Relative(candidate=best, evaluation=history.evaluation(best.commit), diff=patch)
+
+    def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:
+        """What the other has in the files in which it differs, a few of them."""
+        paths = self._repository.changed_paths(parent.tree, other.tree)
+        seen = set(islice(filter(self._visible, sorted(paths)), MOST))
+        return self._repository.trees.files(other.tree, seen.__contains__)
+
+    def _siblings(self, parent: Candidate, *, judged: bool) -> tuple[Relative, ...]:
+        """The parent's latest children and its best two, of which the change is shown, and that of the last failure."""
+        children = self._children(parent, judged=judged)
+        metric, history = self._task.primary, self._history
+        valid = [(fitness, each) for each in children if (fitness := history.fitness(each.commit)) is not None]
+        best = [each.commit for _, each in sorted(valid, key=lambda known: -metric.sign * known[0])[:BEST]]
+        told = [each for each in children[:-MOST] if each.commit in best] + children[-MOST:]
+        failed = [each.commit for each in told if (found := history.evaluation(each.commit)) and not found.ok]
+        return self._relatives(told, {*best, *failed[-1:]}, parent)
+
+    def _elsewhere(self, parent: Candidate, known: int) -> tuple[Relative, ...]:
+        """The latest failures in other lines that are unlike each other."""
+        family = {parent.commit, *parent.parents, *self._history.phylogeny.children(parent.commit)}
+        found = dict[str, Candidate]()
+        for each in reversed(list(self._history.phylogeny)[-LOOKED_AT:]):
+            evaluation = self._history.evaluation(each.commit) if each.move <= known else None
+            if evaluation and evaluation.counts and not evaluation.ok and each.commit not in family:
+                found.setdefault(evaluation.reason, each)
+        return self._relatives(list(found.values())[:ELSEWHERE][::-1], ())
+
+    def _relatives(
+        self, candidates: Sequence[Candidate], shown: Collection[str] | None = None, parent: Candidate | None = None
+    ) -> tuple[Relative, ...]:
+        """The last of them, oldest first; those that are `shown` (default: the very last ones) with their diffs.
+
+        They are compared with `parent`, by default each with its own.
+        """
+        told = candidates if shown is not None else candidates[-MOST:]
+        shown = {candidate.commit for candidate in candidates[-CLOSE:]} if shown is None else shown
         rejected = self._rejections()
         return tuple(
             Relative(
@@ -143,9 +218,34 @@ class Backgrounds:
                 diff=self._diff(each) if each.commit in shown else "",
                 rejected=rejected.get(each.commit, ""),
                 readded=self._readded.by(each) if each.commit in shown else {},
+                margin=self._margin(each.commit),
+                noise=self._noise(each, parent),
+                why=self._why(each),
+                former=self._history.former(each.commit),
             )
             for each in told
         )
+
+    def _noise(self, candidate: Candidate, parent: Candidate | None) -> float:
+        """Half of the interval of a candidate's difference to its parent; 0 where scores are exact."""
+        over = parent.commit if parent else next(iter(candidate.parents), "")
+        scores = self._history.scores
+        if not scores.repeats or not over or None in (scores.estimate(candidate.commit), scores.estimate(over)):
+            return 0.0
+        return scores.difference(candidate.commit, over)[1]
+
+    def _why(self, candidate: Candidate) -> str:
+        """The line that tells most of a failed evaluation; empty for one that is valid."""
+        evaluation = self._history.evaluation(candidate.commit)
+        if evaluation is None or evaluation.ok or not evaluation.counts:
+            return ""
+        return self._telling(self._history.evidence.get(candidate.commit, ""))
+
+    def _read_telling(self, tree: str) -> str:
+        kept = self._files(tree)
+        said = [*read_feedback(kept.get(FEEDBACK, b"")).values()]
+        said += [kept.get(name, b"")[-TAIL:].decode(errors="replace") for name in (LOG, STDERR)]
+        return next(filter(None, map(telling, said)), "")
 
     def _rejections(self) -> dict[str, str]:
         """Id of each pruned candidate -> the reason that was given for itself."""
@@ -180,7 +280,10 @@ class Backgrounds:
 
     def _evidence(self, parent: Candidate) -> dict[str, bytes]:
         """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
-        tree, wanted = self._history.evidence.get(parent.commit), (LOG, FEEDBACK, STDERR)
+        return self._files(self._history.evidence.get(parent.commit, ""))
+
+    def _files(self, tree: str) -> dict[str, bytes]:
+        wanted = (LOG, FEEDBACK, STDERR)
         try:
             return self._repository.trees.files(tree, wanted.__contains__) if tree else {}
         except RepositoryError:
@@ -190,6 +293,24 @@ class Backgrounds:
 def _metrics(task: Task) -> tuple[Metric, ...]:
     """All metrics, the primary one first."""
     return tuple(sorted(task.metrics, key=lambda metric: not metric.primary))
+
+
+def _judge(task: Task) -> str:
+    """The command that evaluates, and how each metric is read; empty where trusted code does."""
+    if task.command is None:
+        return ""
+    place = f"in {task.command.directory}/: " if task.command.directory else ""
+    reads = [f"{name}: {READS[read.how].format(read.what)}" for name, read in task.command.reads.items()]
+    return "\n".join([f"{place}{task.command.text}", *reads])
+
+
+def _runtime(task: Task, provider: str) -> str:
+    """The language's version, where programs run with the engine's own, and the packages."""
+    if not task.preload and not task.environment.packages and task.command:
+        return ""
+    version = f"Python {sys.version_info[0]}.{sys.version_info[1]}" if provider in OWN_PYTHON else "Python"
+    packages = ", ".join(task.environment.packages) or "the standard library alone"
+    return f"{version} and {packages}"
 
 
 def _tail(output: bytes) -> str:

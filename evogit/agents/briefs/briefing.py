@@ -6,7 +6,7 @@ A template's section (a heading `## ` and what follows) whose every placeholder 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -14,6 +14,7 @@ from textwrap import indent
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import digest
+from evogit.agents.briefs.directions import direction
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
 from evogit.core import ConfigError
 from evogit.llm import Message, estimate_tokens
@@ -24,6 +25,18 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 REPLY_SHARE = 0.25
 """Share of what a question may have that is left for a reply and what is wrong with it."""
+
+BUDGET = 8_000
+"""Tokens that a brief takes at most, whatever a question may have: what is more is read once and paid each time."""
+
+PAST_SHARE = 1 / 3
+"""Share of a brief that the past takes at most: relatives, failures, what others try."""
+
+PAST_ROOM = 0.2
+"""Share of a brief that is kept free of code for it."""
+
+BEST_SHARE = 0.2
+"""Share of a brief for the code of the best candidate, where the parent is another."""
 
 ROOM_STEPS = 10
 """What a brief has for code is a multiple of this part of its tokens."""
@@ -40,18 +53,18 @@ NO_NETWORK = "There is no network. Nothing can be installed, and there is nobody
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
 
-SHARES = {
-    "instructions": 0.06,
-    "feedback": 0.08,
-    "log": 0.04,
-    "output": 0.03,
-    "lineage": 0.1,
-    "siblings": 0.1,
-    "failures": 0.02,
-    "others": 0.01,
-    "inspirations": 0.1,
-}
+MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need, once:
+
+{less} READ path/of/file
+{less} READ path/of/file:40-120
+{less} READ path/of/file:name_of_a_definition"""
+"""How an editor asks for code that is not shown."""
+
+SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
+
+PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2}
+"""Placeholder -> the most that it takes of what is left for the past, one after the other; siblings get the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +114,26 @@ def write(
     Raises:
         ConfigError: a template of the task is wrong.
     """
-    tokens = int(context * (1 - REPLY_SHARE))
+    tokens = min(int(context * (1 - REPLY_SHARE)), BUDGET)
+    background = digest.cleaned(background)
     values = _values(brief, background, tokens)
     rules, sections = _template("rules.md", background), _template("brief.md", background)
     if tools is not None:
         rules = rules.partition(HOW)[0] + _template(how, background)
     used = sum(map(estimate_tokens, (rules, sections, *values.values())))
     step = tokens // ROOM_STEPS  # what is told of relatives must not change which files are shown
-    room = max((tokens - used) // step, 1) * step
+    room = max((tokens - int(PAST_ROOM * tokens) - used) // step, 1) * step
     shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
     values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
+    markers = _markers(marker_length(shown.files.values()))
+    if code and tools is None and not (shown.whole and not shown.unshown):
+        values["unshown"] = f"{values['unshown']}\n\n{MORE.format_map(markers)}".strip()
+    used += estimate_tokens(values["code"]) + estimate_tokens(values["unshown"])
+    values |= _past(background, int(min(PAST_SHARE * tokens, used * PAST_SHARE / (1 - PAST_SHARE))))
     return Written(
-        _fill("rules.md", rules, {**_markers(marker_length(shown.files.values())), **(tools or {})}),
+        _fill("rules.md", rules, {**markers, **(tools or {})}),
         tuple(_sections(sections, values)),
-        digest.shown((*background.siblings, *background.inspirations), values["siblings"] + values["inspirations"]),
+        _shown(background, values),
     )
 
 
@@ -146,7 +165,7 @@ def repair(reason: str, hint: str, background: Background) -> str:
 
 
 def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]:
-    """What the placeholders of the sections stand for, the code left out."""
+    """What the placeholders of the sections stand for, code and past left out."""
     room = {name: int(share * tokens) for name, share in SHARES.items()}
     instructions = background.read(INSTRUCTIONS) if INSTRUCTIONS in background.sizes else b""
     return {
@@ -156,19 +175,42 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
         "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),
+        "judge": digest.judge(background),
         "scores": digest.scores(background),
         "cases": digest.cases(background),
         "feedback": digest.feedback(background, room["feedback"]),
         "log": digest.output(background.log, room["log"]),
         "output": digest.output(background.output, room["output"]),
-        "lineage": digest.steps(background.lineage, background.metrics[0], room["lineage"]),
-        "siblings": digest.siblings(background, room["siblings"]),
-        "failures": digest.listed(background.failures, room["failures"]),
-        "others": digest.listed(background.others, room["others"]),
-        "inspirations": digest.steps(background.inspirations, background.metrics[0], room["inspirations"]),
         "primary": background.metrics[0].name,
         "best": digest.best(background),
+        "best_code": digest.best_code(background, int(BEST_SHARE * tokens)),
+        "direction": direction(brief, background),
     }
+
+
+def _past(background: Background, tokens: int) -> dict[str, str]:
+    """What the placeholders of the past stand for; what one of them leaves the next ones may have."""
+    tellers: dict[str, Callable[[int], str]] = {
+        "inspirations": lambda room: digest.inspirations(background, room),
+        "lineage": lambda room: digest.lineage(background, room),
+        "failures": lambda room: digest.listed(background.failures, room),
+        "others": lambda room: digest.listed(background.others, room),
+        "elsewhere": lambda room: digest.elsewhere(background, room),
+        "siblings": lambda room: digest.siblings(background, room),
+    }
+    values = dict[str, str]()
+    for name, tell in tellers.items():
+        values[name] = tell(int(PAST_SHARES.get(name, 1.0) * tokens))
+        tokens = max(tokens - estimate_tokens(values[name]), 0)
+    return values
+
+
+def _shown(background: Background, values: Mapping[str, str]) -> tuple[str, ...]:
+    """Ids of the candidates whose change or code is told."""
+    relatives = (*background.siblings, *background.inspirations)
+    found = digest.shown(relatives, values["siblings"] + values["inspirations"])
+    best = (background.best.candidate.commit,) if background.best and values["best_code"] else ()
+    return tuple(dict.fromkeys((*best, *found)))
 
 
 def _markers(length: int) -> dict[str, str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from evogit.agents import Background, Relative
-from evogit.core import Evaluation, Metric
+from evogit.agents.briefs.bodies import Mentions, part_of
+from evogit.agents.briefs.reports import without_passing
+from evogit.core import Cost, Evaluation, Metric
 from evogit.llm import estimate_tokens
-from evogit.text import cut, ends, fence, one_line, plain
+from evogit.sandbox import Limits
+from evogit.text import cut, ends, escaped, fence, lines_of, one_line, plain
 
 MOST_CASES = 30
 """Cases that are listed."""
@@ -16,14 +20,25 @@ MOST_CASES = 30
 CASE_FEEDBACK = 400
 """Tokens of what the evaluator said of one case, more where there is room, or of why a candidate failed."""
 
-
 NAME = 25
 """Tokens of a case's name and of what is around it."""
+
+SMALL = 400
+"""Tokens of a sibling's change that is shown."""
+
+LONGEST_WHY = 300
+"""Characters of why a candidate failed."""
 
 
 def output(text: str, tokens: int) -> str:
     """What a program printed, between fences: beginning and end of it, of about so many tokens."""
     return fence(ends(plain(text), 4 * tokens))
+
+
+def cleaned(background: Background) -> Background:
+    """The same without what the evaluator said of tests that passed."""
+    feedback = {name: without_passing(said) for name, said in background.feedback.items()}
+    return replace(background, feedback=feedback, log=without_passing(background.log))
 
 
 def scores(background: Background) -> str:
@@ -35,11 +50,34 @@ def scores(background: Background) -> str:
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
-    if background.inside:
-        lines.append(
-            "The candidate is evaluated by a command that runs beside its code; tampering with it is cheating."
-        )
     return "\n".join(lines)
+
+
+def judge(background: Background) -> str:
+    """What evaluates, what may be used, and what the parent used of it."""
+    lines = []
+    if background.judge:
+        lines.append(f"A command evaluates, which runs beside the code:\n{fence(background.judge)}")
+    if background.inside:
+        lines.append("Tampering with it is cheating.")
+    if background.limits:
+        lines.append(_limits(background.limits))
+    if background.evaluation and background.evaluation.ok and background.evaluation.cost.wall:
+        lines.append(_used(background.evaluation.cost))
+    lines += [f"Programs run with {background.runtime}."] if background.runtime else []
+    return "\n".join(lines)
+
+
+def _limits(limits: Limits) -> str:
+    return (
+        f"Limits of a call: {limits.cpu:g} s of CPU, {limits.wall:g} s of wall clock; "
+        f"{limits.memory >> 20:,} MB of memory; no network."
+    )
+
+
+def _used(cost: Cost) -> str:
+    memory = f", at most {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
+    return f"All calls for this candidate took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}."
 
 
 def best(background: Background) -> str:
@@ -54,7 +92,10 @@ def _metric(metric: Metric, background: Background) -> str:
         "the seed": background.seed_metrics.get(metric.name),
         "the best known anywhere": metric.best_known,
     }
-    shown = ", ".join(f"{who} {value:.6g}" for who, value in known.items() if value is not None)
+    margins = {"this candidate": background.margins.get(metric.name, 0.0)}
+    shown = ", ".join(
+        f"{who} {measured(value, margins.get(who, 0.0))}" for who, value in known.items() if value is not None
+    )
     primary = ", the primary metric" if metric.primary else ""
     return f"- {metric.name} ({metric.direction} it{primary}): {shown or 'no value yet'}"
 
@@ -71,8 +112,10 @@ def worst_first(background: Background) -> list[str]:
 
 
 def cases(background: Background) -> str:
-    """The parent's values, case by case."""
+    """The parent's values, case by case; nothing of a single case that has the values of the whole."""
     names, known = worst_first(background), background.evaluation.cases if background.evaluation else {}
+    if background.evaluation and list(known.values()) == [background.evaluation.metrics]:
+        return ""
     lines = [f"{one_line(name)}: {_values(known[name])}" for name in names[:MOST_CASES]]
     return fence("\n".join([*lines, f"and {len(names) - MOST_CASES} more"] if names[MOST_CASES:] else lines))
 
@@ -87,18 +130,54 @@ def feedback(background: Background, tokens: int) -> str:
     return fence(cut("\n\n".join(parts), tokens))
 
 
-def steps(relatives: Sequence[Relative], metric: Metric, tokens: int) -> str:
-    """Candidates that were bred one from the other, each with its gain over the one before."""
-    before = [None, *(each.evaluation for each in relatives)]
-    lines = [_line(each, over, metric) for each, over in zip(relatives, before, strict=False)]
-    return fence(_with_diffs(lines, relatives, tokens))
+def lineage(background: Background, tokens: int) -> str:
+    """The parent's ancestors, each with its gain over the one before; what they changed is in the code."""
+    return fence(_latest(_chain(background.lineage, background.metrics[0]), tokens))
+
+
+def inspirations(background: Background, tokens: int) -> str:
+    """What the donor's ancestors did, each with its gain over the one before; changes as far as they fit."""
+    lines = _chain(background.inspirations, background.metrics[0])
+    return fence(_with_diffs(lines, _not_best(background.inspirations, background), tokens, tokens))
 
 
 def siblings(background: Background, tokens: int) -> str:
-    """What was bred from the parent, each with its gain over it."""
+    """What was bred from the parent, each with its gain over it; changes only where they are small."""
     parent = background.evaluation
     lines = [_line(each, parent, background.metrics[0]) for each in background.siblings]
-    return fence(_with_diffs(lines, background.siblings, tokens))
+    return fence(_with_diffs(lines, _not_best(background.siblings, background), tokens, SMALL))
+
+
+def elsewhere(background: Background, tokens: int) -> str:
+    """What failed in other lines."""
+    return fence(_latest([_line(each, None, background.metrics[0]) for each in background.elsewhere], tokens))
+
+
+def best_code(background: Background, tokens: int) -> str:
+    """What the best candidate has that the parent has not: a patch, or its files where these say it in less."""
+    best = background.best
+    if best is None or not best.diff:
+        return ""
+    patch = f"{_heading(best)}\n{fence(plain(best.diff))}"
+    files = {path: lines_of(content) for path, content in background.best_files.items()}
+    whole = "\n\n".join(f"Its {one_line(path, 300)}:\n{fence(escaped(text))}" for path, text in files.items() if text)
+    if estimate_tokens(min(patch, whole or patch, key=len)) <= tokens:
+        return whole if whole and len(whole) < len(patch) else patch
+    changed = Mentions().take_patch(best.diff, after=True)
+    each = tokens // max(len(files), 1) - NAME
+    parts = (part_of(path, text, changed, each, 0.0, " of the best") for path, text in files.items() if text)
+    return "\n\n".join(parts)
+
+
+def _chain(relatives: Sequence[Relative], metric: Metric) -> list[str]:
+    before = [None, *(each.evaluation for each in relatives)]
+    return [_line(each, over, metric) for each, over in zip(relatives, before, strict=False)]
+
+
+def _not_best(relatives: Sequence[Relative], background: Background) -> list[Relative]:
+    """Those whose change is not shown as the best's."""
+    best = background.best.candidate.commit if background.best else ""
+    return [each for each in relatives if each.candidate.commit != best]
 
 
 def listed(lines: Iterable[str], tokens: int) -> str:
@@ -122,31 +201,71 @@ def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
     title = one_line(candidate.title) or candidate.operator
     back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
     again = f"; re-adds {' and '.join(back)}" if back else ""
-    return f"- {candidate.commit[:7]} {title}: {outcome(relative.evaluation, over, metric)}{again}{rejected}"
+    came = outcome(relative.evaluation, over, metric, relative.margin, relative.noise)
+    if relative.evaluation is None and relative.former:
+        came = f"not evaluated since the task changed; before: {outcome(relative.former, None, metric)}"
+    why = one_line(relative.why, LONGEST_WHY)
+    why = f"; {why}" if why and why not in came else ""
+    return f"- {candidate.commit[:7]} {title}: {came}{why}{again}{rejected}"
 
 
-def outcome(evaluation: Evaluation | None, over: Evaluation | None, metric: Metric) -> str:
-    """What came of a candidate, beside what came of the one it is compared with."""
+def outcome(
+    evaluation: Evaluation | None,
+    over: Evaluation | None,
+    metric: Metric,
+    margin: float = 0.0,
+    noise: float = 0.0,
+) -> str:
+    """What came of a candidate, beside what came of the one it is compared with.
+
+    `margin` is half of the interval of its value, `noise` that of the difference.
+    """
     if evaluation is None:
         return "not evaluated yet"
+    if not evaluation.counts:
+        return "not judged, as the evaluator itself failed"
     if not evaluation.ok:
-        return f"failed ({evaluation.status}) {one_line(evaluation.reason, 300)}"
+        return f"failed ({evaluation.status}) {one_line(evaluation.reason, LONGEST_WHY)}"
     value = evaluation.metrics[metric.name]
+    told = measured(value, margin)
     if over is None or not over.ok:
-        return f"{value:.6g}"
+        return told
     gain = metric.gain(value, over.metrics[metric.name])
-    return f"{value:.6g} ({'better' if gain > 0 else 'worse' if gain < 0 else 'no better'}, {gain:+.3g})"
+    if gain and abs(gain) <= noise:
+        return f"{told} (within the noise, {gain:+.2g})"
+    return f"{told} ({'better' if gain > 0 else 'worse' if gain < 0 else 'no better'}, {gain:+.3g})"
 
 
-def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int) -> str:
-    """The lines, and as many of the changes as fit: the latest ones, in their order."""
-    left = tokens - estimate_tokens("\n".join(lines))
-    diffs: list[str] = []
+def measured(value: float, margin: float) -> str:
+    """A value with half of its interval, such as `77.3 ± 5`: no digits that noise alone decides."""
+    if not margin:
+        return f"{value:.6g}"
+    if not math.isfinite(margin):
+        return f"{value:.6g} ± ?"
+    digits = max(1 - math.floor(math.log10(margin)), 0)
+    return f"{value:.{digits}f} ± {margin:.0f}" if margin >= 10 else f"{value:.{digits}f} ± {margin:.1g}"  # noqa: PLR2004
+
+
+def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int, most: int) -> str:
+    """The lines, and those changes of at most so many tokens that fit, none twice: the latest ones, in their order."""
+    told = _latest(lines, tokens)
+    left = tokens - estimate_tokens(told)
+    diffs = dict[str, str]()
     for relative in reversed(relatives):
-        if relative.diff and left > 0:
-            diffs.append(f"\n{_heading(relative)}\n{cut(plain(relative.diff), min(left, tokens // 2))}")
-            left -= estimate_tokens(diffs[-1])
-    return "\n".join([*lines, *reversed(diffs)])
+        text = plain(relative.diff)
+        needed = estimate_tokens(text) + NAME
+        if text and text not in diffs and needed <= min(left, most):
+            diffs[text] = f"\n{_heading(relative)}\n{text}"
+            left -= needed
+    return "\n".join([told, *reversed(diffs.values())])
+
+
+def _latest(lines: Sequence[str], tokens: int) -> str:
+    """As many of the last lines as fit."""
+    first = 0
+    while first < len(lines) and estimate_tokens("\n".join(lines[first:])) > max(tokens - NAME, 0):
+        first += 1
+    return "\n".join([*([f"({first} earlier ones are left out)"] if first else []), *lines[first:]])
 
 
 def _heading(relative: Relative) -> str:
@@ -154,6 +273,6 @@ def _heading(relative: Relative) -> str:
 
 
 def shown(relatives: Iterable[Relative], text: str) -> tuple[str, ...]:
-    """Ids of those whose change is in a text, which `steps` or `siblings` gave."""
+    """Ids of those whose change is in a text, which `siblings` or `inspirations` gave."""
     found = (each.candidate.commit for each in relatives if each.diff and f"\n{_heading(each)}\n" in text)
     return tuple(dict.fromkeys(found))

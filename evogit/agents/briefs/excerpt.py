@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evogit.agents import Background, Brief
+from evogit.agents.briefs.bodies import Mentions, map_of, part_of
 from evogit.llm import estimate_tokens
-from evogit.text import cut, escaped, fence, one_line
+from evogit.text import cut, escaped, fence, lines_of, one_line
 
 FILL_SHARE = 0.3
 """Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the
@@ -21,8 +22,20 @@ FEW = 30
 CONTEXT_SHARE = 0.2
 """Share of the room for code that goes to files which may not be changed but are spoken of."""
 
-MAP_SHARE = 0.06
+LIST_SHARE = 0.06
 """Share of the room for code that the list of other files takes at most."""
+
+WHOLE_SHARE = 0.5
+"""Share of the room that is left which one whole file may take, where not all fits."""
+
+LEAST = 100
+"""Tokens of room in which it is worth to show a part of a file."""
+
+MOST_MAPPED = 2_000_000
+"""Bytes of a file that is mapped: others wait meanwhile."""
+
+LATEST = 3
+"""Siblings, the latest ones, whose changes tell which code matters."""
 
 INSTRUCTIONS = "AGENTS.md"
 """The file that briefs show apart from the code."""
@@ -39,78 +52,114 @@ DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The files that are shown, path -> text, and the list of all others."""
+    """The files that are shown, path -> as they are shown, and the list of all others.
+
+    `whole` says that nothing which may be changed is left out.
+    """
 
     files: Mapping[str, str]
     unshown: str
+    whole: bool
 
     def text(self) -> str:
         """The files, each between fences under its name."""
-        return "\n\n".join(f"File {one_line(path, 300)}:\n{fence(escaped(text))}" for path, text in self.files.items())
+        return "\n\n".join(self.files.values())
 
 
 def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FILL_SHARE) -> Excerpt:
-    """Choose files that take about so many tokens in all.
+    """Choose code of about so many tokens in all: whole files, parts and maps of those that do not fit.
 
     Those stand first that other briefs show alike, those last that only passing matters speak of.
     """
-    sizes, room, most = background.sizes, _Room(background, int(tokens * (1 - MAP_SHARE))), int(tokens * fill)
+    sizes, most = background.sizes, int(tokens * fill)
+    room = _Room(background, int(tokens * (1 - LIST_SHARE)), _mentions(brief, background), fill)
     own = sorted(brief.files, key=lambda path: (sizes[path], path))
     usual = [path for path in own if _needed(sizes[path]) <= room.left]
     lasting = _named(_lasting(brief, background), sizes)
     passing = [path for path in _named(_passing(background), sizes) if path not in lasting]
-    near = list[str]()
-    if sum(_needed(sizes[path]) for path in usual) > room.left:
+    if sum(_needed(sizes[path]) for path in own) <= room.left:
+        room.fill(own)
+    else:
         usual = list(_within(most, [path for path in usual if path not in background.changed], sizes))
-        room.fill(path for path in lasting if path in brief.files)
+        room.take(path for path in lasting if path in brief.files)
         known = {*lasting, *passing}
         near = list(_within(most, [path for path in _named(room.files.values(), sizes) if path not in known], sizes))
-    wanted = [*lasting, *near, *passing]
-    room.fill(path for path in [*wanted, *usual] if path in brief.files)
-    for path in (path for path in [*wanted, *own] if path in brief.files):
-        if not room.files:
-            room.take_part(path)
-    apart = (path for path in wanted if path not in brief.files and path != INSTRUCTIONS)
-    room.fill(_within(min(room.left, int(tokens * CONTEXT_SHARE)), apart, sizes))
+        room.take(path for path in [*near, *passing] if path in brief.files)
+        room.fill(usual)
+        room.take(own if not room.files else ())
+        room.map(own)
+    apart = [path for path in [*lasting, *passing] if path not in brief.files and path != INSTRUCTIONS]
+    room.take_some(apart, min(room.left, int(tokens * CONTEXT_SHARE)))
     unshown = {path: size for path, size in sizes.items() if path not in room.files and path != INSTRUCTIONS}
     first, late = set(usual), set(passing).difference(usual)
     changed = background.changed if len(own) > FEW else ()
     shown = sorted(room.files, key=lambda path: (path in late, path in changed, path not in first, path))
-    return Excerpt({path: room.files[path] for path in shown}, listing(unshown, int(tokens * MAP_SHARE)))
+    files = {path: room.files[path] for path in shown}
+    return Excerpt(files, listing(unshown, int(tokens * LIST_SHARE)), room.whole.issuperset(brief.files))
 
 
 class _Room:
     """Holds files until it is full; reads none that does not fit."""
 
-    def __init__(self, background: Background, tokens: int) -> None:
+    def __init__(self, background: Background, tokens: int, mentions: Mentions, fill: float) -> None:
         self._background = background
+        self._mentions = mentions
+        self._fill = fill
         self.left = tokens
         self.files: dict[str, str] = {}
+        self.whole = set[str]()
 
     def fill(self, paths: Iterable[str]) -> None:
-        """Take those in that are texts and fit."""
+        """Take those in whole that are texts and fit."""
         for path in paths:
-            needed = _needed(self._background.sizes[path])
-            if needed <= self.left and path not in self.files:
-                text = _text(self._background.read(path))
-                if text is not None:
-                    self.files[path] = text
-                    self.left -= needed
+            if path not in self.files and _needed(self._background.sizes[path]) <= self.left:
+                self._take_whole(path)
 
-    def take_part(self, path: str) -> None:
-        """Take in as much of a text as fits."""
-        if (text := _text(self._background.read(path))) is not None:
-            self.files[path] = cut(text, self.left - OVERHEAD)
-            self.left = 0
+    def take(self, paths: Iterable[str]) -> None:
+        """Take each in whole where it needs no more than its share of what is left, else in part."""
+        for path in paths:
+            if path in self.files or self.left < LEAST:
+                continue
+            if _needed(self._background.sizes[path]) <= self.left * WHOLE_SHARE:
+                self._take_whole(path)
+            elif (text := lines_of(self._background.read(path))) is not None:
+                self._put(path, part_of(path, text, self._mentions, self.left - OVERHEAD, self._fill))
+
+    def take_some(self, paths: Iterable[str], tokens: int) -> None:
+        """Take what is spoken of in files that may not be changed."""
+        kept, self.left, self._fill = self.left - tokens, tokens, 0.0
+        self.take(paths)
+        self.left += kept
+
+    def map(self, paths: Iterable[str]) -> None:
+        """Take in maps of the others, as long as they fit."""
+        for path in paths:
+            if path in self.files or self.left < LEAST or self._background.sizes[path] > MOST_MAPPED:
+                continue
+            if (text := lines_of(self._background.read(path))) is not None:
+                told = map_of(path, text, int(self.left * WHOLE_SHARE))
+                if told and estimate_tokens(told) <= self.left:
+                    self._put(path, told)
+
+    def _take_whole(self, path: str) -> None:
+        text = lines_of(self._background.read(path))
+        if text is not None:
+            self._put(path, f"File {one_line(path, 300)}:\n{fence(escaped(text))}")
+            self.whole.add(path)
+
+    def _put(self, path: str, shown: str) -> None:
+        self.files[path] = shown
+        self.left -= estimate_tokens(shown)
 
 
-def _text(content: bytes) -> str | None:
-    """A file as lines without their CR; None for what is not text."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text.replace("\r\n", "\n")
+def _mentions(brief: Brief, background: Background) -> Mentions:
+    """What the brief speaks of, the goal and reports first, then what was changed last."""
+    found = Mentions().take(_reports(brief, background)).take(each.why for each in background.siblings)
+    for relative in background.lineage[-1:]:
+        found.take_patch(relative.diff, after=True)
+    for relative in background.siblings[-LATEST:]:
+        found.take_patch(relative.diff, after=False)
+    return found
 
 
 def _needed(size: int) -> int:
@@ -128,20 +177,23 @@ def _within(tokens: int, paths: Iterable[str], sizes: Mapping[str, int]) -> Iter
 
 def _lasting(brief: Brief, background: Background) -> Iterable[str]:
     """The texts of the brief that may name files and are the same in every brief of this parent."""
-    yield brief.goal
     yield from brief.conflicts
-    yield from background.guidance
-    yield from background.feedback.values()
+    yield from _reports(brief, background)
+    yield from (relative.diff for relative in background.lineage)
+
+
+def _reports(brief: Brief, background: Background) -> Iterable[str]:
+    """What people and the evaluator say."""
+    yield from (brief.goal, *background.guidance, *background.feedback.values())
     yield from (background.log, background.output)
     yield background.evaluation.reason if background.evaluation else ""
-    yield from (relative.diff for relative in background.lineage)
 
 
 def _passing(background: Background) -> Iterable[str]:
     """The other texts that may name files."""
     yield from background.failures
     for relative in (*background.siblings, *background.inspirations):
-        yield relative.diff
+        yield from (relative.diff, relative.why)
         yield relative.evaluation.reason if relative.evaluation else ""
 
 

@@ -23,6 +23,7 @@ ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")
 LONGEST_COMMAND = 20_000
 """Characters of a command."""
 
+_PLACE = re.compile(r"(.*\S)(?::[ \t]*([A-Za-z_$][\w.$]*)(?:\(\))?|[: \t][ \t]*L?(\d{1,9}(?:-L?\d{0,9})?))")
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*([\"']?)([A-Za-z_]\w*)\1")
 
 
@@ -35,11 +36,12 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class ReadLines:
-    """The lines `first` to `last` of a file, counted from 1; `last` 0 stands for the end."""
+    """The lines `first` to `last` of a file, counted from 1; `last` 0 stands for the end; or what defines a `name`."""
 
     path: str
     first: int = 1
     last: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +153,21 @@ def _heredocs(reader: Reader, line: str) -> list[str]:
 def _read(name: str) -> ReadLines:
     if not name:
         raise EditError("a READ block names no file", "Write the path behind READ, on the same line.")
-    path, _, lines = name.rpartition(" ")
-    found = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", lines) if path else None
+    found = _PLACE.fullmatch(name)
     if not found:
         return ReadLines(cleaned(name))
-    first, last = int(found[1]), int(found[3] or 0)
-    return ReadLines(cleaned(path), max(first, 1), last if found[2] else first)
+    path, defined, lines = cleaned(found[1]), found[2], (found[3] or "").replace("L", "")
+    if defined:
+        return ReadLines(path, name=defined)
+    first, dash, last = lines.partition("-")
+    return ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first))
+
+
+def only_reads(reply: str) -> tuple[ReadLines, ...]:
+    """What a reply asks to read, if it does nothing else; of one that cannot be understood nothing."""
+    try:
+        calls = read_calls(reply).calls
+    except EditError:
+        return ()
+    reads = tuple(call for call in calls if isinstance(call, ReadLines))
+    return reads if len(reads) == len(calls) else ()

@@ -19,10 +19,11 @@ from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import Call, Edits, Evaluate, Finish, Grep, List, ReadLines, RunCommand, ToolCalls
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
+from evogit.agents.editing.reading import read
 from evogit.core import Evaluation, Evidence
 from evogit.llm import Account, estimate_tokens
 from evogit.sandbox import Completed
-from evogit.text import cut, escaped, fence, one_line
+from evogit.text import cut, escaped, fence, lines_of, one_line
 
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
 """Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
@@ -159,19 +160,7 @@ class ToolSession:
         return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
 
     def _read(self, call: ReadLines, room: int) -> str:
-        lines = self._text(call.path).split("\n")
-        lines = lines[:-1] if lines[-1] == "" else lines
-        last = min(call.last or len(lines), len(lines))
-        if call.first > max(last, 1):
-            raise EditError(f"{one_line(call.path, 100)!r} has {len(lines):,} lines")
-        asked = lines[call.first - 1 : last]
-        shown = list(_fitting(asked, room))
-        end = call.first + len(shown) - 1
-        about = f"File {one_line(call.path, 300)}, lines {call.first:,}-{end:,} of {len(lines):,}"
-        if not shown and asked:
-            return f"{about}, the first of which is cut:\n{fence(escaped(cut(asked[0], room)))}"
-        more = f"\nREAD {one_line(call.path, 300)} {end + 1}-{last} shows the rest." if end < last else ""
-        return f"{about}:\n{fence(escaped(chr(10).join(shown))) or '(empty)'}{more}"
+        return read(call, self._text(call.path), room)
 
     def _grep(self, call: Grep, room: int) -> str:
         found = list(itertools.islice(self._found(call.text), MOST_FOUND + 1))
@@ -233,7 +222,7 @@ class ToolSession:
     def _text(self, path: str) -> str:
         if (size := self._background.sizes.get(path, 0)) > MOST_READ:
             raise EditError(f"{one_line(path, 300)!r} has {size:,} bytes", "RUN sed or grep to see some of it.")
-        text = _decoded(self._content(path))
+        text = lines_of(self._content(path))
         if text is None:
             raise EditError(f"{one_line(path, 300)!r} is not UTF-8 text")
         return text
@@ -248,31 +237,13 @@ class ToolSession:
             content = self._content(path)
             if text.encode(errors="replace") not in content:
                 continue
-            for number, line in enumerate((_decoded(content) or "").split("\n"), 1):
+            for number, line in enumerate((lines_of(content) or "").split("\n"), 1):
                 if text in line:
                     yield f"{one_line(path, 300)}:{number}: {escaped(line[:300])}"
 
 
 def _name(call: Call) -> str:
     return "The edit" if isinstance(call, Edits) else type(call).__name__.upper()
-
-
-def _decoded(content: bytes) -> str | None:
-    """A file as lines without their CR; None for what is not text."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text.replace("\r\n", "\n")
-
-
-def _fitting(lines: list[str], room: int) -> Iterator[str]:
-    """As many of the first lines as fit."""
-    for line in lines:
-        room -= estimate_tokens(line + "\n")
-        if room < 0:
-            return
-        yield line
 
 
 def _told(done: Completed, room: int) -> str:

@@ -1,0 +1,213 @@
+"""A file that does not fit: the definitions that a brief speaks of, to the letter, and of the others a map."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evogit.llm import estimate_tokens
+from evogit.source.outline import Part, outline
+from evogit.text import cut, ends, escaped, fence, one_line
+
+MAP_SHARE = 0.35
+"""Share of a file's room that its map takes at most."""
+
+TOP_SHARE, TOP = 0.15, 40
+"""Share of a file's room, and lines, of what stands before its first definition: what it imports."""
+
+SHORTEST_NAME = 3
+"""Letters of a name that a text can mean; `x` and `of` are everywhere."""
+
+MOST_NAMES = 5_000
+"""Names that texts are read for."""
+
+NEAR = 3
+"""Lines between two shown places that are shown too."""
+
+LONGEST_HEAD = 120
+"""Characters of a definition's first line in a map."""
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_PLACE = re.compile(r"([\w./-]{1,300}\.\w{1,10})(?:\", line |:)(\d{1,7})")
+_PATCHED = re.compile(r"^\+\+\+ (?:b/)?(.+)$|^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+Ranges = dict[str, list[range]]
+
+
+@dataclass(slots=True)
+class Mentions:
+    """What texts speak of, in the order in which they do: names, and lines of files."""
+
+    names: dict[str, None] = field(default_factory=dict)
+    places: Ranges = field(default_factory=dict)
+    changed: Ranges = field(default_factory=dict)
+
+    def take(self, texts: Iterable[str]) -> Mentions:
+        """Read texts, those that matter most first."""
+        for text in texts:
+            for name in _NAME.findall(text):
+                if len(name) >= SHORTEST_NAME and len(self.names) < MOST_NAMES:
+                    self.names.setdefault(name)
+            for path, line in _PLACE.findall(text):
+                self.places.setdefault(path, []).append(range(int(line), int(line) + 1))
+        return self
+
+    def take_patch(self, patch: str, *, after: bool) -> Mentions:
+        """Read where a patch changed something: before it, or `after` it."""
+        path = ""
+        for named, *numbers in _PATCHED.findall(patch):
+            path = named or path
+            if not named:
+                start, count = numbers[2:] if after else numbers[:2]
+                self.changed.setdefault(path, []).append(range(int(start), int(start) + int(count or 1)))
+        return self
+
+    def lines(self, path: str) -> Iterator[range]:
+        """Lines of a file that reports name, then those that patches changed."""
+        for said, ranges in self.places.items():
+            if path == said or path.endswith(f"/{said}") or said.endswith(f"/{path}"):
+                yield from ranges
+        yield from self.changed.get(path, ())
+
+
+def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, whose: str = "") -> str:
+    """As much of a file as fits, as a text of headings and code; `fill`: share for code where nothing is mentioned.
+
+    Where a conflict is, that is shown before all else. A file without definitions is shown from its beginning. `whose`
+    is said behind its path.
+    """
+    parts = outline(text)
+    name = one_line(path, 300) + whose
+    if not parts:
+        return f"File {name}:\n{fence(escaped(cut(text, tokens)))}"
+    chosen = _Lines(text.split("\n"), tokens)
+    plan = _map(parts, frozenset(), int(tokens * MAP_SHARE))
+    chosen.room -= estimate_tokens(plan)
+    chosen.take_top(parts[0].first - 1, int(tokens * TOP_SHARE))
+    for lines in _wanted(path, chosen.lines, parts, mentions):
+        chosen.take(lines)
+    if not chosen.named:
+        chosen.room = min(chosen.room, int(tokens * fill))
+        for part in parts:
+            chosen.take(range(part.first, part.last + 1))
+    shown = list(chosen.segments())
+    left = _map(parts, chosen.taken, int(tokens * MAP_SHARE))
+    count = len(chosen.lines)
+    rest = (
+        f"Map of the rest of {name} ({count:,} lines): first line, definition, [lines]\n{fence(left)}" if left else ""
+    )
+    return "\n\n".join(filter(None, [*(_segment(name, each, chosen.lines) for each in shown), rest]))
+
+
+def map_of(path: str, text: str, tokens: int) -> str:
+    """A file as a map alone; empty where it defines nothing."""
+    told = _map(outline(text), frozenset(), tokens)
+    return f"Map of {one_line(path, 300)} ({text.count(chr(10)):,} lines):\n{fence(told)}" if told else ""
+
+
+def named(text: str, name: str) -> Part | None:
+    """The definition of a name in a file, the first one; `Class.method` names one inside of another."""
+    *around, last = name.strip("()").split(".")
+    inside = [part for part in outline(text) if part.name in around]
+    found = [part for part in outline(text) if part.name == last]
+    held = [part for part in found if any(each.first <= part.first <= each.last for each in inside)]
+    return next(iter(held or found), None)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The lines of a file that are to be shown, as far as there is room."""
+
+    lines: Sequence[str]
+    room: int
+    taken: set[int] = field(default_factory=set)
+    named: bool = False
+
+    def take(self, wanted: range) -> None:
+        """Take some lines if all of them fit; the first ones of what nothing else was taken for."""
+        new = [number for number in wanted if number not in self.taken and number <= len(self.lines)]
+        if self._needed(new) > self.room and self.named:
+            return
+        while new and self._needed(new) > self.room:
+            new = new[: len(new) // 2]
+        self.room -= self._needed(new)
+        self.taken.update(new)
+        self.named = True
+
+    def take_top(self, count: int, tokens: int) -> None:
+        """Take the first lines."""
+        new = list(range(1, min(count, TOP) + 1))
+        if self._needed(new) <= tokens:
+            self.taken.update(new)
+            self.room -= self._needed(new)
+
+    def _needed(self, numbers: Sequence[int]) -> int:
+        return sum(len(self.lines[number - 1].encode(errors="replace")) + 1 for number in numbers) // 4
+
+    def segments(self) -> Iterator[range]:
+        """Runs of lines that are shown, near ones as one; space at their ends left out."""
+        numbers = sorted(number for number in self.taken if self.lines[number - 1].strip())
+        while numbers:
+            end = 1
+            while end < len(numbers) and numbers[end] - numbers[end - 1] <= NEAR:
+                end += 1
+            yield range(numbers[0], numbers[end - 1] + 1)
+            numbers = numbers[end:]
+
+
+def _segment(name: str, lines: range, all_lines: Sequence[str]) -> str:
+    text = "\n".join(all_lines[lines.start - 1 : lines.stop - 1])
+    return f"File {name}, lines {lines.start:,}-{lines.stop - 1:,} of {len(all_lines):,}:\n{fence(escaped(text))}"
+
+
+def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Mentions) -> Iterator[range]:
+    """What should be shown, what matters most first: conflicts, places that are told of, names, what these call."""
+    yield from (range(part.first, part.last + 1) for part in _holding(_conflicts(lines), parts))
+    by_name: dict[str, list[Part]] = {}
+    for part in parts:
+        by_name.setdefault(part.name, []).append(part)
+    places = list(mentions.lines(path))
+    first = [*_holding(places, parts), *(part for name in mentions.names for part in by_name.get(name, ()))]
+    for part in first:
+        yield range(part.first, part.last + 1)
+    for part in first:
+        body = "\n".join(lines[part.first - 1 : part.last])
+        for name in dict.fromkeys(_NAME.findall(body)):
+            yield from (range(each.first, each.last + 1) for each in by_name.get(name, ()))
+
+
+def _conflicts(lines: Sequence[str]) -> Iterator[range]:
+    """Where markers of conflicts stand."""
+    begun = 0
+    for number, line in enumerate(lines, 1):
+        if line.startswith("<<<<<<<"):
+            begun = number
+        elif line.startswith(">>>>>>>") and begun:
+            yield range(begun, number + 1)
+            begun = 0
+
+
+def _holding(places: Iterable[range], parts: Sequence[Part]) -> Iterator[Part]:
+    """The innermost definitions that hold some lines; the lines themselves where none does."""
+    for place in places:
+        around = [part for part in parts if part.first <= place.start <= part.last]
+        if around and around[-1].last >= place.stop - 1:
+            yield around[-1]
+        else:
+            yield Part("", "", place.start, place.stop - 1, 0)
+
+
+def _map(parts: Sequence[Part], shown: Iterable[int], tokens: int) -> str:
+    """The definitions that are not shown, only the outermost ones where there are too many."""
+    taken = frozenset(shown)
+    left = [part for part in parts if not taken.issuperset((part.first, part.last))]
+    for deepest in (max((part.depth for part in left), default=0), 0):
+        text = "\n".join(_mapped(part) for part in left if part.depth <= deepest)
+        if estimate_tokens(text) <= tokens:
+            return text
+    return ends(text, 4 * tokens)
+
+
+def _mapped(part: Part) -> str:
+    return f"{part.first} {'  ' * part.depth}{one_line(part.head, LONGEST_HEAD)} [{part.lines}]"
