@@ -111,7 +111,9 @@ class Reading:
         return f"<<<<<<< READ src/parts.py:{name}\n"
 
     def _edit(self, kind: str, text: str, end: str) -> str:
-        return f"Fewer passes over the values.\n\nTITLE: one pass in {kind[-8:]}\n\n<<<<<<< {kind}\n{text}>>>>>>> {end}\n"
+        return (
+            f"Fewer passes over the values.\n\nTITLE: one pass in {kind[-8:]}\n\n<<<<<<< {kind}\n{text}>>>>>>> {end}\n"
+        )
 
 
 def sections(texts: list[str]) -> Iterator[tuple[str, int]]:

@@ -107,7 +107,7 @@ class Backgrounds:
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
             lineage=lineage,
-            siblings=self._siblings(parent, judged=known is not None),
+            siblings=self._siblings(parent, inspirations, judged=known is not None),
             failures=self._failures(parent, history.moves if known is None else known),
             elsewhere=self._elsewhere(parent, history.moves if known is None else known),
             others=(*self._others(parent), *plans) if known is None else (),
@@ -181,9 +181,13 @@ class Backgrounds:
         seen = set(islice(filter(self._visible, sorted(paths)), MOST))
         return self._repository.trees.files(other.tree, seen.__contains__)
 
-    def _siblings(self, parent: Candidate, *, judged: bool) -> tuple[Relative, ...]:
-        """The parent's latest children and its best two, of which the change is shown, and that of the last failure."""
-        children = self._children(parent, judged=judged)
+    def _siblings(self, parent: Candidate, others: Sequence[Relative], *, judged: bool) -> tuple[Relative, ...]:
+        """The parent's latest children and its best two, of which the change is shown, and that of the last failure.
+
+        Without those that are told of elsewhere: as an inspiration, or as being tried now.
+        """
+        told_of = {*self._history.pending, *(each.candidate.commit for each in others)}
+        children = [each for each in self._children(parent, judged=judged) if each.commit not in told_of]
         metric, history = self._task.primary, self._history
         valid = [(fitness, each) for each in children if (fitness := history.fitness(each.commit)) is not None]
         best = [each.commit for _, each in sorted(valid, key=lambda known: -metric.sign * known[0])[:BEST]]
@@ -268,8 +272,12 @@ class Backgrounds:
         return [each for each in children if not judged or self._history.judged(each.commit)]
 
     def _failures(self, parent: Candidate, known: int) -> tuple[str, ...]:
-        """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once."""
-        failures = (event for event in reversed(self._history.failures) if event.move <= known)
+        """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once.
+
+        Nothing of those for which no model could be reached.
+        """
+        answered = self._history.authors.answered
+        failures = (event for event in reversed(self._history.failures) if event.move <= known and answered(event))
         reasons = dict.fromkeys(event.reason for event in failures if parent.commit in event.parents)
         return tuple(islice(reasons, MOST))[::-1]
 

@@ -20,6 +20,8 @@ class Effort:
     move: int
     spent: dict[str, Spending] = field(default_factory=dict)
     done: Done | None = None
+    lost: bool = False
+    """Whether the last call brought no reply."""
 
     @property
     def model(self) -> str:
@@ -48,7 +50,14 @@ class Authors:
         effort = self.efforts.setdefault((event.move, event.engine, event.agent), Effort(event.move))
         spending = effort.spent.pop(event.model, None) or Spending()
         spending.add(event)
+        effort.lost = bool(event.failure)
         effort.spent[event.model] = spending
+
+    def answered(self, event: Done) -> bool:
+        """Whether what a move came to is what its author said: not that of one whose model was not reached at last."""
+        effort = self.efforts.get((event.move, event.engine, event.agent))
+        asked = isinstance(event, FailedProposal) and bool(event.evidence)
+        return not effort.lost if effort else not asked
 
     def take(self, event: Done) -> None:
         """A move came to something."""

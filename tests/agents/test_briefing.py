@@ -44,8 +44,8 @@ def section(text: str, heading: str) -> str:
 def test_a_brief_of_the_seed_says_what_to_do_and_leaves_out_what_is_not_there(lab: Lab) -> None:
     told = written(lab, lab.seed())
     assert list(told.tokens) == [
-        *("Rules", "Task: tiny", "Goal", "What the repository tells its agents", "Code", "Scores"),
-        *("How this candidate was reached", "Now"),
+        *("Rules", "Task: tiny", "Goal", "What the repository tells its agents", "How candidates are evaluated"),
+        *("Code", "Scores", "How this candidate was reached", "Now"),
     ]
     assert section(told.text, "Goal") == "Make main.py print a larger value."
     assert "Use tabs." in section(told.text, "What the repository tells its agents")
@@ -102,7 +102,7 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     came = section(told, "How this candidate was reached")
     assert "seed: 1\n" in came
     assert "two: 2 (better, +1)" in came
-    assert "+VALUE = 2" in came
+    assert "+VALUE = 2" not in came, "it is in the code"
     tried = section(told, "What was already tried from this candidate")
     assert "null: 0.5 (worse, -1.5)" in tried
     assert "loop: failed (timeout) 10 s" in tried
@@ -174,7 +174,7 @@ def test_a_large_repository_is_shown_in_part_within_the_tokens(lab: Lab) -> None
     lab.guide("The time goes into module77.py; read docs/notes.txt.")
     told = written(lab, seed, context=20_000)
     assert sum(told.tokens.values()) < 15_000
-    code, unshown = section(told.text, "Code"), section(told.text, "Files that are not shown")
+    code, unshown = section(told.text, "Code"), section(told.text, "What is not shown")
     assert "src/part77/module77.py:" in code
     assert "main.py:" in code
     assert "docs/notes.txt:" in code
@@ -208,7 +208,7 @@ def test_markers_are_longer_than_those_in_the_code(lab: Lab) -> None:
 def test_files_that_are_no_text_are_only_named(lab: Lab) -> None:
     seed = lab.add({"main.py": b"x\n", "latin.py": b"caf\xe9\n", "crlf.py": b"a\r\nb\r\n"}, evaluation=1.0)
     told = written(lab, seed).text
-    assert "latin.py 5" in section(told, "Files that are not shown")
+    assert "latin.py 5" in section(told, "What is not shown")
     assert "crlf.py:\n```\na\nb\n```" in told
 
 
@@ -220,7 +220,7 @@ def test_a_task_can_have_templates_of_its_own(lab: Lab, tmp_path: Path) -> None:
     told = briefing.write(brief, background, 100_000)
     assert told.text == "## Mine\n\nMake main.py print a larger value. costs $5\n\n"
     for wrong, said in (
-        ("## A\n$goals\n", "unknown placeholder \\$goals; known: \\$best, \\$cases"),
+        ("## A\n$goals\n", "unknown placeholder \\$goals; known: \\$best, \\$best_code, \\$cases"),
         ("$ 5", "write \\$\\$"),
     ):
         (tmp_path / "brief.md").write_text(wrong)
@@ -241,8 +241,8 @@ def test_a_cut_text_says_how_much_is_missing() -> None:
 
 def test_what_a_change_did_to_withheld_files_is_not_shown(lab: Lab) -> None:
     seed = lab.seed()
-    child = lab.add({"main.py": b"VALUE = 2\n", "judge/secret.py": b"ANSWER = 43\n"}, seed, evaluation=2.0)
-    told = written(lab, child).text
+    lab.add({"main.py": b"VALUE = 2\n", "judge/secret.py": b"ANSWER = 43\n"}, seed, evaluation=0.5)
+    told = written(lab, seed).text
     assert "+VALUE = 2" in told
     assert "ANSWER" not in told
 
@@ -346,7 +346,7 @@ def test_of_long_output_beginning_and_end_are_shown_and_a_single_case_gets_the_r
     shown = section(told, "What the evaluator said of cases")
     assert "first words" in shown
     assert "E  the reason" in shown
-    assert 10_000 < len(shown) < 4 * 0.08 * 75_000
+    assert 2_000 < len(shown) < 4 * 0.1 * briefing.BUDGET
     assert section(told, "What the evaluator said").endswith("end\n```")
     assert "begin\n" in section(told, "What the evaluator said")
 
@@ -360,7 +360,7 @@ def test_a_file_that_a_failing_test_names_with_dots_is_shown_and_what_it_imports
     code = section(written(lab, seed, context=100_000).text, "Code")
     assert "File src/part7/module7.py:" in code
     assert "File src/part99/module99.py:" in code
-    assert estimate_tokens(code) < 0.45 * 75_000
+    assert estimate_tokens(code) < 0.8 * briefing.BUDGET
 
 
 def test_what_no_candidate_changed_comes_first(lab: Lab) -> None:
@@ -380,6 +380,7 @@ def test_what_others_do_changes_nothing_before_what_is_told_of_them(lab: Lab) ->
     lab.add({"main.py": b"VALUE = 9\n"}, seed, title="better", evaluation=9.0)
     lab.fail(seed, "no block in README.md")
     after = written(lab, seed).text
-    alike = before[: before.index("## Now")]
-    assert after.startswith(alike)
+    alike = before[: before.index("## Scores")]
+    assert after.startswith(alike), "the best's code follows upon the parent's"
+    assert before[len(alike) : before.index("## Now")] in after
     assert "The best so far has score 9." in after[len(alike) :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,16 @@ HIDDEN = "the-hidden-input"
 CONTEXT = 30_000
 
 
-def spoken(asked: Asked) -> Answer:
+def spoken(asked: Asked, word: str = HIDDEN) -> Answer:
     """The seed is valid; whatever else is evaluated on train fails, with all it says."""
     if asked.split == "holdout" or b"#" not in b"".join(asked.changed.values()):
         return 1.0
-    story = Evaluation(status="crashed", reason=f"raised KeyError: '{HIDDEN}'", key=f"{asked.tree} {asked.split}")
-    said = Evidence(
-        stdout=HIDDEN.encode(), stderr=f"Traceback: {HIDDEN}".encode(), log=HIDDEN, feedback={"case": "off by 3"}
-    )
+    story = Evaluation(status="crashed", reason=f"raised KeyError: '{word}'", key=f"{asked.tree} {asked.split}")
+    said = Evidence(stdout=word.encode(), stderr=f"Traceback: {word}".encode(), log=word, feedback={"case": "off by 3"})
     return story, said
 
 
-async def go_on(path: Path, task: Task, proposals: int) -> list[str]:
+async def go_on(path: Path, task: Task, proposals: int, word: str = HIDDEN) -> list[str]:
     """Whole briefs about failed candidates that came of so many proposals of one stretch of a run, and its own."""
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     briefs: list[str] = []
@@ -45,7 +44,7 @@ async def go_on(path: Path, task: Task, proposals: int) -> list[str]:
         return add_note(brief, rng)
 
     settings = Settings(evaluations=None, proposals=proposals, selector="sequential")
-    backend = InMemoryBackend(task, spoken)
+    backend = InMemoryBackend(task, partial(spoken, word=word))
     run = Run(repository, task, "r", settings, agents=[ScriptedAgent(think)], backend=backend)
     known = len(run.history.phylogeny)
     await run.evolve()
@@ -60,8 +59,8 @@ async def go_on(path: Path, task: Task, proposals: int) -> list[str]:
 
 async def test_once_the_holdout_was_shown_agents_are_told_no_words_of_programs(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
-    early = await go_on(path, task, 3)
-    assert any(f"raised KeyError: '{HIDDEN}'" in brief and f"Traceback: {HIDDEN}" in brief for brief in early), (
+    early = await go_on(path, task, 3, "early")
+    assert any("raised KeyError: 'early'" in brief and "Traceback: early" in brief for brief in early), (
         "nobody had seen the holdout: all was told"
     )
     assert Repository.open(path).holdouts.shown(task.name)

@@ -22,6 +22,9 @@ SHORTEST_NAME = 3
 MOST_NAMES = 5_000
 """Names that texts are read for."""
 
+AROUND = 12
+"""Lines above and below a conflict that are shown with it."""
+
 NEAR = 3
 """Lines between two shown places that are shown too."""
 
@@ -184,7 +187,7 @@ def _conflicts(lines: Sequence[str]) -> Iterator[range]:
         if line.startswith("<<<<<<<"):
             begun = number
         elif line.startswith(">>>>>>>") and begun:
-            yield range(begun, number + 1)
+            yield range(max(begun - AROUND, 1), min(number + AROUND, len(lines)) + 1)
             begun = 0
 
 

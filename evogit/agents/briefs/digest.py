@@ -50,20 +50,19 @@ def scores(background: Background) -> str:
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
+    lines += [_used(evaluation.cost)] if evaluation and evaluation.cost.wall else []
     return "\n".join(lines)
 
 
 def judge(background: Background) -> str:
-    """What evaluates, what may be used, and what the parent used of it."""
+    """What evaluates, what it measures, and what candidates may use."""
     lines = []
     if background.judge:
-        lines.append(f"A command evaluates, which runs beside the code:\n{fence(background.judge)}")
+        lines.append(f"By a command that runs beside the code, and how each metric is read:\n{fence(background.judge)}")
     if background.inside:
-        lines.append("Tampering with it is cheating.")
+        lines.append("What evaluates runs beside the code; tampering with it is cheating.")
     if background.limits:
         lines.append(_limits(background.limits))
-    if background.evaluation and background.evaluation.ok and background.evaluation.cost.wall:
-        lines.append(_used(background.evaluation.cost))
     lines += [f"Programs run with {background.runtime}."] if background.runtime else []
     return "\n".join(lines)
 
@@ -77,7 +76,7 @@ def _limits(limits: Limits) -> str:
 
 def _used(cost: Cost) -> str:
     memory = f", at most {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
-    return f"All calls for this candidate took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}."
+    return f"- all its calls together took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
 
 
 def best(background: Background) -> str:

@@ -50,10 +50,10 @@ def without_passing(text: str) -> str:
 
 
 def telling(text: str) -> str:
-    """The line of a report that says best why something failed; empty where none does."""
+    """What says best in one line why something failed; empty where nothing does."""
     lines = [line.strip()[:LONGEST] for line in text.split("\n")]
-    for pattern in _TELLING:
-        for line in lines:
-            if pattern.fullmatch(line):
-                return line
-    return ""
+    found = [next(filter(pattern.fullmatch, lines), "") for pattern in _TELLING]
+    test, assertion, *others = found
+    if test and assertion:
+        return f"{test.split()[1]}: {assertion[1:].strip()}"
+    return next(filter(None, (assertion[1:].strip(), test, *others)), "")
