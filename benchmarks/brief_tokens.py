@@ -111,9 +111,8 @@ class Reading:
         return f"<<<<<<< READ src/parts.py:{name}\n"
 
     def _edit(self, kind: str, text: str, end: str) -> str:
-        return (
-            f"Fewer passes over the values.\n\nTITLE: one pass in {kind[-8:]}\n\n<<<<<<< {kind}\n{text}>>>>>>> {end}\n"
-        )
+        title = f"one pass over the values of {re.findall('work_[0-9]+', text)[0]}"
+        return f"Fewer passes.\n\nTITLE: {title}\n\n<<<<<<< {kind}\n{text}>>>>>>> {end}\n"
 
 
 def sections(texts: list[str]) -> Iterator[tuple[str, int]]:

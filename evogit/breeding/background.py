@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
@@ -118,7 +118,7 @@ class Backgrounds:
             inside=history.started is not None and history.started.judged == "inside",
             judge=_judge(task),
             limits=None if task.pairwise else task.limits,
-            runtime=_runtime(task, history.started.provider if history.started else ""),
+            runtime=_runtime(task, history.started.provider if history.started else "", files.entries),
             agents=len(history.started.agents) if history.started else 1,
             templates=task.templates,
             bundle=lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible),
@@ -312,13 +312,13 @@ def _judge(task: Task) -> str:
     return "\n".join([f"{place}{task.command.text}", *reads])
 
 
-def _runtime(task: Task, provider: str) -> str:
-    """The language's version, where programs run with the engine's own, and the packages."""
-    if not task.preload and not task.environment.packages and task.command:
-        return ""
+def _runtime(task: Task, provider: str, paths: Iterable[str]) -> str:
+    """The language's version, of Python where programs run with the engine's own, and the packages."""
+    if not any(path.endswith(".py") for path in paths):
+        return ", ".join(task.environment.packages)
     version = f"Python {sys.version_info[0]}.{sys.version_info[1]}" if provider in OWN_PYTHON else "Python"
-    packages = ", ".join(task.environment.packages) or "the standard library alone"
-    return f"{version} and {packages}"
+    packages = ", ".join(task.environment.packages) or ("" if task.command else "the standard library alone")
+    return f"{version} and {packages}" if packages else version
 
 
 def _tail(output: bytes) -> str:

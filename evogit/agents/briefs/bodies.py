@@ -22,6 +22,9 @@ SHORTEST_NAME = 3
 MOST_NAMES = 5_000
 """Names that texts are read for."""
 
+LARGE = 120
+"""Lines of a definition that is shown only where there is room at last: what it is made of is named itself."""
+
 AROUND = 12
 """Lines above and below a conflict that are shown with it."""
 
@@ -32,6 +35,7 @@ LONGEST_HEAD = 120
 """Characters of a definition's first line in a map."""
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_DOTTED = re.compile(r"\b([A-Za-z_]\w*)(?:\.|::|#)([A-Za-z_]\w*)")
 _PLACE = re.compile(r"([\w./-]{1,300}\.\w{1,10})(?:\", line |:)(\d{1,7})")
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(.+)$|^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
@@ -43,6 +47,7 @@ class Mentions:
     """What texts speak of, in the order in which they do: names, and lines of files."""
 
     names: dict[str, None] = field(default_factory=dict)
+    dotted: dict[tuple[str, str], None] = field(default_factory=dict)
     places: Ranges = field(default_factory=dict)
     changed: Ranges = field(default_factory=dict)
 
@@ -52,6 +57,9 @@ class Mentions:
             for name in _NAME.findall(text):
                 if len(name) >= SHORTEST_NAME and len(self.names) < MOST_NAMES:
                     self.names.setdefault(name)
+            for pair in _DOTTED.findall(text):
+                if len(self.dotted) < MOST_NAMES:
+                    self.dotted.setdefault(pair)
             for path, line in _PLACE.findall(text):
                 self.places.setdefault(path, []).append(range(int(line), int(line) + 1))
         return self
@@ -165,19 +173,33 @@ def _segment(name: str, lines: range, all_lines: Sequence[str]) -> str:
 
 
 def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Mentions) -> Iterator[range]:
-    """What should be shown, what matters most first: conflicts, places that are told of, names, what these call."""
-    yield from (range(part.first, part.last + 1) for part in _holding(_conflicts(lines), parts))
+    """What should be shown, what matters most first: conflicts, places that are told of, names, what these call.
+
+    What is large because others are inside of it comes last.
+    """
     by_name: dict[str, list[Part]] = {}
     for part in parts:
         by_name.setdefault(part.name, []).append(part)
-    places = list(mentions.lines(path))
-    first = [*_holding(places, parts), *(part for name in mentions.names for part in by_name.get(name, ()))]
-    for part in first:
+    places = [*_conflicts(lines), *mentions.lines(path)]
+    first = [*_holding(places, parts), *_inside(parts, mentions)]
+    first += [part for name in mentions.names for part in by_name.get(name, ())]
+    whole = {(part.first, part.last) for part in parts if part.depth == 0 and part.lines > LARGE}
+    small = [part for part in first if (part.first, part.last) not in whole]
+    for part in small:
         yield range(part.first, part.last + 1)
-    for part in first:
+    for part in small:
         body = "\n".join(lines[part.first - 1 : part.last])
-        for name in dict.fromkeys(_NAME.findall(body)):
-            yield from (range(each.first, each.last + 1) for each in by_name.get(name, ()))
+        called = (each for name in dict.fromkeys(_NAME.findall(body)) for each in by_name.get(name, ()))
+        yield from (range(each.first, each.last + 1) for each in called if each.lines <= LARGE)
+    yield from (range(part.first, part.last + 1) for part in first if part not in small)
+
+
+def _inside(parts: Sequence[Part], mentions: Mentions) -> Iterator[Part]:
+    """The definitions of names with a dot, such as a class's method."""
+    for name in mentions.dotted:
+        around, last = name
+        for outer in (part for part in parts if part.name == around):
+            yield from (part for part in parts if part.name == last and outer.first < part.first <= outer.last)
 
 
 def _conflicts(lines: Sequence[str]) -> Iterator[range]:
@@ -202,15 +224,19 @@ def _holding(places: Iterable[range], parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def _map(parts: Sequence[Part], shown: Iterable[int], tokens: int) -> str:
-    """The definitions that are not shown, only the outermost ones where there are too many."""
+    """The definitions that are not shown; of what is inside of others only the names where there are too many."""
     taken = frozenset(shown)
     left = [part for part in parts if not taken.issuperset((part.first, part.last))]
-    for deepest in (max((part.depth for part in left), default=0), 0):
-        text = "\n".join(_mapped(part) for part in left if part.depth <= deepest)
-        if estimate_tokens(text) <= tokens:
-            return text
+    text = "\n".join(_mapped(part) for part in left)
+    if estimate_tokens(text) > tokens:
+        text = "\n".join(f"{_mapped(part)}{_names_inside(part, left)}" for part in left if not part.depth)
     return ends(text, 4 * tokens)
 
 
 def _mapped(part: Part) -> str:
     return f"{part.first} {'  ' * part.depth}{one_line(part.head, LONGEST_HEAD)} [{part.lines}]"
+
+
+def _names_inside(outer: Part, parts: Sequence[Part]) -> str:
+    inside = [part for part in parts if part.depth and outer.first < part.first <= outer.last]
+    return f": {', '.join(f'{part.name} {part.first}' for part in inside)}" if inside else ""

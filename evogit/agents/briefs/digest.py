@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -28,6 +29,9 @@ SMALL = 400
 
 LONGEST_WHY = 300
 """Characters of why a candidate failed."""
+
+_HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)
+_WORD = re.compile(r"[\w.]+")
 
 
 def output(text: str, tokens: int) -> str:
@@ -157,7 +161,7 @@ def best_code(background: Background, tokens: int) -> str:
     best = background.best
     if best is None or not best.diff:
         return ""
-    patch = f"{_heading(best)}\n{fence(plain(best.diff))}"
+    patch = f"{_heading(best)}\n{fence(compact(plain(best.diff)))}"
     files = {path: lines_of(content) for path, content in background.best_files.items()}
     whole = "\n\n".join(f"Its {one_line(path, 300)}:\n{fence(escaped(text))}" for path, text in files.items() if text)
     if estimate_tokens(min(patch, whole or patch, key=len)) <= tokens:
@@ -251,12 +255,23 @@ def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int
     left = tokens - estimate_tokens(told)
     diffs = dict[str, str]()
     for relative in reversed(relatives):
-        text = plain(relative.diff)
+        text = "" if _tells_all(relative.candidate.title, relative.diff) else compact(plain(relative.diff))
         needed = estimate_tokens(text) + NAME
         if text and text not in diffs and needed <= min(left, most):
             diffs[text] = f"\n{_heading(relative)}\n{text}"
             left -= needed
     return "\n".join([told, *reversed(diffs.values())])
+
+
+def compact(patch: str) -> str:
+    """A patch with one line of head for each file, `+++` and its path."""
+    return _HEAD.sub("", patch)
+
+
+def _tells_all(title: str, patch: str) -> bool:
+    """Whether a title, such as `tune SIZE 3 -> 4`, says what the only changed line of a patch says."""
+    added = [line for line in patch.split("\n") if line.startswith("+") and not line.startswith("+++ ")]
+    return len(added) == 1 and set(_WORD.findall(added[0])) <= set(_WORD.findall(title))
 
 
 def _latest(lines: Sequence[str], tokens: int) -> str:

@@ -28,6 +28,12 @@ LIST_SHARE = 0.06
 WHOLE_SHARE = 0.5
 """Share of the room that is left which one whole file may take, where not all fits."""
 
+OTHERS_SHARE = 0.2
+"""Share of the room that is left which a part of one file leaves to the maps of others."""
+
+LARGEST_MAP = 200
+"""Tokens of a map of a file that nothing else is shown of."""
+
 LEAST = 100
 """Tokens of room in which it is worth to show a part of a file."""
 
@@ -105,6 +111,7 @@ class _Room:
         self._background = background
         self._mentions = mentions
         self._fill = fill
+        self._part = 1.0 - OTHERS_SHARE * (len(background.sizes) > 1)
         self.left = tokens
         self.files: dict[str, str] = {}
         self.whole = set[str]()
@@ -123,7 +130,7 @@ class _Room:
             if _needed(self._background.sizes[path]) <= self.left * WHOLE_SHARE:
                 self._take_whole(path)
             elif (text := lines_of(self._background.read(path))) is not None:
-                self._put(path, part_of(path, text, self._mentions, self.left - OVERHEAD, self._fill))
+                self._put(path, part_of(path, text, self._mentions, int(self.left * self._part), self._fill))
 
     def take_some(self, paths: Iterable[str], tokens: int) -> None:
         """Take what is spoken of in files that may not be changed."""
@@ -137,7 +144,7 @@ class _Room:
             if path in self.files or self.left < LEAST or self._background.sizes[path] > MOST_MAPPED:
                 continue
             if (text := lines_of(self._background.read(path))) is not None:
-                told = map_of(path, text, int(self.left * WHOLE_SHARE))
+                told = map_of(path, text, min(int(self.left * WHOLE_SHARE), LARGEST_MAP))
                 if told and estimate_tokens(told) <= self.left:
                     self._put(path, told)
 
