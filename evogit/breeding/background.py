@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
 
@@ -83,7 +82,7 @@ class Backgrounds:
         files = self._repository.trees.lazily(parent.tree, self._visible)
         evidence = self._evidence(parent)
         evaluation = history.evaluation(parent.commit)
-        lineage = self._relatives(_steps(graph, parent))
+        lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
         best = self._best(parent)
         ancestry = self._ancestry(parent, lineage, donor, inspirations)
@@ -135,7 +134,7 @@ class Backgrounds:
         return Ancestry(
             parent=parent,
             seed=known[0],
-            lineage=[replace(each, candidate=candidates[each.candidate.commit]) for each in lineage],
+            lineage=lineage,
             inspirations=inspirations,
             fork=graph.merge_base(parent.commit, donor.commit) if donor else None,
             before={each.commit: history.evaluation(each.parents[0]) for each in candidates.values() if each.parents},
@@ -173,7 +172,13 @@ class Backgrounds:
         if best is None or best.tree == parent.tree:
             return None
         patch = self._patch(parent.commit, best.commit)
-        return Relative(candidate=best, evaluation=history.evaluation(best.commit), diff=patch)
+        return Relative(
+            candidate=best,
+            evaluation=history.evaluation(best.commit),
+            diff=patch,
+            margin=self._margin(best.commit),
+            noise=self._noise(best, parent),
+        )
 
     def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:
         """What the other has in the files in which it differs, a few of them."""

@@ -27,7 +27,7 @@ _ASSIGNED = re.compile(r"(?:export\s+)?(?:const\s+|let\s+|var\s+|static\s+)?([A-
 _CONTROL = frozenset(
     ("if", "for", "while", "switch", "return", "else", "catch", "with", "elif", "do", "try", "case", "throw", "new")
 )
-_ABOVE = ("@", "#", "//", "/*", "* ", "*/")
+_ABOVE = ("@", "# ", "#[", "//", "/*", "* ", "*/")
 _CLOSING = (")", "]", "}", "{", "end")
 
 

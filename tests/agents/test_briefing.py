@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Background, Brief
-from evogit.agents.briefs import briefing
+from evogit.agents.briefs import briefing, digest
 from evogit.agents.briefs.briefing import Written
 from evogit.breeding.breeder import Breeder
-from evogit.core import ConfigError, Decision, Evaluated, Evaluation
+from evogit.core import ConfigError, Cost, Decision, Evaluated, Evaluation, FailedProposal, Spent
 from evogit.llm import estimate_tokens
 from evogit.text import cut, fence
 from tests.clock import assert_grows_linearly
@@ -384,3 +384,143 @@ def test_what_others_do_changes_nothing_before_what_is_told_of_them(lab: Lab) ->
     assert after.startswith(alike), "the best's code follows upon the parent's"
     assert before[len(alike) : before.index("## Now")] in after
     assert "The best so far has score 9." in after[len(alike) :]
+
+
+# --- budget -----------------------------------------------------------------------------------------------------------
+
+
+def module(functions: int) -> bytes:
+    """A module of so many functions of ten lines; each calls the one before."""
+    body = "\n".join(f"    total += {step}" for step in range(6))
+    texts = (
+        f"def work_{each}(values):\n    total = work_{each - 1}(values)\n{body}\n    return total\n\n"
+        for each in range(1, functions + 1)
+    )
+    return ("import math\n\n\n" + "\n".join(texts)).encode()
+
+
+def test_of_a_large_file_a_map_is_shown_and_the_bodies_that_matter(lab: Lab) -> None:
+    said = feedback(profile="1.2 s in work_77", tests='File "src/parts.py", line 1500, in work_136')
+    files = {"src/parts.py": module(200), "main.py": b"VALUE = 1\n"}
+    seed = lab.add(files, evaluation=1.0, evidence=said)
+    for context in (10_000, 100_000):
+        told = written(lab, seed, context=context)
+        code = section(told.text, "Code")
+        assert sum(told.tokens.values()) <= min(briefing.BUDGET, context * 3 // 4)
+        assert "def work_77(values):\n    total = work_76(values)\n" in code
+        assert "def work_136(values):\n" in code
+        assert "import math" in code
+        assert re.search(r"^\d+ def work_150\(values\): \[9\]$", code, re.MULTILINE), "in the map"
+        assert "total = work_149(values)" not in code
+    assert "def work_76(values):\n    total" in code, "what is called by it, where there is room"
+    assert "<<<<<<< READ path/of/file:name_of_a_definition" in section(told.text, "What is not shown")
+
+
+def test_where_all_code_fits_nothing_is_said_of_reading_more(lab: Lab) -> None:
+    told = written(lab, lab.add({"main.py": b"VALUE = 1\n"}, evaluation=1.0))
+    assert "READ" not in told.rules + told.text
+
+
+def test_the_past_takes_a_third_at_most_and_the_latest_of_it_is_told(lab: Lab) -> None:
+    parent = lab.seed()
+    for step in range(12):
+        parent = lab.add({"main.py": b"VALUE = %d\n" % step}, parent, title="x" * 70, evaluation=float(step))
+    for step in range(30):
+        lab.add({"main.py": b"VALUE = %d\n" % (100 * step)}, parent, title=f"{step} " + "y" * 60, evaluation=0.5)
+    told = written(lab, parent)
+    past = ("How this candidate was reached", "What was already tried from this candidate")
+    assert sum(told.tokens.get(heading, 0) for heading in past) <= sum(told.tokens.values()) / 3 + 50
+    assert "29 yyy" in section(told.text, past[1])
+    assert "earlier ones are left out" in section(told.text, past[1])
+
+
+def test_the_code_of_the_best_is_shown_where_the_parent_is_another(lab: Lab) -> None:
+    seed = lab.seed()
+    best = lab.add({"main.py": b"VALUE = 7\n"}, seed, title="seven", evaluation=7.0)
+    other = lab.add({"main.py": b"VALUE = 2\n"}, seed, title="two", evaluation=2.0)
+    told = written(lab, other)
+    assert "VALUE = 7" in section(told.text, "The best candidate")
+    assert told.shown == (best,)
+    assert told.text.index("## The best candidate") < told.text.index("## Scores")
+    assert "The best candidate" not in written(lab, best).tokens
+    assert written(lab, seed).text.count("VALUE = 7") == 1, "nothing is told twice"
+
+
+REPORT = (
+    "tests/test_a.py ......x.s [ 50%]\ntests/test_b.py ..F [100%]\n✓ adds (2 ms)\nok 3 - adds\ntest a ... ok\n"
+    'E       assert 3 == 4\nFAILED tests/test_b.py::test_sum - assert 3 == 4\n{"milliseconds": 538.22}\n'
+)
+
+
+def test_of_tests_failures_and_the_metrics_line_are_told_and_of_a_sibling_the_assertion(lab: Lab) -> None:
+    cases = {"hard": {"score": 1.0}, "easy": {"score": 2.0}}
+    seed = lab.seed(
+        Evaluation(status="ok", metrics={"score": 1.5}, cases=cases), {**feedback(), "log": REPORT.encode()}
+    )
+    failed = Evaluation(status="invalid", reason="the command ended with exit code 1")
+    lab.add({"main.py": b"VALUE = 3\n"}, seed, title="three", evaluation=failed, evidence={"log": REPORT.encode()})
+    told = written(lab, seed).text
+    said = section(told, "What the evaluator said")
+    assert "assert 3 == 4" in said
+    assert '{"milliseconds": 538.22}' in said
+    assert "......x.s" not in said
+    assert "adds" not in said
+    assert (
+        "three: failed (invalid) the command ended with exit code 1; tests/test_b.py::test_sum: assert 3 == 4" in told
+    )
+
+
+def test_failures_of_other_lines_are_told_once_each(lab: Lab) -> None:
+    seed = lab.seed()
+    child = lab.add({"main.py": b"VALUE = 2\n"}, seed, evaluation=2.0)
+    for number in range(5):
+        bad = Evaluation(status="invalid", reason=f"reason {number // 2}")
+        lab.add({"main.py": b"VALUE = -%d\n" % number}, seed, title=f"bad {number}", evaluation=bad)
+    told = section(written(lab, child).text, "What failed elsewhere in this run")
+    assert re.findall(r"bad (\d): failed \(invalid\) reason (\d)", told) == [("1", "0"), ("3", "1"), ("4", "2")]
+
+
+def test_a_lost_connection_is_not_told_as_the_models_own_failure(lab: Lab) -> None:
+    seed = lab.seed()
+    lab.fail(seed, "no block")
+    lab.append(Spent(engine="e", move=50, agent="a2", model="m", failure="the connection broke"))
+    lab.append(
+        FailedProposal(
+            engine="e", move=50, agent="a2", parents=(seed,), reason="the connection broke", evidence="0" * 40
+        )
+    )
+    assert section(written(lab, seed).text, "Replies that were not usable") == "```\n- no block\n```"
+
+
+@pytest.mark.parametrize(
+    ("value", "margin", "told"),
+    [(77.3281, 5.2, "77.3 ± 5"), (1234.5, 16.0, "1234 ± 16"), (0.123456, 0.0021, "0.1235 ± 0.002"), (2.5, 0.0, "2.5")],
+)
+def test_no_digits_are_told_that_noise_alone_decides(value: float, margin: float, told: str) -> None:
+    assert digest.measured(value, margin) == told
+
+
+def test_a_difference_within_the_noise_is_told_as_such(lab: Lab) -> None:
+    metric = lab.task.metrics[1]
+    one, two = (Evaluation(status="ok", metrics={"score": value}) for value in (96.05, 98.14))
+    assert digest.outcome(one, two, metric, 5.0, 7.4) == "96.0 ± 5 (within the noise, -2.1)"
+    assert digest.outcome(one, two, metric) == "96.05 (worse, -2.09)"
+
+
+def test_agents_that_begin_together_are_sent_to_different_places(lab: Lab) -> None:
+    seed = lab.seed()
+    graph = lab.history.phylogeny
+    briefs = [lab.breeder.brief(graph[seed], None, number=number) for number in (1, 2, 3)]
+    told = [briefing.write(each, each.background(), 100_000).text for each in briefs if each.background]
+    places = [section(each, "Where to look first") for each in told]
+    assert len({*places}) == 3
+    assert all(places)
+
+
+def test_what_is_judged_and_what_may_be_used_is_told(lab: Lab) -> None:
+    cost = Cost(wall=14.2, cpu=3.81, memory=40 << 20)
+    told = written(lab, lab.seed(Evaluation(status="ok", metrics={"score": 1.0}, cost=cost))).text
+    judged = section(told, "How candidates are evaluated")
+    assert "60 s of CPU, 60 s of wall clock; 512 MB of memory" in judged
+    assert "Python 3." in judged
+    assert "took 3.8 s of CPU, 14 s of wall clock, at most 40 MB" in section(told, "Scores")

@@ -68,6 +68,28 @@ async def test_the_second_wrong_reply_is_the_last(lab: Lab) -> None:
     assert error.evidence["reply-2.md"].decode() == WRONG
 
 
+READING = "I have to see it.\n<<<<<<< READ main.py:VALUE\n<<<<<<< READ README.md\n<<<<<<< READ judge/secret.py\n"
+
+
+async def test_an_editor_may_ask_once_to_read_more_before_it_answers(lab: Lab) -> None:
+    model = Parrot(READING, GOOD)
+    bred = await lab.breed(Editor(model), lab.seed())
+    assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
+    assert lab.wallet.paid == 2
+    answer = model.asked[1].messages[-1].content
+    assert "File main.py, lines 1-1 of 1:\n```\nVALUE = 1\n```" in answer
+    assert "# Readme" in answer, "what may not be changed can be read"
+    assert "ANSWER" not in answer, "what is withheld can not"
+    assert set(bred.evidence) == {"prompt.md", "reply.md", "prompt-2.md", "reply-2.md"}
+
+
+async def test_who_asks_to_read_twice_is_told_to_answer_and_a_wrong_answer_still_gets_its_try(lab: Lab) -> None:
+    model = Parrot(READING, WRONG, GOOD)
+    await lab.breed(Editor(model), lab.seed())
+    assert lab.wallet.paid == 3
+    assert "no edit block" in str(await refusal(lab, READING, READING, READING, GOOD))
+
+
 @pytest.mark.parametrize(
     ("block", "reason"),
     [

@@ -63,8 +63,13 @@ MORE = """To see more before you answer, reply with nothing but lines of these k
 SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
 
-PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2}
-"""Placeholder -> the most that it takes of what is left for the past, one after the other; siblings get the rest."""
+PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2, "siblings": 0.9}
+"""Placeholder -> the most that it takes of what is left for the past, one after the other."""
+
+NO_PAST = dict.fromkeys(PAST_SHARES, "")
+
+HEADING = 25
+"""Tokens of the heading of a section, and of what it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +133,8 @@ def write(
     markers = _markers(marker_length(shown.files.values()))
     if code and tools is None and not (shown.whole and not shown.unshown):
         values["unshown"] = f"{values['unshown']}\n\n{MORE.format_map(markers)}".strip()
-    used += estimate_tokens(values["code"]) + estimate_tokens(values["unshown"])
-    values |= _past(background, int(min(PAST_SHARE * tokens, used * PAST_SHARE / (1 - PAST_SHARE))))
+    present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
+    values |= _past(background, int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE))))
     return Written(
         _fill("rules.md", rules, {**markers, **(tools or {})}),
         tuple(_sections(sections, values)),
@@ -183,7 +188,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "output": digest.output(background.output, room["output"]),
         "primary": background.metrics[0].name,
         "best": digest.best(background),
-        "best_code": digest.best_code(background, int(BEST_SHARE * tokens)),
+        "best_code": "" if brief.conflicts else digest.best_code(background, int(BEST_SHARE * tokens)),
         "direction": direction(brief, background),
     }
 
@@ -200,8 +205,8 @@ def _past(background: Background, tokens: int) -> dict[str, str]:
     }
     values = dict[str, str]()
     for name, tell in tellers.items():
-        values[name] = tell(int(PAST_SHARES.get(name, 1.0) * tokens))
-        tokens = max(tokens - estimate_tokens(values[name]), 0)
+        values[name] = tell(int(PAST_SHARES[name] * tokens))
+        tokens = max(tokens - estimate_tokens(values[name]) - HEADING * bool(values[name]), 0)
     return values
 
 

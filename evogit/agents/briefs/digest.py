@@ -85,7 +85,21 @@ def _used(cost: Cost) -> str:
 
 def best(background: Background) -> str:
     """What the best candidate has now, of which nothing that comes before may depend, as it changes."""
-    return f"The best so far has {_values(background.best_metrics)}." if background.best_metrics else ""
+    known, primary = background.best_metrics, background.metrics[0]
+    if not known:
+        return ""
+    margin = background.best.margin if background.best else background.margins.get(primary.name, 0.0)
+    values = [f"{name} {measured(value, margin if name == primary.name else 0.0)}" for name, value in known.items()]
+    return f"The best so far has {', '.join(values)}{_beside_best(background)}."
+
+
+def _beside_best(background: Background) -> str:
+    """Whether the best differs from the parent by more than noise."""
+    best, parent, primary = background.best, background.evaluation, background.metrics[0]
+    if best is None or not best.evaluation or not parent or not parent.ok:
+        return ""
+    gain = primary.gain(best.evaluation.metrics[primary.name], parent.metrics[primary.name])
+    return ", which differs from this candidate within the noise" if gain and abs(gain) <= best.noise else ""
 
 
 def _metric(metric: Metric, background: Background) -> str:
