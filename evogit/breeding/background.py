@@ -313,7 +313,7 @@ def _judge(task: Task) -> str:
     if task.command is None:
         return ""
     place = f"in {task.command.directory}/: " if task.command.directory else ""
-    reads = [f"{name}: {READS[read.how].format(read.what)}" for name, read in task.command.reads.items()]
+    reads = [f"{name}: {READS[read.how].format(read.what or name)}" for name, read in task.command.reads.items()]
     return "\n".join([f"{place}{task.command.text}", *reads])
 
 

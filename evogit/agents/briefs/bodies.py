@@ -224,13 +224,17 @@ def _holding(places: Iterable[range], parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def _map(parts: Sequence[Part], shown: Iterable[int], tokens: int) -> str:
-    """The definitions that are not shown; of what is inside of others only the names where there are too many."""
+    """The definitions that are not shown; of what is inside of others, or of all, only names where there are many."""
     taken = frozenset(shown)
     left = [part for part in parts if not taken.issuperset((part.first, part.last))]
-    text = "\n".join(_mapped(part) for part in left)
-    if estimate_tokens(text) > tokens:
-        text = "\n".join(f"{_mapped(part)}{_names_inside(part, left)}" for part in left if not part.depth)
-    return ends(text, 4 * tokens)
+    outer = [part for part in left if not part.depth]
+    ways = (
+        "\n".join(_mapped(part) for part in left),
+        "\n".join(f"{_mapped(part)}{_names_inside(part, left)}" for part in outer),
+        ", ".join(f"{part.name} {part.first}" for part in left),
+        ", ".join(f"{part.name} {part.first}" for part in outer),
+    )
+    return next((text for text in ways if estimate_tokens(text) <= tokens), ends(ways[-1], 4 * tokens))
 
 
 def _mapped(part: Part) -> str:

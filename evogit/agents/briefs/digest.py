@@ -30,6 +30,9 @@ SMALL = 400
 LONGEST_WHY = 300
 """Characters of why a candidate failed."""
 
+THIS = "this candidate"
+"""What the parent is called."""
+
 _HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)
 _WORD = re.compile(r"[\w.]+")
 
@@ -105,13 +108,15 @@ def _beside_best(background: Background) -> str:
 def _metric(metric: Metric, background: Background) -> str:
     evaluation = background.evaluation
     known = {
-        "this candidate": evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None,
+        THIS: evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None,
         "the seed": background.seed_metrics.get(metric.name),
         "the best known anywhere": metric.best_known,
     }
-    margins = {"this candidate": background.margins.get(metric.name, 0.0)}
+    margin = background.margins.get(metric.name, 0.0)
     shown = ", ".join(
-        f"{who} {measured(value, margins.get(who, 0.0))}" for who, value in known.items() if value is not None
+        f"{who} {measured(value, margin) if who == THIS else rounded(value, margin)}"
+        for who, value in known.items()
+        if value is not None
     )
     primary = ", the primary metric" if metric.primary else ""
     return f"- {metric.name} ({metric.direction} it{primary}): {shown or 'no value yet'}"
@@ -192,9 +197,13 @@ def _chain(relatives: Sequence[Relative], metric: Metric) -> list[str]:
 
 
 def _not_best(relatives: Sequence[Relative], background: Background) -> list[Relative]:
-    """Those whose change is not shown as the best's."""
-    best = background.best.candidate.commit if background.best else ""
-    return [each for each in relatives if each.candidate.commit != best]
+    """Those whose change is not in what is shown of the best."""
+    told = _changed_lines(background.best.diff) if background.best else set()
+    return [each for each in relatives if not told or not _changed_lines(each.diff) <= told]
+
+
+def _changed_lines(patch: str) -> set[str]:
+    return {line for line in patch.split("\n") if line[:1] in ("+", "-")}
 
 
 def listed(lines: Iterable[str], tokens: int) -> str:
@@ -254,13 +263,19 @@ def outcome(
 
 
 def measured(value: float, margin: float) -> str:
-    """A value with half of its interval, such as `77.3 ± 5`: no digits that noise alone decides."""
+    """A value with half of its interval, such as `77.3 ± 5`."""
     if not margin:
         return f"{value:.6g}"
     if not math.isfinite(margin):
         return f"{value:.6g} ± ?"
-    digits = max(1 - math.floor(math.log10(margin)), 0)
-    return f"{value:.{digits}f} ± {margin:.0f}" if margin >= 10 else f"{value:.{digits}f} ± {margin:.1g}"  # noqa: PLR2004
+    return f"{rounded(value, margin)} ± {margin:.{0 if margin >= 10 else 1}{'f' if margin >= 10 else 'g'}}"
+
+
+def rounded(value: float, margin: float) -> str:
+    """A value without the digits that noise alone decides."""
+    if not margin or not math.isfinite(margin):
+        return f"{value:.6g}"
+    return f"{value:.{max(1 - math.floor(math.log10(margin)), 0)}f}"
 
 
 def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int, most: int) -> str:

@@ -151,7 +151,7 @@ class _Room:
     def _take_whole(self, path: str) -> None:
         text = lines_of(self._background.read(path))
         if text is not None:
-            self._put(path, f"File {one_line(path, 300)}:\n{fence(escaped(text))}")
+            self._put(path, f"File {one_line(path, 300)}:\n{fence(escaped(text)) or '(empty)'}")
             self.whole.add(path)
 
     def _put(self, path: str, shown: str) -> None:

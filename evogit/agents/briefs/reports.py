@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 LONGEST = 300
 """Characters of a line that are looked at."""
+
+MOST = 20_000
+"""Characters of a report, its last ones, in which the reason for a failure is looked for."""
 
 _PASSING = re.compile(
     r"""
@@ -16,23 +20,28 @@ _PASSING = re.compile(
     | [✓✔√].*                                            # mocha, jest
     | ok\ \d+\b.*                                        # TAP
     | (?:---\ PASS|===\ (?:RUN|PAUSE|CONT)|PASS\b|ok\s+\S+\s+[\d.]+s).*     # Go
-    | .{1,250}\.\.\.\ ok                                  # unittest, Rust
+    | -{10,} | Ran\ \d+\ tests?\ in\ .* | OK(?:\ \(.*\))?      # unittest
+    | .{1,250}\.\.\.\ ok                                  # Rust
     """,
     re.VERBOSE,
 )
 _HEADING = re.compile(r"last lines of (?:stdout|stderr):|=+ .{1,60} =+")
 
-_TELLING = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?:FAILED|ERROR) \S+ - .+",
-        r"E\s+\S.*",
-        r"(?:AssertionError|assert\b|Assertion failed|panicked at|not ok\b|FAIL\b).*",
-        r"(?:\w+\.)*\w*(?:Error|Exception)\b:?.*",
-        r".*\b(?:expected|error:|failed|FAILED)\b.*",
-    )
+_TESTS = (
+    r"(?:FAILED|ERROR) (\S+)(?: - .*)?",  # pytest
+    r"(?:FAIL|ERROR): (\S+).*",  # unittest
+    r"--- FAIL: (\S+).*",  # Go
+    r"not ok \d+ (?:- )?(.+)",  # TAP
+    r"test (\S+) \.\.\. FAILED",  # Rust
 )
-"""What a line looks like that says why, the most telling kinds first."""
+_REASONS = (
+    r"E\s+(\S.*)",
+    r"((?:AssertionError|Assertion failed|panicked at|thread .* panicked at)\b.*)",
+    r"((?:\w+\.)*\w*(?:Error|Exception)\b:.*)",
+    r"(assert\b.*)",
+    r"(.*\b(?:expected|error:)\s.*)",
+)
+"""What a line looks like that names a failed test, and one that says why it failed; the most telling kinds first."""
 
 
 def without_passing(text: str) -> str:
@@ -50,10 +59,12 @@ def without_passing(text: str) -> str:
 
 
 def telling(text: str) -> str:
-    """What says best in one line why something failed; empty where nothing does."""
-    lines = [line.strip()[:LONGEST] for line in text.split("\n")]
-    found = [next(filter(pattern.fullmatch, lines), "") for pattern in _TELLING]
-    test, assertion, *others = found
-    if test and assertion:
-        return f"{test.split()[1]}: {assertion[1:].strip()}"
-    return next(filter(None, (assertion[1:].strip(), test, *others)), "")
+    """What says best in one line why something failed: the test and the assertion; empty where nothing does."""
+    lines = [line.strip()[:LONGEST] for line in text[-MOST:].split("\n")]
+    return ": ".join(filter(None, (_first(_TESTS, lines), _first(_REASONS, lines))))
+
+
+def _first(patterns: Iterable[str], lines: Sequence[str]) -> str:
+    """What the first pattern that any line has the shape of finds in the first such line."""
+    found = (found[1] for pattern in patterns for line in lines if (found := re.fullmatch(pattern, line)))
+    return next(found, "")
