@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs.bodies import Mentions, map_of, part_of
@@ -33,6 +34,9 @@ OTHERS_SHARE = 0.2
 
 LARGEST_MAP = 200
 """Tokens of a map of a file that nothing else is shown of."""
+
+MOST_MAPS = 100
+"""Files that are read for their maps."""
 
 LEAST = 100
 """Tokens of room in which it is worth to show a part of a file."""
@@ -93,7 +97,7 @@ def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FIL
         room.take(path for path in [*near, *passing] if path in brief.files)
         room.fill(usual)
         room.take(own if not room.files else ())
-        room.map(own)
+        room.map(own if fill else ())
     apart = [path for path in [*lasting, *passing] if path not in brief.files and path != INSTRUCTIONS]
     room.take_some(apart, min(room.left, int(tokens * CONTEXT_SHARE)))
     unshown = {path: size for path, size in sizes.items() if path not in room.files and path != INSTRUCTIONS}
@@ -140,8 +144,8 @@ class _Room:
 
     def map(self, paths: Iterable[str]) -> None:
         """Take in maps of the others, as long as they fit."""
-        for path in paths:
-            if path in self.files or self.left < LEAST or self._background.sizes[path] > MOST_MAPPED:
+        for path in islice((path for path in paths if path not in self.files), MOST_MAPS):
+            if self.left < LEAST or self._background.sizes[path] > MOST_MAPPED:
                 continue
             if (text := lines_of(self._background.read(path))) is not None:
                 told = map_of(path, text, min(int(self.left * WHOLE_SHARE), LARGEST_MAP))
