@@ -49,11 +49,15 @@ class RunEndsError(EvoGitError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One part of a conversation; what is `measured` may be worded otherwise when the same is done again."""
+    """One part of a conversation; what is `measured` may be worded otherwise when the same is done again.
+
+    `varying` is a piece of `content` of which alone that is true.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str
     measured: bool = False
+    varying: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

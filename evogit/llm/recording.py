@@ -24,6 +24,7 @@ from evogit.core import UsageError
 from evogit.llm import (
     Account,
     Limit,
+    Message,
     Model,
     ModelError,
     Price,
@@ -217,9 +218,14 @@ def question_key(model: str, question: Question) -> str:
 
     What was measured has no part in it: times that a test prints differ, while all that was said before is the same.
     """
-    messages = [[each.role, None if each.measured else each.content] for each in question.messages]
+    messages = [[each.role, None if each.measured else _lasting(each)] for each in question.messages]
     text = json.dumps([model, messages])
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _lasting(message: Message) -> str:
+    """What a message says whenever the same is done."""
+    return message.content.replace(message.varying, "") if message.varying else message.content
 
 
 def read_recording(file: Path) -> dict[str, list[RecordedCall]]:

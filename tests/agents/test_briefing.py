@@ -17,7 +17,8 @@ from evogit.agents.briefs import briefing, digest
 from evogit.agents.briefs.briefing import Written
 from evogit.breeding.breeder import Breeder
 from evogit.core import ConfigError, Cost, Decision, Evaluated, Evaluation, FailedProposal, Spent
-from evogit.llm import estimate_tokens
+from evogit.llm import Question, estimate_tokens
+from evogit.llm.recording import question_key
 from evogit.text import cut, fence
 from tests.clock import assert_grows_linearly
 
@@ -410,7 +411,7 @@ def test_of_a_large_file_a_map_is_shown_and_the_bodies_that_matter(lab: Lab) -> 
         assert "def work_77(values):\n    total = work_76(values)\n" in code
         assert "def work_136(values):\n" in code
         assert "import math" in code
-        assert re.search(r"^\d+ def work_150\(values\): \[9\]$", code, re.MULTILINE), "in the map"
+        assert re.search(r"^\d+ def work_150\(values\): \[9\]$|\bwork_150 \d+", code, re.MULTILINE), "in the map"
         assert "total = work_149(values)" not in code
     assert "def work_76(values):\n    total" in code, "what is called by it, where there is room"
     assert "<<<<<<< READ path/of/file:name_of_a_definition" in section(told.text, "What is not shown")
@@ -524,3 +525,13 @@ def test_what_is_judged_and_what_may_be_used_is_told(lab: Lab) -> None:
     assert "60 s of CPU, 60 s of wall clock; 512 MB of memory" in judged
     assert "Python 3." in judged
     assert "took 3.8 s of CPU, 14 s of wall clock, at most 40 MB" in section(told, "Scores")
+
+
+def test_what_an_evaluation_took_has_no_part_in_what_identifies_a_question(lab: Lab) -> None:
+    seed = lab.seed(1.0)
+    costs = [Cost(wall=1.0, cpu=0.53), Cost(wall=2.25, cpu=0.5, memory=1 << 24), Cost()]
+    brief, background = both(lab, seed)
+    evaluations = [Evaluation(status="ok", metrics={"score": 1.0}, cost=cost) for cost in costs]
+    told = [briefing.write(brief, replace(background, evaluation=each), 100_000) for each in evaluations]
+    assert len({each.text for each in told}) == 3
+    assert len({question_key("m", Question(messages=each.messages)) for each in told}) == 1

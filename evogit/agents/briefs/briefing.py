@@ -66,7 +66,8 @@ SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2, "siblings": 0.9}
 """Placeholder -> the most that it takes of what is left for the past, one after the other."""
 
-NO_PAST = dict.fromkeys(PAST_SHARES, "")
+NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")
+"""What must not decide how much is told of the past."""
 
 HEADING = 25
 """Tokens of the heading of a section, and of what it says."""
@@ -74,11 +75,15 @@ HEADING = 25
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A brief as a model gets it: the rules, then the sections; `shown` are the candidates whose change is in it."""
+    """A brief as a model gets it: the rules, then the sections; `shown` are the candidates whose change is in it.
+
+    `varying` is what will be otherwise when the same is done again: times.
+    """
 
     rules: str
     sections: tuple[str, ...]
     shown: tuple[str, ...] = ()
+    varying: str = ""
 
     @property
     def text(self) -> str:
@@ -88,7 +93,7 @@ class Written:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The beginning of a conversation."""
-        return Message("system", self.rules), Message("user", self.text)
+        return Message("system", self.rules), Message("user", self.text, varying=self.varying)
 
     @property
     def tokens(self) -> dict[str, int]:
@@ -135,10 +140,12 @@ def write(
         values["unshown"] = f"{values['unshown']}\n\n{MORE.format_map(markers)}".strip()
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
     values |= _past(background, int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE))))
+    values["used"] = digest.used(background)
     return Written(
         _fill("rules.md", rules, {**markers, **(tools or {})}),
         tuple(_sections(sections, values)),
         _shown(background, values),
+        values["used"],
     )
 
 

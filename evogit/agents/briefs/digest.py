@@ -57,7 +57,6 @@ def scores(background: Background) -> str:
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
-    lines += [_used(evaluation.cost)] if evaluation and evaluation.cost.wall else []
     return "\n".join(lines)
 
 
@@ -81,7 +80,11 @@ def _limits(limits: Limits) -> str:
     )
 
 
-def _used(cost: Cost) -> str:
+def used(background: Background) -> str:
+    """What the parent's evaluation took, which is never the same twice; empty where it is not known."""
+    cost = background.evaluation.cost if background.evaluation else Cost()
+    if not cost.wall:
+        return ""
     memory = f", at most {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
     return f"- all its calls together took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
 
