@@ -111,7 +111,9 @@ class _Talk:
         for call in reads:
             parts.append(self._read(call, max(room, LEAST_READ)))
             room -= estimate_tokens(parts[-1])
-        return await self.ask(Message("assistant", reply), Message("user", "\n\n".join([*parts, ENOUGH])))
+        return await self.ask(
+            Message("assistant", cut(reply, self._longest)), Message("user", "\n\n".join([*parts, ENOUGH]))
+        )
 
     def _read(self, call: ReadLines, room: int) -> str:
         try:

@@ -47,7 +47,7 @@ class Part:
         return self.last - self.first + 1
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def outline(text: str) -> tuple[Part, ...]:
     """The definitions of a file, in their order, those inside of a class or the like right after it."""
     return tuple(sorted(_parts(text.split("\n")), key=lambda part: (part.first, part.depth)))

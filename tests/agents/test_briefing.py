@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing, digest
+from evogit.agents.briefs.bodies import Mentions, part_of
 from evogit.agents.briefs.briefing import Written
 from evogit.breeding.breeder import Breeder
 from evogit.core import ConfigError, Cost, Decision, Evaluated, Evaluation, FailedProposal, Spent
@@ -535,3 +536,12 @@ def test_what_an_evaluation_took_has_no_part_in_what_identifies_a_question(lab: 
     told = [briefing.write(brief, replace(background, evaluation=each), 100_000) for each in evaluations]
     assert len({each.text for each in told}) == 3
     assert len({question_key("m", Question(messages=each.messages)) for each in told}) == 1
+
+
+@pytest.mark.parametrize("line", ["class A:\n  def b(): pass\n", "src/a.py:12 A.b a.a.a:1\n", "x" * 40 + "\n"])
+def test_a_hostile_file_takes_no_longer_to_choose_from_than_its_length_asks_for(line: str) -> None:
+    def choose(size: int) -> None:
+        text = line * (size // len(line))
+        part_of("src/a.py", text, Mentions().take([text]), 1_000, 0.3)
+
+    assert_grows_linearly(choose, 20_000)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from evogit.llm import estimate_tokens
 from evogit.source.outline import Part, outline
@@ -19,8 +20,17 @@ TOP_SHARE, TOP = 0.15, 40
 SHORTEST_NAME = 3
 """Letters of a name that a text can mean; `x` and `of` are everywhere."""
 
-MOST_NAMES = 5_000
-"""Names that texts are read for."""
+MOST_NAMES, MOST_PLACES = 5_000, 200
+"""Names that texts are read for, and lines of files, of each text."""
+
+LONGEST_PATH = 300
+"""Characters of a path."""
+
+LEAST = 10
+"""Tokens of room for which it is worth to go on."""
+
+SAME = 50
+"""Definitions of one name that are looked at."""
 
 LARGE = 120
 """Lines of a definition that is shown only where there is room at last: what it is made of is named itself."""
@@ -31,12 +41,16 @@ AROUND = 12
 NEAR = 3
 """Lines between two shown places that are shown too."""
 
+NUMBERS = "where each begins, [how many lines it takes]"
+"""What numbers in a map are."""
+
 LONGEST_HEAD = 120
 """Characters of a definition's first line in a map."""
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DOTTED = re.compile(r"\b([A-Za-z_]\w*)(?:\.|::|#)([A-Za-z_]\w*)")
-_PLACE = re.compile(r"([\w./-]{1,300}\.\w{1,10})(?:\", line |:)(\d{1,7})")
+_LINE = re.compile(r"(?:\", line |:)(\d{1,7})")
+_FILE = re.compile(r"[\w./-]+\.\w+\Z")
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(.+)$|^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 Ranges = dict[str, list[range]]
@@ -60,14 +74,21 @@ class Mentions:
             for pair in _DOTTED.findall(text):
                 if len(self.dotted) < MOST_NAMES:
                     self.dotted.setdefault(pair)
-            for path, line in _PLACE.findall(text):
-                self.places.setdefault(path, []).append(range(int(line), int(line) + 1))
+            self._take_places(text)
         return self
+
+    def _take_places(self, text: str) -> None:
+        """Take lines of files, such as `src/x.py:12`."""
+        for found in islice(_LINE.finditer(text), MOST_PLACES):
+            path = _FILE.search(text[max(found.start() - LONGEST_PATH, 0) : found.start()])
+            line = int(found[1])
+            if path:
+                self.places.setdefault(path[0], []).append(range(line, line + 1))
 
     def take_patch(self, patch: str, *, after: bool) -> Mentions:
         """Read where a patch changed something: before it, or `after` it."""
         path = ""
-        for named, *numbers in _PATCHED.findall(patch):
+        for named, *numbers in islice((found.groups("") for found in _PATCHED.finditer(patch)), MOST_PLACES):
             path = named or path
             if not named:
                 start, count = numbers[2:] if after else numbers[:2]
@@ -88,33 +109,28 @@ def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, 
     Where a conflict is, that is shown before all else. A file without definitions is shown from its beginning. `whose`
     is said behind its path.
     """
-    parts = outline(text)
+    parts, lines = outline(text), text.split("\n")
     name = one_line(path, 300) + whose
-    if not parts:
+    if not parts and not any(_conflicts(lines)):
         return f"File {name}:\n{fence(escaped(cut(text, tokens)))}"
-    chosen = _Lines(text.split("\n"), tokens)
+    chosen = _Lines(lines, tokens)
     plan = _map(parts, frozenset(), int(tokens * MAP_SHARE))
     chosen.room -= estimate_tokens(plan)
-    chosen.take_top(parts[0].first - 1, int(tokens * TOP_SHARE))
-    for lines in _wanted(path, chosen.lines, parts, mentions):
-        chosen.take(lines)
+    chosen.take_top(parts[0].first - 1 if parts else 0, int(tokens * TOP_SHARE))
+    chosen.take_all(_wanted(path, lines, parts, mentions))
     if not chosen.named:
         chosen.room = min(chosen.room, int(tokens * fill))
-        for part in parts:
-            chosen.take(range(part.first, part.last + 1))
-    shown = list(chosen.segments())
+        chosen.take_all(range(part.first, part.last + 1) for part in parts)
     left = _map(parts, chosen.taken, int(tokens * MAP_SHARE))
-    count = len(chosen.lines)
-    rest = (
-        f"Map of the rest of {name} ({count:,} lines): first line, definition, [lines]\n{fence(left)}" if left else ""
-    )
-    return "\n\n".join(filter(None, [*(_segment(name, each, chosen.lines) for each in shown), rest]))
+    told = [_segment(name, each, lines) for each in chosen.segments()]
+    told += [f"Map of the rest of {name}, {len(lines):,} lines ({NUMBERS}):\n{fence(left)}"] if left else []
+    return "\n\n".join(told)
 
 
 def map_of(path: str, text: str, tokens: int) -> str:
     """A file as a map alone; empty where it defines nothing."""
     told = _map(outline(text), frozenset(), tokens)
-    return f"Map of {one_line(path, 300)} ({text.count(chr(10)):,} lines):\n{fence(told)}" if told else ""
+    return f"Map of {one_line(path, 300)}, {text.count(chr(10)):,} lines ({NUMBERS}):\n{fence(told)}" if told else ""
 
 
 def named(text: str, name: str) -> Part | None:
@@ -145,6 +161,13 @@ class _Lines:
         self.room -= self._needed(new)
         self.taken.update(new)
         self.named = True
+
+    def take_all(self, wanted: Iterable[range]) -> None:
+        """Take one after the other."""
+        for lines in wanted:
+            if self.room < LEAST:
+                return
+            self.take(lines)
 
     def take_top(self, count: int, tokens: int) -> None:
         """Take the first lines."""
@@ -180,26 +203,24 @@ def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Me
     by_name: dict[str, list[Part]] = {}
     for part in parts:
         by_name.setdefault(part.name, []).append(part)
-    places = [*_conflicts(lines), *mentions.lines(path)]
-    first = [*_holding(places, parts), *_inside(parts, mentions)]
+    first = [*_holding([*_conflicts(lines), *mentions.lines(path)], parts), *_inside(by_name, mentions)]
     first += [part for name in mentions.names for part in by_name.get(name, ())]
-    whole = {(part.first, part.last) for part in parts if part.depth == 0 and part.lines > LARGE}
-    small = [part for part in first if (part.first, part.last) not in whole]
+    small = [part for part in first if part.depth or part.lines <= LARGE]
     for part in small:
         yield range(part.first, part.last + 1)
     for part in small:
         body = "\n".join(lines[part.first - 1 : part.last])
         called = (each for name in dict.fromkeys(_NAME.findall(body)) for each in by_name.get(name, ()))
         yield from (range(each.first, each.last + 1) for each in called if each.lines <= LARGE)
-    yield from (range(part.first, part.last + 1) for part in first if part not in small)
+    yield from (range(part.first, part.last + 1) for part in first if not part.depth and part.lines > LARGE)
 
 
-def _inside(parts: Sequence[Part], mentions: Mentions) -> Iterator[Part]:
+def _inside(by_name: Mapping[str, Sequence[Part]], mentions: Mentions) -> Iterator[Part]:
     """The definitions of names with a dot, such as a class's method."""
-    for name in mentions.dotted:
-        around, last = name
-        for outer in (part for part in parts if part.name == around):
-            yield from (part for part in parts if part.name == last and outer.first < part.first <= outer.last)
+    for around, last in mentions.dotted:
+        for outer in by_name.get(around, ())[:SAME]:
+            inner = by_name.get(last, ())[:SAME]
+            yield from (part for part in inner if outer.first < part.first <= outer.last)
 
 
 def _conflicts(lines: Sequence[str]) -> Iterator[range]:
@@ -220,19 +241,18 @@ def _holding(places: Iterable[range], parts: Sequence[Part]) -> Iterator[Part]:
         if around and around[-1].last >= place.stop - 1:
             yield around[-1]
         else:
-            yield Part("", "", place.start, place.stop - 1, 0)
+            yield Part("", "", place.start, place.stop - 1, 1)
 
 
 def _map(parts: Sequence[Part], shown: Iterable[int], tokens: int) -> str:
     """The definitions that are not shown; of what is inside of others, or of all, only names where there are many."""
     taken = frozenset(shown)
     left = [part for part in parts if not taken.issuperset((part.first, part.last))]
-    outer = [part for part in left if not part.depth]
     ways = (
         "\n".join(_mapped(part) for part in left),
-        "\n".join(f"{_mapped(part)}{_names_inside(part, left)}" for part in outer),
+        "\n".join(_with_names(left)),
         ", ".join(f"{part.name} {part.first}" for part in left),
-        ", ".join(f"{part.name} {part.first}" for part in outer),
+        ", ".join(f"{part.name} {part.first}" for part in left if not part.depth),
     )
     return next((text for text in ways if estimate_tokens(text) <= tokens), ends(ways[-1], 4 * tokens))
 
@@ -241,6 +261,14 @@ def _mapped(part: Part) -> str:
     return f"{part.first} {'  ' * part.depth}{one_line(part.head, LONGEST_HEAD)} [{part.lines}]"
 
 
-def _names_inside(outer: Part, parts: Sequence[Part]) -> str:
-    inside = [part for part in parts if part.depth and outer.first < part.first <= outer.last]
-    return f": {', '.join(f'{part.name} {part.first}' for part in inside)}" if inside else ""
+def _with_names(parts: Sequence[Part]) -> Iterator[str]:
+    """The outermost definitions, each with the names of those inside of it."""
+    groups: list[list[Part]] = []
+    for part in parts:
+        if part.depth and groups:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    for outer, *inside in groups:
+        names = ", ".join(f"{part.name} {part.first}" for part in inside)
+        yield f"{_mapped(outer)}: {names}" if names else _mapped(outer)

@@ -134,7 +134,9 @@ class _Room:
             if _needed(self._background.sizes[path]) <= self.left * WHOLE_SHARE:
                 self._take_whole(path)
             elif (text := lines_of(self._background.read(path))) is not None:
-                self._put(path, part_of(path, text, self._mentions, int(self.left * self._part), self._fill))
+                self._put(
+                    path, part_of(path, text[:MOST_MAPPED], self._mentions, int(self.left * self._part), self._fill)
+                )
 
     def take_some(self, paths: Iterable[str], tokens: int) -> None:
         """Take what is spoken of in files that may not be changed."""
