@@ -1,11 +1,12 @@
 """What a paid call is told, and what that costs: tokens of the questions of whole runs, by section of the brief.
 
-Run: `python benchmarks/brief_tokens.py [--proposals 60] [--folder DIR] [--json FILE]`. Two runs with one scripted model
-behind two editors: a module of 20 lines, which it rewrites whole, and one of 2,000 lines, of which it changes the
-function that the profile in the feedback names. It knows only what its question says: of a function that is not shown
-it asks to READ more. Scores follow from what it wrote; every fourth idea fails a test, whose report is the feedback.
-Each question is counted, answers to READ and repairs too. In DIR each question is kept, to be read. To compare with an
-older commit: copy this file into `benchmarks/` of a worktree of it, and run it there.
+Run: `python benchmarks/brief_tokens.py [--proposals 60] [--folder DIR] [--json FILE]`. Three runs with one scripted
+model behind two editors: `small`, a module of 20 lines, which it rewrites whole; `large`, one of 2,000 lines, of which
+it changes the function that the profile in the feedback names; `blind`, the same without a profile. It knows only what
+its question says: of a function that is not shown it asks to READ more. Scores follow from what it wrote; every fourth
+idea fails a test, whose report is the feedback. Each question is counted, answers to READ and repairs too. In DIR each
+question is kept, to be read. To compare with an older commit: copy this file into `benchmarks/` of a worktree of it,
+and run it there.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ file = "evaluator/evaluate.py"
 splits = ["train"]
 """
 
+PARTS = 154
+"""Functions of the large module."""
+
 PASSING = "\n".join(f"tests/test_part{number}.py {'.' * 60} [{number * 5:3}%]" for number in range(20))
 """What a test runner prints of tests that pass."""
 
@@ -67,7 +71,7 @@ def small(rng: random.Random, growth: int) -> str:
 
 def large() -> str:
     """A module of 2,000 lines."""
-    return '"""Many parts."""\n\n' + "\n\n".join(f"\n{function(number, 0, 10)}" for number in range(154))
+    return '"""Many parts."""\n\n' + "\n\n".join(f"\n{function(number, 0, 10)}" for number in range(PARTS))
 
 
 # --- the model ------------------------------------------------------------------------------------------------------
@@ -104,7 +108,7 @@ class Reading:
         told = "\n".join(texts[1:])
         hot = HOT.findall(told)
         shown = {found[1]: found[0] for found in SHOWN.finditer(told)}
-        name = hot[0] if hot else rng.choice(sorted(shown or {"work_0": ""}))
+        name = hot[0] if hot else f"work_{rng.randrange(PARTS)}"
         if name in shown:
             new = function(int(name.removeprefix("work_")), rng.randrange(10**6), 9 + rng.randrange(3))
             return self._edit("SEARCH src/parts.py", f"{shown[name]}\n=======\n{new.rstrip()}\n", "REPLACE")
@@ -126,8 +130,8 @@ def sections(texts: list[str]) -> Iterator[tuple[str, int]]:
 # --- the evaluator --------------------------------------------------------------------------------------------------
 
 
-def judged(text: str) -> tuple[Evaluation, Evidence]:
-    """A test fails for every fourth idea; of the others some are faster, and the slowest function is named."""
+def judged(text: str, *, profiled: bool) -> tuple[Evaluation, Evidence]:
+    """A test fails for every fourth idea; of the others some are faster; a profile names the slowest function."""
     ideas = [int(found) for found in re.findall(r"^    total = (\d+)$", text, re.MULTILINE)]
     bad = [number for number, idea in enumerate(ideas) if idea % 4 == 1]
     cost = Cost(wall=1.5, cpu=1.2, memory=40_000_000)
@@ -140,7 +144,9 @@ def judged(text: str) -> tuple[Evaluation, Evidence]:
     profile = f"{1.5:.2f} seconds in work_{slowest}"
     metrics = {"speed": sum(speeds)}
     evaluation = Evaluation(status="ok", metrics=metrics, cases={"profile": metrics}, cost=cost)
-    return evaluation, Evidence(log=f"{PASSING}\n1200 passed in 1.31s\n", feedback={"profile": profile})
+    return evaluation, Evidence(
+        log=f"{PASSING}\n1200 passed in 1.31s\n", feedback={"profile": profile} if profiled else {}
+    )
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------
@@ -157,7 +163,7 @@ def run(name: str, path: str, seed: str, model: Reading, proposals: int, folder:
     task = load_task(task_folder)
 
     def judge(asked: Asked) -> tuple[Evaluation, Evidence]:
-        return judged(asked.changed[path].decode() if asked.changed else seed)
+        return judged(asked.changed[path].decode() if asked.changed else seed, profiled=name != "blind")
 
     run = Run(
         Repository.create(folder / "repository"),
@@ -189,6 +195,7 @@ def main() -> None:
     for name, path, seed in (
         ("small", "src/part.py", small(random.Random(1), 0)),
         ("large", "src/parts.py", large()),
+        ("blind", "src/parts.py", large()),
     ):
         kept = asked.folder / name if asked.folder else None
         if kept:
