@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from evogit.core import Candidate, Entry, Evaluation, Evidence, EvoGitError, Stopped
     from evogit.engine.engine import Observer
     from evogit.engine.evaluations import EvaluationBackend
+    from evogit.evaluation.binary_values import Array
     from evogit.evaluation.program import Case, Invalid
     from evogit.history import History
     from evogit.history.context import RunContext, StoredRun
@@ -26,6 +27,7 @@ _ROOMS = {
     "core": ("Candidate", "Entry", "Evaluation", "Evidence", "EvoGitError", "Stopped"),
     "engine.engine": ("Observer",),
     "engine.evaluations": ("EvaluationBackend",),
+    "evaluation.binary_values": ("Array",),
     "evaluation.program": ("Case", "Invalid"),
     "history": ("History",),
     "history.context": ("RunContext", "StoredRun"),
@@ -40,6 +42,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "Agent",
     "AgentSpec",
+    "Array",
     "Brief",
     "Candidate",
     "Case",

@@ -24,7 +24,7 @@ class Keeper:
         self.processes = {}
         self.alive = False
         self.program = self.broken = None
-        self.paid = self.began = 0.0
+        self.paid = self.began = self.followed = 0.0
         self.peak = 0
         self.cpu = self.limits["cpu"]
         self.wall = self.limits["wall"]
@@ -62,6 +62,7 @@ class Keeper:
                 raise Broken("timeout", f"killed after {self.wall:g} s of wall clock {self.doing}")
             self.turn(min(deadline, self.due()))
             self.look(self.due())
+        self.followed = time.monotonic()
         process.drain()
         settle(process.pid)
         self.look()

@@ -18,7 +18,7 @@ from jail_places import KINDS, seal, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
 
-PROTOCOL = 5
+PROTOCOL = 6
 
 
 class Start:

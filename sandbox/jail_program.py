@@ -2,23 +2,19 @@
 
 import contextlib
 import ctypes
-import errno
-import importlib
-import json
 import os
-import random
 import resource
 import select
 import signal
-import sys
 
-from jail_bytes import CHUNK, JAILED, LENGTH, Broken, read_exactly, write_all
+from jail_bytes import CHUNK, JAILED, LENGTH, Broken
+from jail_calls import KINDS
 
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 OPEN_FILES = 256  # of each process
 SIGNALS = 1024  # that wait, timers included: the kernel counts them for each user, in bubblewrap the person's own
+FORGED = "wrote to the reply channel itself; only the value that a call returns goes there"
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
-VALUE, RAISED, NO_MEMORY, NO_DISK, NO_JSON = KINDS = b"vrmdj"
 libc = ctypes.CDLL(None)
 
 
@@ -67,6 +63,8 @@ class Process:
         self.pending = memoryview(b"")
         self.last = False
         self.status = None
+        self.asked = False
+        self.held = set()
 
     def send(self, data, last=False):
         """Queue data for the process; after the `last`, its pipe is closed."""
@@ -143,7 +141,7 @@ class Process:
         if ours and size > most + 1:
             raise Broken("output-limit", f"replied with {size - 1} bytes, more than the {most} allowed")
         if not ours or len(data) > LENGTH.size + size:
-            raise Broken("invalid", "wrote to the reply channel itself; only the value that a call returns goes there")
+            raise Broken("invalid", FORGED)
         self.answer.data.clear()
         return data[LENGTH.size], data[LENGTH.size + 1 :]
 
@@ -224,66 +222,6 @@ def command(argv):
             os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
     return body
-
-
-def answer_calls(into, reply, seed):
-    """The body of a process that imports the candidate's code and answers calls until its pipe ends."""
-    random.seed(seed)
-    if numpy_random := sys.modules.get("numpy.random"):
-        numpy_random.seed(seed)
-    sys.modules["__main__"] = type(sys)("__main__")
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - pathlib is slow to import
-    sys.argv = [""]
-    while header := read_exactly(into, LENGTH.size):
-        request = json.loads(read_exactly(into, LENGTH.unpack(header)[0]))
-        kind, content = result_of(request)
-        write_all(reply, LENGTH.pack(len(content) + 1) + bytes((kind,)) + content)
-    os._exit(0)
-
-
-def result_of(request):
-    """Call the target; whatever the candidate's code does in here happens to its own process only."""
-    try:
-        arguments = request["arguments"]
-        value = target_of(request["target"])(*arguments.get("args", ()), **arguments.get("kwargs", {}))
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
-        return kind_of(error), story_of(error).encode(errors="replace")
-    try:
-        return VALUE, json.dumps(value, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        return NO_JSON, str(error).encode(errors="replace")
-    except MemoryError:
-        return NO_MEMORY, b""
-
-
-def kind_of(error):
-    """What sort of failure an exception is."""
-    if isinstance(error, MemoryError):
-        return NO_MEMORY
-    return NO_DISK if isinstance(error, OSError) and error.errno == errno.ENOSPC else RAISED
-
-
-def target_of(name):
-    """The function that `module:function` names."""
-    module, _, path = name.partition(":")
-    found = importlib.import_module(module)
-    for attribute in path.split("."):
-        found = getattr(found, attribute)
-    return found
-
-
-def story_of(error):
-    """The exception and where it was raised; the whole traceback goes to stderr. Nothing is imported or opened."""
-    sys.__excepthook__(type(error), error, error.__traceback__)
-    sys.stderr.flush()
-    places, trace = [], error.__traceback__
-    while trace:
-        code = trace.tb_frame.f_code
-        places.append(f"{os.path.relpath(code.co_filename)}, line {trace.tb_lineno}, in {code.co_name}")
-        trace = trace.tb_next
-    return f"{type(error).__name__}: {str(error)[:1000]}\n" + "\n".join(places[-3:])
 
 
 def prctl(option, value):

@@ -10,12 +10,15 @@ import os
 import time
 
 from jail_bytes import LENGTH, Broken, pieces, receive, send
+from jail_calls import BINARY, FINISHED, READY, VALUE, answer_calls
 from jail_files import pack, read_files, remove, unpack, write_files
 from jail_keeper import TICK, Keeper
-from jail_program import VALUE, answer_calls, command
+from jail_program import FORGED, command
 from jail_words import ending, refusal
 
 LONGEST_DETAIL = 4000  # characters; the host takes no header of more than 64 KiB
+LARGE = 1 << 11  # bytes of arguments that are worth a message more, so that the time to read them is known
+GO_ON = b"g"  # what a call waits for
 LEAST, UNSEEN = 1e-6, 0.01  # seconds of CPU: what has not run, and what the coarsest clock (gVisor's) may not have seen
 
 
@@ -26,10 +29,14 @@ class Supervisor(Keeper):
         super().__init__(place)
         self.unfit = None
         self.calls = self.runs = 0
+        self.stirred = False
+        self.held = {}
+        self.phases = {}
 
     def serve(self):
         """Answer requests until the host closes the session, or goes away."""
         answers = {
+            "hold": self.hold,
             "call": self.call,
             "feed": self.feed,
             "run": self.run,
@@ -90,17 +97,27 @@ class Supervisor(Keeper):
 
     # --- requests -------------------------------------------------------------------------------------------------
 
+    def hold(self, header, body):
+        """Keep a value for calls to come; the answer's body is empty."""
+        failure = {}
+        try:
+            self.check_broken()
+            self.held[header["number"]] = header["about"], body
+        except Broken as broken:
+            failure = self.fail(broken)
+        return self.plain_answer(failure)
+
     def call(self, header, body):
         """Have the program's process call a function; the answer's body is the value and the new output."""
         self.calls += 1
         self.doing = f"in call {self.calls}"
-        value, failure = b"", {}
+        value, failure, asked = b"", {}, {name: header[name] for name in ("target", "given", "held")}
         try:
-            value = self.value_of_call(header["fresh"], body)
+            value = self.value_of_call(header["fresh"], asked, pieces(body))
         except Broken as broken:
             failure = self.fail(broken)
         parts = value, self.stdout.news(), self.stderr.news()
-        return {**failure, **self.charged(), "sizes": list(map(len, parts))}, b"".join(parts)
+        return {**failure, **self.charged(), **self.phases, "sizes": list(map(len, parts))}, b"".join(parts)
 
     def prepare(self, header):
         """Before the items of a `feed` are in our memory, of which a new process gets a copy: start it."""
@@ -120,11 +137,12 @@ class Supervisor(Keeper):
             try:
                 if self.began > until:
                     raise Broken("timeout", f"took {self.limits['total']:g} s in all")
-                value = self.value_of_call(False, b"%b%b]}}" % (about["call"].encode(), item))
+                asked = {"target": about["target"], "given": [], "held": []}
+                value = self.value_of_call(False, asked, [b'{"args":[%b]}' % item])
             except Broken as broken:
                 failure = self.fail(broken)
             values.append(value)
-            shares.append([*self.charged().values()])
+            shares.append({**self.charged(), **self.phases})
             if failure:
                 break
         body[:] = bytes(len(body))
@@ -132,23 +150,69 @@ class Supervisor(Keeper):
         answer = {"shares": shares, "sizes": list(map(len, parts)), "cpu": 0, "memory": 0, "wall": 0}
         return {**failure, **answer}, b"".join(parts)
 
-    def value_of_call(self, fresh, body):
-        """The JSON text of the value; raises Broken where there is none."""
+    def value_of_call(self, fresh, asked, given):
+        """The JSON text of the value, or pieces of a binary one; raises Broken where there is none."""
         self.check_broken()
+        self.phases = {}
         if fresh:
             self.kill_all()
+        clean = not self.program and (fresh or not self.stirred)
         program = self.program = self.program or self.start_answering()
         program.drain()
         if program.answer.data:
             raise Broken("invalid", f"wrote to the reply channel before it was asked {self.doing}")
-        program.send(LENGTH.pack(len(body)) + body)
+        new = {number: self.held[number] for _, number in asked["held"] if number not in program.held}
+        program.held.update(new)
+        given = [*given, *(content for _, content in new.values())]
+        large = sum(map(len, given)) >= LARGE
+        wait = large or not program.asked
+        forms = [[number, about] for number, (about, _) in new.items()]
+        about = {**asked, "new": forms, "wait": wait, "large": large}
+        program.asked = self.stirred = True
+        message = b"".join(LENGTH.pack(len(piece)) + piece for piece in (json.dumps(about).encode(), *given))
+        kind, content = self.timed(program, LENGTH.pack(len(message)) + message, clean, wait)
+        if kind in (READY, FINISHED):
+            raise Broken("invalid", FORGED)
+        if kind not in (VALUE, BINARY):
+            raise refusal(kind, content.decode(errors="replace"), self.limits, self.doing)
+        self.phases["binary"] = kind == BINARY
+        return content
+
+    def timed(self, program, message, clean, wait):
+        """The reply to a message, and in `phases` what was used until the arguments were there, and from the result on.
+
+        `clean`: no process of the candidate's is there but this one, which has not imported its code.
+        """
+        before = self.meter.cpu - self.paid if clean else 0.0
+        since = self.meter.cpu if clean else self.paid, self.began
+        kind, content = self.asked_of(program, message)
+        if wait and kind == READY:
+            self.phases["decode"], since = self.since(since), self.mark()
+            self.phases["clean"] = clean
+            kind, content = self.asked_of(program, GO_ON)
+        cpu, wall = self.since(since)
+        self.phases["call"] = [before + cpu if before + cpu >= LEAST else min(wall, UNSEEN), wall]
+        if kind == FINISHED:
+            since = self.mark()
+            kind, content = self.asked_of(program, GO_ON)
+            self.phases["encode"] = self.since(since)
+        return kind, content
+
+    def asked_of(self, program, message):
+        """Send a message, and follow the program until it has replied."""
+        program.send(message)
         self.follow(program, program.replied)
         if not program.replied():
             raise Broken("crashed", f"{ending(program.status)} before replying {self.doing}")
-        kind, content = program.take_reply(self.limits["reply"])
-        if kind == VALUE:
-            return content
-        raise refusal(kind, content.decode(errors="replace"), self.limits, self.doing)
+        return program.take_reply(self.limits["reply"])
+
+    def mark(self):
+        """CPU and wall clock now, between two parts of a call."""
+        return self.meter.cpu, time.monotonic()
+
+    def since(self, mark):
+        """CPU and wall clock from a mark to the last reply."""
+        return [self.meter.cpu - mark[0], self.followed - mark[1]]
 
     def run(self, header, body):
         """Run a command in the work folder; the answer's body is its output and the files asked for."""
@@ -176,6 +240,7 @@ class Supervisor(Keeper):
             self.look()
             self.captures[1].add(f"cannot write the files of the run: {error}\n".encode(errors="replace"))
             return 126
+        self.stirred = True
         process = self.start(command(header["argv"]), *self.captures)
         process.send(stdin, last=True)
         self.follow(process, lambda: False)
@@ -187,6 +252,7 @@ class Supervisor(Keeper):
         failure = {}
         try:
             self.check_broken()
+            self.stirred = True
             self.start(command(header["argv"]), *self.captures).send(b"", last=True)
         except Broken as broken:
             failure = self.fail(broken)

@@ -4,7 +4,8 @@ import os
 import signal
 
 from jail_bytes import Broken
-from jail_program import NO_DISK, NO_JSON, NO_MEMORY, headroom
+from jail_calls import NO_DISK, NO_JSON, NO_MEMORY
+from jail_program import headroom
 
 INODES = 65_536  # files and folders allowed at least, whatever the disk limit
 

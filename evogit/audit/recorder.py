@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from evogit.evaluation.arguments import Put
 from evogit.evaluation.program import Called, CandidateFailedError, Program, Ran
 
 Note = Callable[[dict[str, Any]], None]
@@ -59,7 +60,9 @@ def _noting(journal: Path) -> Note:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON says of a value of a type that an evaluator asked for with `returns`."""
+    """What JSON says of a value of a type that an evaluator asked for with `returns`, or of an input that it put."""
+    if isinstance(value, Put):
+        return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     if isinstance(value, set | frozenset):

@@ -15,6 +15,9 @@ from typing import Any
 
 from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
+from evogit.evaluation.arguments import Arguments, Put, arguments, put, restored
+from evogit.evaluation.binary_values import Array, checked, checked_items, read
+from evogit.evaluation.charges import charge, writing
 from evogit.sandbox import Breach, CallReply, ResourceUsage, Session
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.values import MisfitError, dump, parse
@@ -23,8 +26,8 @@ ENDING = 1.0
 """Seconds that a server has to end after it has ended a stream, so that why it did is known."""
 MOST_PRINTED = 64 * 1024
 """Bytes of stdout and of stderr that are kept of lives that began anew."""
-Check = Callable[[bytes], Any]
-"""The value that a JSON text stands for, if it fits a type; raises `MisfitError` otherwise."""
+Check = Callable[[Any, bytes | None], Any]
+"""What a value that was read, or its JSON text if it has one, stands for, if it fits a type; else a `MisfitError`."""
 
 
 PROFILE = """
@@ -75,11 +78,15 @@ class Invalid(CandidateFailedError):
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a call returned, and the seconds of CPU and wall clock that it took."""
+    """What a call returned, and the seconds of CPU and wall clock that it took without transport of values.
+
+    `transport` are the seconds of CPU that were taken for transport, but in which the candidate could have worked.
+    """
 
     value: Any
     cpu: float
     wall: float
+    transport: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +183,16 @@ class Program:
         kept = [(before + new)[:MOST_PRINTED] for before, new in zip(self._printed, printed, strict=True)]
         self._printed = kept[0], kept[1]
 
+    def put(self, value: Any) -> Put:
+        """An input for several calls: given to any of them as an argument, it is sent once to each life that has it.
+
+        The candidate gets one object for all calls of a life: what a call changes in it stays changed.
+
+        Raises:
+            ValueError: when it is neither JSON nor binary.
+        """
+        return put(value)
+
     def measure(
         self,
         target: str,
@@ -222,9 +239,17 @@ class Program:
             CandidateFailedError: when it crashes, breaks a limit or returns something else.
             ValueError: when the arguments are not JSON.
         """
-        arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
-        reply = self._session.call(target, arguments, wall=_limit(timeout), cpu=_limit(cpu), fresh=fresh)
-        return self._called(reply, _check(returns))
+        given = arguments(args, kwargs)
+        reply = self._session.call(
+            target,
+            given.text,
+            pieces=given.pieces,
+            held=given.held,
+            wall=_limit(timeout),
+            cpu=_limit(cpu),
+            fresh=fresh,
+        )
+        return self._called(reply, _check(returns), given)
 
     def stream(
         self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
@@ -239,7 +264,7 @@ class Program:
         known = isinstance(items, list | tuple)
         texts = [dump(item) for item in items] if known else map(dump, items)
         for reply in self._session.stream(target, texts, wall=_limit(timeout)):
-            yield self._called(reply, fits)
+            yield self._called(reply, fits, None)
 
     def run(
         self,
@@ -283,8 +308,9 @@ class Program:
         Raises:
             ValueError: when the arguments are not JSON.
         """
-        arguments = dump({"args": list(args), "kwargs": dict(kwargs or {})})
-        ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=arguments, timeout=timeout)
+        named = {name: restored(value) for name, value in (kwargs or {}).items()}
+        text = dump({"args": list(map(restored, args)), "kwargs": named})
+        ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=text, timeout=timeout)
         if ran.code != 0:
             why = ran.detail or ran.stderr.rstrip().rpartition("\n")[2] or f"exit code {ran.code}"
             return f"no profile of {target}: {why}"
@@ -333,10 +359,12 @@ class Program:
             sentence, _, rest = reply.detail.partition("\n")
             raise CandidateFailedError(reply.failure, sentence, rest)
 
-    def _called(self, reply: CallReply, fits: Check | None) -> Called:
+    def _called(self, reply: CallReply, fits: Check, given: Arguments | None) -> Called:
         self._calls += 1
         self._done(reply)
-        return Called(_value(reply.value, fits, self._calls), reply.usage.cpu, reply.usage.wall)
+        value, plain = _value(reply, fits, self._calls)
+        charged = charge(reply, lambda: given.reading() if given else 0.0, lambda: writing(plain, len(reply.value)))
+        return Called(value, charged.cpu, charged.wall, charged.transport)
 
 
 def _sum(one: ResourceUsage, other: ResourceUsage) -> ResourceUsage:
@@ -347,18 +375,34 @@ def _limit(value: float | str | None) -> float | None:
     return None if value is None else seconds(value)
 
 
-def _check(returns: Any) -> Check | None:
+def _check(returns: Any) -> Check:
+    """A check of what came back; binary values are checked by `Array`, `bytes`, or a tuple of these and None."""
     if returns is None:
-        return None
+        return lambda value, raw: value
+    if returns is bytes or isinstance(returns, Array):
+        return lambda value, raw: checked(value, returns)
+    if isinstance(returns, tuple):
+        return lambda value, raw: checked_items(value, returns)
     from evogit.evaluation.return_types import check  # pydantic takes 0.1 s to import
 
-    return check(returns)
+    fits = check(returns)
+
+    def fits_json(_value: Any, raw: bytes | None) -> Any:
+        if raw is None:
+            raise MisfitError("expected what JSON can say, got a binary value")
+        return fits(raw)
+
+    return fits_json
 
 
-def _value(raw: bytes, fits: Check | None, call: int) -> Any:
+def _value(reply: CallReply, fits: Check, call: int) -> tuple[Any, Any]:
+    """The value as the evaluator gets it, and what of it was written as JSON."""
     try:
-        value = parse(raw)
-        return fits(raw) if fits else value
+        if reply.binary:
+            value, plain = read(reply.value)
+            return fits(value, None), plain
+        value = parse(reply.value)
+        return fits(value, reply.value), value
     except MisfitError as misfit:
         raise Invalid(f"the value returned in call {call} does not fit: {misfit}") from None
     except ValueError as error:

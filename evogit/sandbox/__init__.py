@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 Entry = tuple[str, str, int, int]
 """Path, kind (file, executable, link, folder, other), size in bytes of the content (that of a link is its target), and
@@ -96,9 +96,40 @@ class ResourceUsage:
     memory: int
 
 
+Place = int | str
+"""Where an argument belongs: its number, or its name."""
+
+Form = tuple[Any, ...]
+"""What the bytes of a value are: `("json",)`, `("bytes",)`, or `numpy` or `memory` with format and shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A value as bytes, by itself: one that JSON cannot say, or one that is sent once for several calls."""
+
+    form: Form
+    content: bytes | memoryview = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phases:
+    """CPU and wall clock, in seconds, of the parts of a call: until the arguments were there, the call, what followed.
+
+    `clean` says that until then nothing of the candidate's ran; otherwise it had `decode` and `encode` in its hands.
+    """
+
+    call: tuple[float, float]
+    decode: tuple[float, float] = (0.0, 0.0)
+    encode: tuple[float, float] = (0.0, 0.0)
+    clean: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReply:
     """What came back from a call: `value` is the JSON text of the result, untrusted and not yet parsed.
+
+    A `binary` one is of pieces, each after its length: places and forms as JSON, the value with nulls there, contents.
+    `phases` are the parts of `usage`.
 
     Exactly one of three: a value (`failure` is empty); `failure == "crashed"`: the program raised, exited or was
     killed; a `Breach`: it broke a limit. `detail` is one sentence (with the traceback's last lines when it raised).
@@ -108,6 +139,8 @@ class CallReply:
     failure: Literal["", "crashed", "invalid"] | Breach = ""
     detail: str = ""
     usage: ResourceUsage
+    phases: Phases | None = None
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +170,21 @@ class Session(Protocol):
     starved: str
 
     def call(
-        self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
+        self,
+        target: str,
+        arguments: bytes,
+        *,
+        pieces: Mapping[Place, Piece] = {},
+        held: Mapping[Place, Piece] = {},
+        wall: float | None = None,
+        cpu: float | None = None,
+        fresh: bool = False,
     ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
 
-        The process stays up between calls (`fresh` starts another one first); a crash or a breach ends it.
+        `pieces` and `held` take the places of arguments that are null in the text; those that are `held` are sent by
+        the first call that has them, and kept for others. The process stays up between calls (`fresh` starts another
+        one first); a crash or a breach ends it.
         """
         ...
 

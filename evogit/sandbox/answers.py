@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from evogit.sandbox import Breach, CallReply, Completed, Entry, ResourceUsage, values
+from evogit.sandbox import Breach, CallReply, Completed, Entry, Phases, ResourceUsage, values
 
 NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64
@@ -16,6 +16,15 @@ MARKER = 64
 KINDS = ("file", "executable", "link", "folder", "other")
 MOST = 1 << 53
 """Numbers above this one are none that a supervisor counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one of several calls used."""
+
+    usage: ResourceUsage
+    phases: Phases | None
+    binary: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +37,9 @@ class SupervisorAnswer:
     code: int | None = None
     out: tuple[str, ...] = ()
     parts: tuple[bytes, ...] = (b"", b"", b"")
-    shares: tuple[ResourceUsage, ...] = ()
+    shares: tuple[Share, ...] = ()
+    phases: Phases | None = None
+    binary: bool = False
     tunnel: int | None = None
     ended: bool = False
     full: bool = False
@@ -38,7 +49,7 @@ class SupervisorAnswer:
     @property
     def usages(self) -> tuple[ResourceUsage, ...]:
         """What each of the calls used that the request stood for."""
-        return self.shares or (self.usage,)
+        return tuple(share.usage for share in self.shares) or (self.usage,)
 
 
 def checked(header: dict[str, Any], body: bytes) -> SupervisorAnswer:
@@ -50,9 +61,7 @@ def checked(header: dict[str, Any], body: bytes) -> SupervisorAnswer:
     failure, detail = header.get("failure", ""), header.get("detail", "")
     if failure not in ("", "crashed", "invalid", *get_args(Breach)) or not isinstance(detail, str):
         raise ValueError(f"expected a known failure, got {failure!r}")
-    usage = ResourceUsage(
-        wall=_number(header, "wall"), cpu=_number(header, "cpu"), memory=int(_number(header, "memory"))
-    )
+    whole = _share(header)
     code, tunnel = header.get("code"), header.get("tunnel")
     if not all(number is None or type(number) is int for number in (code, tunnel)):
         raise ValueError(f"expected numbers, got {code!r} and {tunnel!r}")
@@ -65,7 +74,9 @@ def checked(header: dict[str, Any], body: bytes) -> SupervisorAnswer:
     return SupervisorAnswer(
         failure=failure,
         detail=clean(detail),
-        usage=usage,
+        usage=whole.usage,
+        phases=whole.phases,
+        binary=whole.binary,
         code=code,
         out=tuple(out),
         parts=parts,
@@ -125,15 +136,27 @@ def _split(sizes: object, body: bytes) -> Iterator[bytes]:
         position += size
 
 
-def _shares(shares: object) -> Iterator[ResourceUsage]:
-    if not isinstance(shares, list):
+def _shares(shares: object) -> Iterator[Share]:
+    if not isinstance(shares, list) or not all(isinstance(share, dict) for share in shares):
         raise ValueError(f"expected a list of usages, got {str(shares)[:100]}")
-    for share in shares:
-        if not isinstance(share, list) or len(share) != 3:
-            raise ValueError(f"expected CPU, memory and wall clock, got {str(share)[:100]}")
-        numbers = dict(zip(("cpu", "memory", "wall"), share, strict=True))
-        cpu, memory, wall = (_number(numbers, name) for name in numbers)
-        yield ResourceUsage(wall=wall, cpu=cpu, memory=int(memory))
+    yield from map(_share, shares)
+
+
+def _share(fields: dict[str, Any]) -> Share:
+    wall, cpu, memory = (_number(fields, name) for name in ("wall", "cpu", "memory"))
+    phases = None
+    if "call" in fields:
+        parts = {name: _times(fields[name]) for name in ("call", "decode", "encode") if name in fields}
+        phases = Phases(**parts, clean=fields.get("clean") is True)
+    binary = fields.get("binary") is True
+    return Share(usage=ResourceUsage(wall=wall, cpu=cpu, memory=int(memory)), phases=phases, binary=binary)
+
+
+def _times(pair: object) -> tuple[float, float]:
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise ValueError(f"expected CPU and wall clock, got {str(pair)[:100]}")
+    named = dict(zip(("cpu", "wall"), pair, strict=True))
+    return _number(named, "cpu"), _number(named, "wall")
 
 
 def listed(parts: Sequence[bytes]) -> Iterator[Entry]:

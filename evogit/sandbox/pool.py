@@ -14,7 +14,7 @@ from evogit.sandbox.archive import check_readonly, entries_of
 from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
 from evogit.sandbox.wire import LostError
 
-PROTOCOL = 5
+PROTOCOL = 6
 MOST_SESSIONS = 500
 """Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
 

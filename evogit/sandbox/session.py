@@ -8,11 +8,12 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol, Self, cast
 
 from evogit.core import SandboxLostError
-from evogit.sandbox import CallReply, Completed, Entry, Limits, ResourceUsage
-from evogit.sandbox.answers import MARKER, NOTHING, SupervisorAnswer, checked, completed_of, reply_of
+from evogit.sandbox import CallReply, Completed, Entry, Limits, Piece, Place, ResourceUsage
+from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.tunnel import POLL, carried
 from evogit.sandbox.wire import LostError, Wire
@@ -25,6 +26,8 @@ BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
 LENGTH = struct.Struct(">I")
 """In front of each piece of a body of several."""
+NONE: Mapping[Place, Piece] = MappingProxyType({})
+"""No pieces."""
 SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
@@ -84,6 +87,7 @@ class SupervisedSession:
         self._ended: SupervisorAnswer | None = None
         self._lost = False
         self._loss: SandboxLostError | None = None
+        self._held: dict[int, tuple[int, Piece]] = {}
         self._lock = threading.Lock()
         self.usage = NOTHING
         self.starved = ""
@@ -92,17 +96,38 @@ class SupervisedSession:
         self._exchange(*files, time.monotonic() + STARTUP, None)
 
     def call(
-        self, target: str, arguments: bytes, *, wall: float | None = None, cpu: float | None = None, fresh: bool = False
+        self,
+        target: str,
+        arguments: bytes,
+        *,
+        pieces: Mapping[Place, Piece] = NONE,
+        held: Mapping[Place, Piece] = NONE,
+        wall: float | None = None,
+        cpu: float | None = None,
+        fresh: bool = False,
     ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
-        body = b'{"target":%s,"arguments":%s}' % (json.dumps(target).encode(), arguments)
-        request = {"do": "call", "fresh": fresh}
+        for piece in held.values():
+            if refused := self._hold(piece):
+                return refused
+        given = [[place, piece.form] for place, piece in pieces.items()]
+        kept = [[place, self._held[id(piece)][0]] for place, piece in held.items()]
+        body = _in_pieces([arguments, *(piece.content for piece in pieces.values())])
+        request = {"do": "call", "fresh": fresh, "target": target, "given": given, "held": kept}
         answer = self._ask(request, body, wall=wall, cpu=cpu, fits=lambda answer: len(answer.parts) == 3)
         value, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
-        failure = cast(Any, answer.failure)
-        return CallReply(value=value, failure=failure, detail=answer.detail, usage=answer.usage)
+        return _called(answer, answer, value)
+
+    def _hold(self, piece: Piece) -> CallReply | None:
+        """Send a value for this and later calls, unless it was sent; the failure, if there is one."""
+        if id(piece) in self._held:
+            return None
+        number = len(self._held)
+        answer = self._ask({"do": "hold", "number": number, "about": piece.form}, bytes(piece.content))
+        self._held[id(piece)] = number, piece
+        return reply_of(answer) if answer.failure else None
 
     def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
         """Call `target` once per JSON item; a failure is the last reply.
@@ -137,9 +162,8 @@ class SupervisedSession:
             first, most = first + len(batch), min(BATCH, 2 * most)
 
     def _fed(self, target: str, batch: list[bytes], first: int, of: int, wall: float | None) -> Iterator[CallReply]:
-        call = f'{{"target":{json.dumps(target)},"arguments":{{"args":['
-        about = json.dumps({"call": call, "first": first + 1, "of": of}).encode()
-        body = b"".join(LENGTH.pack(len(piece)) + piece for piece in (about, *batch))
+        about = json.dumps({"target": target, "first": first + 1, "of": of}).encode()
+        body = _in_pieces([about, *batch])
         left = max(0.0, self._limits.total - self.usage.wall)
         longest = min(left + GRACE, len(batch) * (wall or self._limits.wall))
 
@@ -150,10 +174,9 @@ class SupervisedSession:
         *values, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
-        for value, usage in zip(values[:-1], answer.usages[:-1], strict=True):
-            yield CallReply(value=value, usage=usage)
-        failure = cast(Any, answer.failure)
-        yield CallReply(value=values[-1], failure=failure, detail=answer.detail, usage=answer.usages[-1])
+        for value, share in zip(values[:-1], answer.shares[:-1], strict=False):
+            yield CallReply(value=value, usage=share.usage, phases=share.phases, binary=share.binary)
+        yield _called(answer, answer.shares[-1] if answer.shares else answer, values[-1])
 
     def run(
         self,
@@ -348,3 +371,20 @@ def _starved(answer: SupervisorAnswer, most: float) -> str:
     """How little CPU a request had used of so many seconds when its time by the wall clock ran out."""
     used = answer.usages[-1].cpu
     return f"{used:.2g} of {most:g} s of CPU" if answer.failure == "timeout" and used < most / 2 else ""
+
+
+def _in_pieces(pieces: Sequence[bytes | memoryview]) -> bytes:
+    return b"".join(part for piece in pieces for part in (LENGTH.pack(len(piece)), piece))
+
+
+def _called(answer: SupervisorAnswer, share: Share | SupervisorAnswer, value: bytes) -> CallReply:
+    """The reply of one call, which ended as the answer says."""
+    failure = cast(Any, answer.failure)
+    return CallReply(
+        value=value,
+        failure=failure,
+        detail=answer.detail,
+        usage=share.usage,
+        phases=share.phases,
+        binary=share.binary,
+    )

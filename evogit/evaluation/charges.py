@@ -1,0 +1,90 @@
+"""What of a call is charged to the candidate: not the transport of values, as far as that is known to be transport.
+
+docs/design/sandbox.md has the reasoning.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evogit.sandbox import CallReply
+
+ALLOWED = 2.0
+"""Times what reading or writing a value takes us: a process that just got new memory is that much slower."""
+AT_LEAST = 50e-6
+"""Seconds that are not worth being told from transport: two messages, and a small value."""
+RELEASING = 0.2
+"""Share of the time to read values that it takes to let go of them."""
+PER_BYTE = 1e-9
+"""Seconds of CPU to carry a byte through a pipe."""
+WAITING = 1e-3
+"""Seconds of wall clock beyond CPU: a core that is not free at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Seconds of CPU and wall clock that count, and of CPU that do not though a candidate could have used them."""
+
+    cpu: float
+    wall: float
+    transport: float
+
+
+def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[], float]) -> Charge:
+    """What a call is charged.
+
+    Reading the arguments before any code of the candidate's could run is free. Otherwise it, and writing the value,
+    are as much as they take us, or a little more; what goes beyond that is the candidate's own.
+
+    Args:
+        reply: the call's, with its phases if the supervisor told them.
+        reading: seconds of CPU that it takes us to read such arguments; asked for only where it matters.
+        writing: the same, for the value.
+    """
+    phases = reply.phases
+    if phases is None:
+        return Charge(reply.usage.cpu, reply.usage.wall, 0.0)
+    free = phases.decode[0]
+    cpu, wall = phases.call
+    if not phases.clean:
+        free = _allowance(phases.decode, reading, 0.0)
+        cpu, wall = cpu + max(0.0, phases.decode[0] - free), wall + _late(phases.decode, free)
+    given = _allowance(phases.encode, writing, RELEASING * free)
+    cpu, wall = cpu + max(0.0, phases.encode[0] - given), wall + _late(phases.encode, given)
+    could = min(given, phases.encode[0]) + (0.0 if phases.clean else min(free, phases.decode[0]))
+    return Charge(cpu, wall, could)
+
+
+def _allowance(used: tuple[float, float], reference: Callable[[], float], more: float) -> float:
+    """Seconds of CPU of a phase that are taken for transport."""
+    least = AT_LEAST + more
+    return least if used[0] <= least else least + ALLOWED * reference()
+
+
+def _late(used: tuple[float, float], allowed: float) -> float:
+    """Seconds of wall clock of a phase beyond what transport can have taken."""
+    return max(0.0, used[1] - allowed - WAITING)
+
+
+def reading(text: bytes) -> float:
+    """Seconds of CPU to read a JSON text of ours."""
+    return _seconds(lambda: json.loads(text))
+
+
+def writing(value: object, size: int) -> float:
+    """Seconds of CPU to write a value that was read from JSON, and to carry `size` bytes."""
+    return _seconds(lambda: json.dumps(value)) + PER_BYTE * size
+
+
+def carrying(size: int) -> float:
+    """Seconds of CPU to carry bytes as they are."""
+    return PER_BYTE * size
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
