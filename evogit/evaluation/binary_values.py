@@ -83,8 +83,8 @@ def checked_items(value: Any, wanted: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(checked, value, wanted))
 
 
-def read(raw: bytes) -> tuple[Any, Any]:
-    """The value of a binary reply, and what of it was JSON.
+def read(raw: bytes) -> tuple[Any, Any, int]:
+    """The value of a binary reply, what of it was JSON, and how many bytes were not.
 
     Arrays come as those of numpy where the evaluator has imported it, else as memoryviews.
 
@@ -100,9 +100,9 @@ def read(raw: bytes) -> tuple[Any, Any]:
             raise ValueError("its binary parts are not what it says they are")
         place, form = entry
         if not place:
-            return _understood(form, content), plain
+            return _understood(form, content), plain, len(content)
         _put(value, place, _understood(form, content))
-    return value, plain
+    return value, plain, sum(map(len, contents))
 
 
 def _put(value: Any, place: list[Any], item: Any) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evogit.sandbox import CallReply
@@ -16,8 +16,8 @@ ALLOWED = 2.0
 """Times what reading or writing a value takes us: a process that just got new memory is that much slower."""
 AT_LEAST = 50e-6
 """Seconds that are not worth being told from transport: two messages, and a small value."""
-RELEASING = 0.2
-"""Share of the time to read values that it takes to let go of them."""
+RELEASING = 0.1
+"""Share of the time to read values that it takes to let go of them, which is done while the reply is written."""
 PER_BYTE = 1e-9
 """Seconds of CPU to carry a byte through a pipe."""
 WAITING = 1e-3
@@ -47,26 +47,25 @@ def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[],
     phases = reply.phases
     if phases is None:
         return Charge(reply.usage.cpu, reply.usage.wall, 0.0)
-    free = phases.decode[0]
-    cpu, wall = phases.call
+    (cpu, wall), transport = phases.call, 0.0
+    parts = [(phases.encode, (lambda: ALLOWED * writing(), lambda: RELEASING * reading()))]
     if not phases.clean:
-        free = _allowance(phases.decode, reading, 0.0)
-        cpu, wall = cpu + max(0.0, phases.decode[0] - free), wall + _late(phases.decode, free)
-    given = _allowance(phases.encode, writing, RELEASING * free)
-    cpu, wall = cpu + max(0.0, phases.encode[0] - given), wall + _late(phases.encode, given)
-    could = min(given, phases.encode[0]) + (0.0 if phases.clean else min(free, phases.decode[0]))
-    return Charge(cpu, wall, could)
+        parts.append((phases.decode, (lambda: ALLOWED * reading(),)))
+    for used, references in parts:
+        allowed = _allowed(used[0], references)
+        cpu += used[0] - min(used[0], allowed)
+        wall += max(0.0, used[1] - allowed - WAITING)
+        transport += min(used[0], allowed)
+    return Charge(cpu, wall, transport)
 
 
-def _allowance(used: tuple[float, float], reference: Callable[[], float], more: float) -> float:
-    """Seconds of CPU of a phase that are taken for transport."""
-    least = AT_LEAST + more
-    return least if used[0] <= least else least + ALLOWED * reference()
-
-
-def _late(used: tuple[float, float], allowed: float) -> float:
-    """Seconds of wall clock of a phase beyond what transport can have taken."""
-    return max(0.0, used[1] - allowed - WAITING)
+def _allowed(used: float, references: Sequence[Callable[[], float]]) -> float:
+    """Seconds of CPU of a part of a call that are taken for transport; what is enough is not made more."""
+    allowed = AT_LEAST
+    for reference in references:
+        if used > allowed:
+            allowed += reference()
+    return allowed
 
 
 def reading(text: bytes) -> float:
@@ -75,8 +74,11 @@ def reading(text: bytes) -> float:
 
 
 def writing(value: object, size: int) -> float:
-    """Seconds of CPU to write a value that was read from JSON, and to carry `size` bytes."""
-    return _seconds(lambda: json.dumps(value)) + PER_BYTE * size
+    """Seconds of CPU to write a value that was read from JSON, and to carry `size` bytes beside it.
+
+    What the text of the reply was is not asked: a program may have filled it up with spaces.
+    """
+    return _seconds(lambda: json.dumps(value).encode()) + PER_BYTE * size
 
 
 def carrying(size: int) -> float:

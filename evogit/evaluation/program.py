@@ -362,8 +362,8 @@ class Program:
     def _called(self, reply: CallReply, fits: Check, given: Arguments | None) -> Called:
         self._calls += 1
         self._done(reply)
-        value, plain = _value(reply, fits, self._calls)
-        charged = charge(reply, lambda: given.reading() if given else 0.0, lambda: writing(plain, len(reply.value)))
+        value, plain, size = _value(reply, fits, self._calls)
+        charged = charge(reply, lambda: given.reading() if given else 0.0, lambda: writing(plain, size))
         return Called(value, charged.cpu, charged.wall, charged.transport)
 
 
@@ -395,14 +395,14 @@ def _check(returns: Any) -> Check:
     return fits_json
 
 
-def _value(reply: CallReply, fits: Check, call: int) -> tuple[Any, Any]:
-    """The value as the evaluator gets it, and what of it was written as JSON."""
+def _value(reply: CallReply, fits: Check, call: int) -> tuple[Any, Any, int]:
+    """The value as the evaluator gets it, what of it was written as JSON, and how many bytes were not."""
     try:
         if reply.binary:
-            value, plain = read(reply.value)
-            return fits(value, None), plain
+            value, plain, size = read(reply.value)
+            return fits(value, None), plain, size
         value = parse(reply.value)
-        return fits(value, reply.value), value
+        return fits(value, reply.value), value, 0
     except MisfitError as misfit:
         raise Invalid(f"the value returned in call {call} does not fit: {misfit}") from None
     except ValueError as error:

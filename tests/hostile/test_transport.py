@@ -1,0 +1,243 @@
+"""Programs that work where the clock of a call does not run: while arguments are read, and while values are written.
+
+Each does the same work as the honest one and gives the right answer, so that what it saves would be stolen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from evogit.evaluation.program import Called, Program
+from evogit.sandbox import Limits, Sandbox
+from evogit.sandbox.archive import pack
+
+SPIN = """\
+def spin(rows):
+    found = 0
+    for turn in range(20 if rows else 0):
+        for row in rows:
+            for each in row:
+                found = (found * 31 + each) % 1000003
+    return found
+"""
+ROWS = [list(range(row, row + 100)) for row in range(100)]
+HONEST = {"program.py": SPIN + "def work(rows):\n    return [spin(rows)]\n"}
+
+AT_IMPORT = """\
+import gc
+found = [x for x in gc.get_objects() if type(x) is list and x and type(x[0]) is list and len(x) == 100]
+known = spin(found[0]) if found else None
+def work(rows):
+    return [spin(rows) if known is None else known]
+"""
+ANNOUNCES = """\
+import os, struct, sys
+def work(rows):
+    me = sys._getframe(1).f_locals["self"]
+    os.write(me.reply, struct.pack(">I", 1) + b"f")
+    os.read(me.into, 1)
+    me.wait = lambda frame: None
+    return [spin(rows)]
+"""
+READS_LONG = """\
+import jail_calls
+read = jail_calls.Answering.arguments
+def longer(self, asked, given):
+    args, kwargs = read(self, asked, given)
+    return [spin(args[0])], kwargs
+jail_calls.Answering.arguments = longer
+def work(rows):
+    return [rows if type(rows) is int else spin(rows)]
+"""
+WRITES_LONG = """\
+import jail_calls
+write = jail_calls.encoded
+jail_calls.encoded = lambda value: write([spin(value[0])])
+def work(rows):
+    return [rows]
+"""
+LAZY_ITEMS = """\
+class Lazy(dict):
+    def items(self):
+        return {"0": spin(self.rows)}.items()
+def work(rows):
+    lazy = Lazy(a=1)
+    lazy.rows = rows
+    return lazy
+"""
+LAZY_BYTES = """\
+class Lazy(bytearray):
+    def __bytes__(self):
+        return b"%d" % spin(self.rows)
+def work(rows):
+    lazy = Lazy(b"1")
+    lazy.rows = rows
+    return lazy
+"""
+LAST_WORDS = """\
+import jail_calls
+class Last:
+    def __del__(self):
+        self.into.append(spin(self.rows))
+write = jail_calls.encoded
+def late(value):
+    kept.clear()
+    return write(value)
+jail_calls.encoded = late
+kept = []
+def work(rows):
+    answer, last = [], Last()
+    last.rows, last.into = rows, answer
+    kept.append(last)
+    return answer
+"""
+THREAD = """\
+import jail_calls, threading
+write = jail_calls.encoded
+def late(value):
+    threads.pop().join()
+    return write(value)
+jail_calls.encoded = late
+threads = []
+def work(rows):
+    answer = []
+    threads.append(threading.Thread(target=lambda: answer.append(spin(rows))))
+    threads[0].start()
+    return answer
+"""
+CHILD = """\
+import jail_calls, os
+write = jail_calls.encoded
+def late(value):
+    data = os.read(value[0], 100)
+    os.waitpid(value[1], 0)
+    return write([int(data)])
+jail_calls.encoded = late
+def work(rows):
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(into, b"%d" % spin(rows))
+        os._exit(0)
+    return [out, child]
+"""
+TIMER = """\
+import jail_calls, signal
+write = jail_calls.encoded
+def late(value):
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    signal.pause()
+    return write(value)
+jail_calls.encoded = late
+def work(rows):
+    answer = []
+    signal.signal(signal.SIGALRM, lambda *_: answer.append(spin(rows)))
+    return answer
+"""
+READY_EARLY = """\
+import jail_calls, os, struct
+def result(self, asked, given, usual=jail_calls.Answering.result):
+    os.write(self.reply, struct.pack(">I", 1) + b"p")
+    os.read(self.into, 1)
+    return usual(self, {**asked, "wait": False}, given)
+jail_calls.Answering.result = result
+def work(rows):
+    return [spin(rows)]
+"""
+FLUSHES = """\
+import sys
+class Out:
+    def flush(self):
+        while todo:
+            rows, answer = todo.pop()
+            answer.append(spin(rows))
+    def write(self, text):
+        pass
+sys.stdout, todo = Out(), []
+def work(rows):
+    answer = []
+    todo.append((rows, answer))
+    return answer
+"""
+BETWEEN = """\
+import jail_calls
+def arguments(self, asked, given, usual=jail_calls.Answering.arguments):
+    args, kwargs = usual(self, asked, given)
+    args[0] and known.append(spin(args[0]))
+    return args, kwargs
+jail_calls.Answering.arguments = arguments
+known = []
+def work(rows):
+    return [known[-1] if known else spin(rows)]
+"""
+PADS = """\
+import jail_calls
+write = jail_calls.encoded
+def long(value):
+    text, binary = write([spin(value[0])])
+    return text[:-1] + b" " * 4_000_000 + b"]", binary
+jail_calls.encoded = long
+def work(rows):
+    return [rows]
+"""
+SHADOW = "known = 0\ndef heappop(rows): return spin(rows)\n"
+CHEATS = {
+    "at import": AT_IMPORT,
+    "announces the end and works on": ANNOUNCES,
+    "reads for long": READS_LONG,
+    "writes for long": WRITES_LONG,
+    "items that are made when written": LAZY_ITEMS,
+    "bytes that are made when written": LAZY_BYTES,
+    "last words of an object": LAST_WORDS,
+    "a thread that goes on": THREAD,
+    "a child that goes on": CHILD,
+    "a timer": TIMER,
+    "ready before it is": READY_EARLY,
+    "output that works when flushed": FLUSHES,
+    "knows what it read": BETWEEN,
+    "a reply that is mostly space": PADS,
+}
+WAYS: dict[str, Callable[[Program], Called]] = {
+    "clean": lambda program: program.measure("program:work", [ROWS]),
+    "warmed up": lambda program: program.measure("program:work", [ROWS], warmup=[[]]),
+    "put": lambda program: program.measure("program:work", [program.put(ROWS)], warmup=[[]]),
+}
+
+
+def measured(sandbox: Sandbox, files: dict[str, str], way: str) -> Called:
+    """The least of three measurements."""
+    packed = pack({name: text.encode() for name, text in files.items()})
+    with closing(sandbox.open(packed, Limits())) as session:
+        program = Program(session, lambda: sandbox.open(packed, Limits()))
+        return min((WAYS[way](program) for _ in range(3)), key=lambda called: called.cpu)
+
+
+def answer_of(called: Called) -> int:
+    """The number in a value."""
+    value = called.value
+    return int(value if isinstance(value, bytes) else next(iter(value.values() if isinstance(value, dict) else value)))
+
+
+@pytest.fixture(scope="session")
+def honest(sandbox: Sandbox) -> Callable[[str], Called]:
+    """What the honest program takes."""
+    found: dict[str, Called] = {}
+
+    def get(way: str) -> Called:
+        if way not in found:
+            found[way] = measured(sandbox, HONEST, way)
+        return found[way]
+
+    return get
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize("cheat", list(CHEATS))
+def test_work_outside_the_clock_is_charged(sandbox: Sandbox, honest, cheat: str, way: str) -> None:
+    files = {"program.py": SPIN + CHEATS[cheat]}
+    found, earned = measured(sandbox, files, way), honest(way)
+    assert answer_of(found) == answer_of(earned)
+    assert min(found.cpu, found.wall) > 0.4 * earned.cpu
