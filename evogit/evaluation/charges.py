@@ -24,6 +24,9 @@ WAITING = 1e-3
 """Seconds of wall clock beyond CPU: a core that is not free at once."""
 
 
+_Part = tuple[tuple[float, float], Sequence[Callable[[], float]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Charge:
     """Seconds of CPU and wall clock that count, and of CPU that do not though a candidate could have used them."""
@@ -48,7 +51,7 @@ def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[],
     if phases is None:
         return Charge(reply.usage.cpu, reply.usage.wall, 0.0)
     (cpu, wall), transport = phases.call, 0.0
-    parts = [(phases.encode, (lambda: ALLOWED * writing(), lambda: RELEASING * reading()))]
+    parts: list[_Part] = [(phases.encode, (lambda: ALLOWED * writing(), lambda: RELEASING * reading()))]
     if not phases.clean:
         parts.append((phases.decode, (lambda: ALLOWED * reading(),)))
     for used, references in parts:

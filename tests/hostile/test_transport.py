@@ -240,4 +240,5 @@ def test_work_outside_the_clock_is_charged(sandbox: Sandbox, honest, cheat: str,
     files = {"program.py": SPIN + CHEATS[cheat]}
     found, earned = measured(sandbox, files, way), honest(way)
     assert answer_of(found) == answer_of(earned)
-    assert min(found.cpu, found.wall) > 0.4 * earned.cpu
+    clocks = (found.cpu, found.wall) if sandbox.timing == "counted" or "child" not in cheat else (found.wall,)
+    assert min(clocks) > 0.3 * earned.cpu
