@@ -5,6 +5,7 @@ the word to go on. What is told here is never believed: all CPU is counted outsi
 """
 
 import errno
+import functools
 import importlib
 import json
 import os
@@ -29,9 +30,15 @@ def answer_calls(into, reply, seed):
     sys.argv = [""]
     answering = Answering(into, reply)
     while header := read_exactly(into, LENGTH.size):
-        about, *given = pieces(read_exactly(into, LENGTH.unpack(header)[0]))
-        answering.tell(*answering.result(json.loads(bytes(about)), given))
+        order, *given = pieces(read_exactly(into, LENGTH.unpack(header)[0]))
+        answering.tell(*answering.result(understood_order(bytes(order)), given))
     os._exit(0)
+
+
+@functools.lru_cache(maxsize=8)
+def understood_order(text):
+    """What is asked; the same again and again, mostly."""
+    return json.loads(text)
 
 
 class Answering:
@@ -59,7 +66,8 @@ class Answering:
             return kind_of(error), story_of(error).encode(errors="replace")
         if asked["large"] or type(value) not in SMALL:  # to let go of large arguments takes time, too
             self.wait(FINISHED_FRAME)
-        self.ahead.forget()
+        if self.ahead.specs:
+            self.ahead.forget()
         try:
             content, binary = encoded(value)
         except (TypeError, ValueError, RecursionError) as error:
@@ -73,6 +81,8 @@ class Answering:
         text, *contents = given
         found = json.loads(bytes(text))
         args, kwargs = found.get("args", []), found.get("kwargs", {})
+        if not (asked["given"] or asked["held"]):
+            return args, kwargs
         for (number, about), content in zip(asked["new"], contents[len(asked["given"]) :], strict=True):
             self.held[number] = understood(about, content)
         for (place, about), content in zip(asked["given"], contents, strict=False):

@@ -5,6 +5,7 @@ Whatever the program writes is only ever its value, its output or a file that wa
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import time
@@ -31,7 +32,7 @@ class Supervisor(Keeper):
         self.calls = self.runs = 0
         self.stirred = False
         self.held = {}
-        self.phases = {}
+        self.binary, self.phases = False, None
 
     def serve(self):
         """Answer requests until the host closes the session, or goes away."""
@@ -113,11 +114,12 @@ class Supervisor(Keeper):
         self.doing = f"in call {self.calls}"
         value, failure, asked = b"", {}, {name: header[name] for name in ("target", "given", "held")}
         try:
-            value = self.value_of_call(header["fresh"], asked, pieces(body))
+            value = self.value_of_call(header["fresh"], asked, body)
         except Broken as broken:
             failure = self.fail(broken)
         parts = value, self.stdout.news(), self.stderr.news()
-        return {**failure, **self.charged(), **self.phases, "sizes": list(map(len, parts))}, b"".join(parts)
+        told = {"binary": self.binary, "phases": self.phases}
+        return {**failure, **self.charged(), **told, "sizes": list(map(len, parts))}, b"".join(parts)
 
     def prepare(self, header):
         """Before the items of a `feed` are in our memory, of which a new process gets a copy: start it."""
@@ -129,6 +131,7 @@ class Supervisor(Keeper):
         values, shares, failure = [], [], {}
         until, (about, *items) = self.began + header["total"], pieces(body)
         about = json.loads(bytes(about))
+        asked = {"target": about["target"], "given": [], "held": []}
         for item in items:
             self.calls += 1
             self.began = time.monotonic()
@@ -137,12 +140,12 @@ class Supervisor(Keeper):
             try:
                 if self.began > until:
                     raise Broken("timeout", f"took {self.limits['total']:g} s in all")
-                asked = {"target": about["target"], "given": [], "held": []}
-                value = self.value_of_call(False, asked, [b'{"args":[%b]}' % item])
+                text = b'{"args":[%b]}' % item
+                value = self.value_of_call(False, asked, LENGTH.pack(len(text)) + text)
             except Broken as broken:
                 failure = self.fail(broken)
             values.append(value)
-            shares.append({**self.charged(), **self.phases})
+            shares.append([*self.charged().values(), self.binary, self.phases])
             if failure:
                 break
         body[:] = bytes(len(body))
@@ -153,49 +156,59 @@ class Supervisor(Keeper):
     def value_of_call(self, fresh, asked, given):
         """The JSON text of the value, or pieces of a binary one; raises Broken where there is none."""
         self.check_broken()
-        self.phases = {}
+        self.binary, self.phases = False, None
         if fresh:
             self.kill_all()
-        clean = not self.program and (fresh or not self.stirred)
         program = self.program = self.program or self.start_answering()
+        clean = not program.asked and (fresh or not self.stirred)
         program.drain()
         if program.answer.data:
             raise Broken("invalid", f"wrote to the reply channel before it was asked {self.doing}")
-        new = {number: self.held[number] for _, number in asked["held"] if number not in program.held}
-        program.held.update(new)
-        given = [*given, *(content for _, content in new.values())]
-        large = sum(map(len, given)) >= LARGE
-        wait = large or not program.asked
-        forms = [[number, about] for number, (about, _) in new.items()]
-        about = {**asked, "new": forms, "wait": wait, "large": large}
+        message = self.message(program, asked, given)
         program.asked = self.stirred = True
-        message = b"".join(LENGTH.pack(len(piece)) + piece for piece in (json.dumps(about).encode(), *given))
-        kind, content = self.timed(program, LENGTH.pack(len(message)) + message, clean, wait)
+        kind, content = self.timed(program, LENGTH.pack(len(message)) + message, clean, fresh)
         if kind in (READY, FINISHED):
             raise Broken("invalid", FORGED)
         if kind not in (VALUE, BINARY):
             raise refusal(kind, content.decode(errors="replace"), self.limits, self.doing)
-        self.phases["binary"] = kind == BINARY
+        self.binary = kind == BINARY
         return content
 
-    def timed(self, program, message, clean, wait):
-        """The reply to a message, and in `phases` what was used until the arguments were there, and from the result on.
+    def message(self, program, asked, given):
+        """What a program is sent of a call: what is asked, and pieces; values that are held once, when first needed."""
+        if not (asked["given"] or asked["held"]):
+            large = len(given) >= LARGE
+            order = order_of(asked["target"], large or not program.asked, large)
+            return LENGTH.pack(len(order)) + order + given
+        new = {number: self.held[number] for _, number in asked["held"] if number not in program.held}
+        program.held.update(new)
+        held = b"".join(LENGTH.pack(len(content)) + content for _, content in new.values())
+        forms = [[number, about] for number, (about, _) in new.items()]
+        large = len(given) + len(held) >= LARGE
+        order = ordered({**asked, "new": forms}, large or not program.asked, large)
+        return LENGTH.pack(len(order)) + order + given + held
 
-        `clean`: no process of the candidate's is there but this one, which has not imported its code.
+    def timed(self, program, message, clean, fresh):
+        """The reply to a message; in `phases` what the call, what was before and what was after it took, if told apart.
+
+        `clean`: no process of the candidate's is there but this one, which has not imported its code. What `fresh` has
+        ended is part of the call.
         """
-        before = self.meter.cpu - self.paid if clean else 0.0
-        since = self.meter.cpu if clean else self.paid, self.began
+        owed = self.meter.cpu - self.paid if clean and fresh else 0.0
+        before, after = (0.0, 0.0), (0.0, 0.0)
+        since = self.paid + owed, self.began
         kind, content = self.asked_of(program, message)
-        if wait and kind == READY:
-            self.phases["decode"], since = self.since(since), self.mark()
-            self.phases["clean"] = clean
+        if first := kind == READY:
+            before, since = self.since(since), self.mark()
             kind, content = self.asked_of(program, GO_ON)
         cpu, wall = self.since(since)
-        self.phases["call"] = [before + cpu if before + cpu >= LEAST else min(wall, UNSEEN), wall]
-        if kind == FINISHED:
+        if last := kind == FINISHED:
             since = self.mark()
             kind, content = self.asked_of(program, GO_ON)
-            self.phases["encode"] = self.since(since)
+            after = self.since(since)
+        if first or last:
+            call = owed + cpu if owed + cpu >= LEAST else min(wall, UNSEEN), wall
+            self.phases = [*(round(number, 9) for part in (call, before, after) for number in part), clean]
         return kind, content
 
     def asked_of(self, program, message):
@@ -212,7 +225,7 @@ class Supervisor(Keeper):
 
     def since(self, mark):
         """CPU and wall clock from a mark to the last reply."""
-        return [self.meter.cpu - mark[0], self.followed - mark[1]]
+        return max(0.0, self.meter.cpu - mark[0]), max(0.0, self.followed - mark[1])
 
     def run(self, header, body):
         """Run a command in the work folder; the answer's body is its output and the files asked for."""
@@ -347,3 +360,14 @@ class Supervisor(Keeper):
     def start_answering(self):
         """Fork the process that answers calls."""
         return self.start(lambda into, reply: answer_calls(into, reply, self.seed), *self.captures)
+
+
+def ordered(asked, wait, large):
+    """What the program is told of a call."""
+    return json.dumps({**asked, "wait": wait, "large": large}).encode()
+
+
+@functools.lru_cache(maxsize=8)
+def order_of(target, wait, large):
+    """The same of a call whose arguments are all JSON."""
+    return ordered({"target": target, "given": [], "held": [], "new": []}, wait, large)

@@ -14,6 +14,8 @@ MARKER = 64
 """Bytes that cut output may be longer than the limit, for the marker."""
 
 KINDS = ("file", "executable", "link", "folder", "other")
+SHARE = ("cpu", "memory", "wall", "binary", "phases")
+"""What is told of each of several calls."""
 MOST = 1 << 53
 """Numbers above this one are none that a supervisor counts."""
 
@@ -137,26 +139,29 @@ def _split(sizes: object, body: bytes) -> Iterator[bytes]:
 
 
 def _shares(shares: object) -> Iterator[Share]:
-    if not isinstance(shares, list) or not all(isinstance(share, dict) for share in shares):
+    if not isinstance(shares, list):
         raise ValueError(f"expected a list of usages, got {str(shares)[:100]}")
-    yield from map(_share, shares)
+    for share in shares:
+        if not isinstance(share, list) or len(share) != len(SHARE):
+            raise ValueError(f"expected {', '.join(SHARE)}, got {str(share)[:100]}")
+        yield _share(dict(zip(SHARE, share, strict=True)))
 
 
 def _share(fields: dict[str, Any]) -> Share:
     wall, cpu, memory = (_number(fields, name) for name in ("wall", "cpu", "memory"))
-    phases = None
-    if "call" in fields:
-        parts = {name: _times(fields[name]) for name in ("call", "decode", "encode") if name in fields}
-        phases = Phases(**parts, clean=fields.get("clean") is True)
-    binary = fields.get("binary") is True
-    return Share(usage=ResourceUsage(wall=wall, cpu=cpu, memory=int(memory)), phases=phases, binary=binary)
+    usage = ResourceUsage(wall=wall, cpu=cpu, memory=int(memory))
+    return Share(usage=usage, phases=_phases(fields.get("phases")), binary=fields.get("binary") is True)
 
 
-def _times(pair: object) -> tuple[float, float]:
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise ValueError(f"expected CPU and wall clock, got {str(pair)[:100]}")
-    named = dict(zip(("cpu", "wall"), pair, strict=True))
-    return _number(named, "cpu"), _number(named, "wall")
+def _phases(parts: object) -> Phases | None:
+    if parts is None:
+        return None
+    if not isinstance(parts, list) or len(parts) != 7 or type(parts[-1]) is not bool:
+        raise ValueError(f"expected the parts of a call, got {str(parts)[:100]}")
+    named = {str(place): number for place, number in enumerate(parts[:-1])}
+    numbers = [_number(named, place) for place in named]
+    call, decode, encode = zip(numbers[::2], numbers[1::2], strict=True)
+    return Phases(call=call, decode=decode, encode=encode, clean=parts[-1])
 
 
 def listed(parts: Sequence[bytes]) -> Iterator[Entry]:

@@ -107,13 +107,15 @@ class SupervisedSession:
         fresh: bool = False,
     ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
-        for piece in held.values():
-            if refused := self._hold(piece):
-                return refused
-        given = [[place, piece.form] for place, piece in pieces.items()]
-        kept = [[place, self._held[id(piece)][0]] for place, piece in held.items()]
-        body = _in_pieces([arguments, *(piece.content for piece in pieces.values())])
-        request = {"do": "call", "fresh": fresh, "target": target, "given": given, "held": kept}
+        request: dict[str, Any] = {"do": "call", "fresh": fresh, "target": target, "given": [], "held": []}
+        body = LENGTH.pack(len(arguments)) + arguments
+        if held or pieces:
+            for piece in held.values():
+                if refused := self._hold(piece):
+                    return refused
+            request["given"] = [[place, piece.form] for place, piece in pieces.items()]
+            request["held"] = [[place, self._held[id(piece)][0]] for place, piece in held.items()]
+            body += _in_pieces([piece.content for piece in pieces.values()])
         answer = self._ask(request, body, wall=wall, cpu=cpu, fits=lambda answer: len(answer.parts) == 3)
         value, stdout, stderr = answer.parts
         self._stdout += stdout

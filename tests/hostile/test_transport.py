@@ -13,11 +13,12 @@ import pytest
 from evogit.evaluation.program import Called, Program
 from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
+from tests.hostile.conftest import ONE_KERNEL
 
 SPIN = """\
 def spin(rows):
     found = 0
-    for turn in range(20 if rows else 0):
+    for turn in range(16 if rows else 0):
         for row in rows:
             for each in row:
                 found = (found * 31 + each) % 1000003
@@ -27,9 +28,13 @@ ROWS = [list(range(row, row + 100)) for row in range(100)]
 HONEST = {"program.py": SPIN + "def work(rows):\n    return [spin(rows)]\n"}
 
 AT_IMPORT = """\
-import gc
-found = [x for x in gc.get_objects() if type(x) is list and x and type(x[0]) is list and len(x) == 100]
-known = spin(found[0]) if found else None
+import sys
+def rows_of(frame):
+    while frame and type(frame.f_locals.get("args")) is not list:
+        frame = frame.f_back
+    return frame.f_locals["args"][0] if frame else None
+found = rows_of(sys._getframe())
+known = spin(found) if found else None
 def work(rows):
     return [spin(rows) if known is None else known]
 """
@@ -125,11 +130,12 @@ def work(rows):
     return [out, child]
 """
 TIMER = """\
-import jail_calls, signal
+import jail_calls, signal, time
 write = jail_calls.encoded
 def late(value):
     signal.setitimer(signal.ITIMER_REAL, 0.001)
-    signal.pause()
+    while not value:
+        time.sleep(0.001)
     return write(value)
 jail_calls.encoded = late
 def work(rows):
@@ -183,7 +189,7 @@ jail_calls.encoded = long
 def work(rows):
     return [rows]
 """
-SHADOW = "known = 0\ndef heappop(rows): return spin(rows)\n"
+SHADOWS = "import heapq\ndef work(rows):\n    return [heapq.known]\n"
 CHEATS = {
     "at import": AT_IMPORT,
     "announces the end and works on": ANNOUNCES,
@@ -208,11 +214,11 @@ WAYS: dict[str, Callable[[Program], Called]] = {
 
 
 def measured(sandbox: Sandbox, files: dict[str, str], way: str) -> Called:
-    """The least of three measurements."""
+    """The least of two measurements."""
     packed = pack({name: text.encode() for name, text in files.items()})
     with closing(sandbox.open(packed, Limits())) as session:
         program = Program(session, lambda: sandbox.open(packed, Limits()))
-        return min((WAYS[way](program) for _ in range(3)), key=lambda called: called.cpu)
+        return min((WAYS[way](program) for _ in range(2)), key=lambda called: called.cpu)
 
 
 def answer_of(called: Called) -> int:
@@ -221,7 +227,12 @@ def answer_of(called: Called) -> int:
     return int(value if isinstance(value, bytes) else next(iter(value.values() if isinstance(value, dict) else value)))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module", params=ONE_KERNEL)
+def sandbox(request: pytest.FixtureRequest, providers: Callable[[str], Sandbox]) -> Sandbox:
+    return providers(request.param)
+
+
+@pytest.fixture(scope="module")
 def honest(sandbox: Sandbox) -> Callable[[str], Called]:
     """What the honest program takes."""
     found: dict[str, Called] = {}
@@ -234,11 +245,18 @@ def honest(sandbox: Sandbox) -> Callable[[str], Called]:
     return get
 
 
-@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize("way", ["clean", pytest.param("warmed up", marks=pytest.mark.slow), "put"])
 @pytest.mark.parametrize("cheat", list(CHEATS))
 def test_work_outside_the_clock_is_charged(sandbox: Sandbox, honest, cheat: str, way: str) -> None:
     files = {"program.py": SPIN + CHEATS[cheat]}
     found, earned = measured(sandbox, files, way), honest(way)
     assert answer_of(found) == answer_of(earned)
-    clocks = (found.cpu, found.wall) if sandbox.timing == "counted" or "child" not in cheat else (found.wall,)
-    assert min(clocks) > 0.3 * earned.cpu
+    assert min(found.cpu, found.wall) > 0.3 * earned.cpu  # what is hidden leaves a hundredth
+
+
+def test_a_module_with_the_name_of_a_librarys_does_not_run_before_the_clock(sandbox: Sandbox, honest) -> None:
+    for name in ("heapq", "numpy"):
+        files = {"program.py": SHADOWS.replace("heapq", name), f"{name}.py": SPIN + AT_IMPORT.partition("def work")[0]}
+        found, earned = measured(sandbox, files, "clean"), honest("clean")
+        assert found.value == earned.value
+        assert found.cpu > 0.3 * earned.cpu
