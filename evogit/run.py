@@ -14,6 +14,7 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Stopped, StopReason
+from evogit.engine.asking import AskingInOrder
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.run_key import begin_inputs
@@ -98,7 +99,9 @@ class Run:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
             context = self._enter(stack)
             backend = self.backend or await self._backend(stack)
-            agents = self.agents or populate(stack, self.settings.population, self._heeded, self.programs)
+            asking = AskingInOrder()
+            models = asking.of(self._heeded) if self.settings.deterministic else self._heeded
+            agents = self.agents or populate(stack, self.settings.population, models, self.programs)
             anatomy = Anatomy(self.repository)
             engine = Engine(
                 context,
@@ -110,6 +113,7 @@ class Run:
                 backend=backend,
                 models=self._heeded,
                 observer=self.observer,
+                asking=asking,
             )
             before = context.entries
             stopped = await engine.evolve()

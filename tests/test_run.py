@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from evogit.core import (
     UsageError,
 )
 from evogit.history import History
+from evogit.llm import Account, Price, Question
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from tests.plain_git import git
@@ -119,6 +121,37 @@ def test_deterministic_runs_agree_in_every_id(tmp_path: Path, tiny: MakeTask, ag
         _, history = evolve(tmp_path / name, task, evaluations=24, population=population, deterministic=True, seed=7)
         ids.append([candidate.commit for candidate in history.phylogeny])
         assert history.counts.evaluated == 24
+    assert ids[0] == ids[1]
+
+
+class Counting:
+    """A model whose reply depends on how many questions came before, and which takes as long as it likes."""
+
+    name = "counting"
+    price = Price(prompt=0, cached=0, completion=0)
+    context = 100_000
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def ask(self, question: Question, account: Account) -> str:
+        self._asked += 1
+        number = self._asked
+        await asyncio.sleep(os.urandom(1)[0] / 10_000)
+        if question.attempt == 0:
+            return "I do not know."  # so that it is asked again, whoever asks meanwhile
+        return f"TITLE: {number}\n<<<<<<< WRITE program.py\ndef value(x):\n    return {number}.0\n>>>>>>> END\n"
+
+
+def test_a_deterministic_run_asks_in_the_order_of_moves(tmp_path: Path, tiny: MakeTask) -> None:
+    ids, task = [], tiny()
+    for name in ("one", "two"):
+        population, model = (AgentSpec("editor", "m", count=3),), Counting()
+        settings = Settings(evaluations=7, population=population, deterministic=True, seed=7)
+        run = Run(Repository.create(tmp_path / name), task, "r", settings, models=lambda _, model=model: model)
+        asyncio.run(run.evolve())
+        ids.append([candidate.commit for candidate in run.history.phylogeny])
+    assert len(ids[0]) > 4
     assert ids[0] == ids[1]
 
 

@@ -15,6 +15,7 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
 from evogit.engine.account import RunAccount
+from evogit.engine.asking import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.panel import open_panel
@@ -69,6 +70,7 @@ class Engine:
         backend: EvaluationBackend,
         models: Models = no_models,
         observer: Observer | None = None,
+        asking: AskingInOrder | None = None,
     ) -> None:
         repository, history = context.repository, context.history
         self._journal = context.journal
@@ -104,9 +106,17 @@ class Engine:
             full=self._quota.full,
             fingerprint=breeder.fingerprint,
         )
-        first = max(history.moves, 1)  # the seed is move 0
         self._again = ""
-        self._turns: Turns = OrderedTurns(first, len(agents)) if settings.deterministic else FreeTurns(first)
+        self._turns = self._begin_turns(asking)
+
+    def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
+        first = max(self._history.moves, 1)  # the seed is move 0
+        if not self._settings.deterministic:
+            return FreeTurns(first)
+        turns = OrderedTurns(first, len(self._agents))
+        if asking:
+            asking.follow(turns)
+        return turns
 
     async def evolve(self) -> Stopped:
         """Evolve until a limit is reached or a stop is asked for.

@@ -115,11 +115,15 @@ class OrderedTurns:
         self._pulse()
         return move
 
+    async def asking(self, move: int) -> None:
+        """Wait until all earlier moves have proposed or failed."""
+        while self._proposed < move:
+            await self._changed.wait()
+
     @asynccontextmanager
     async def proposing(self, move: int) -> AsyncIterator[None]:
         """Wait until all earlier moves have proposed or failed."""
-        while self._proposed != move:
-            await self._changed.wait()
+        await self.asking(move)
         try:
             yield
         finally:
