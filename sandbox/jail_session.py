@@ -12,6 +12,7 @@ import time
 
 from jail_bytes import LENGTH, Broken, pieces, receive, send
 from jail_calls import BINARY, FINISHED, READY, VALUE, answer_calls
+from jail_cgroup import CgroupMeter
 from jail_files import pack, read_files, remove, unpack, write_files
 from jail_keeper import TICK, Keeper
 from jail_program import FORGED, command
@@ -33,6 +34,7 @@ class Supervisor(Keeper):
         self.stirred = False
         self.held = {}
         self.binary, self.phases = False, None
+        self.counted = isinstance(self.meter, CgroupMeter)
 
     def serve(self):
         """Answer requests until the host closes the session, or goes away."""
@@ -208,7 +210,11 @@ class Supervisor(Keeper):
             after = self.since(since)
         if first or last:
             call = owed + cpu if owed + cpu >= LEAST else min(wall, UNSEEN), wall
-            self.phases = [*(round(number, 9) for part in (call, before, after) for number in part), clean]
+            self.phases = [
+                *(round(number, 9) for part in (call, before, after) for number in part),
+                clean,
+                self.counted,
+            ]
         return kind, content
 
     def asked_of(self, program, message):

@@ -40,7 +40,8 @@ def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[],
     """What a call is charged.
 
     Reading the arguments before any code of the candidate's could run is free. Otherwise it, and writing the value,
-    are as much as they take us, or a little more; what goes beyond that is the candidate's own.
+    are as much as they take us, or a little more; what goes beyond that is the candidate's own. Where CPU can be
+    hidden, all wall clock of these parts counts that goes beyond.
 
     Args:
         reply: the call's, with its phases if the supervisor told them.
@@ -56,8 +57,9 @@ def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[],
         parts.append((phases.decode, (lambda: ALLOWED * reading(),)))
     for used, references in parts:
         allowed = _allowed(used[0], references)
-        cpu += used[0] - min(used[0], allowed)
-        wall += max(0.0, used[1] - allowed - WAITING)
+        beyond = used[0] - min(used[0], allowed)
+        cpu += beyond
+        wall += beyond if phases.counted else max(0.0, used[1] - allowed - WAITING)
         transport += min(used[0], allowed)
     return Charge(cpu, wall, transport)
 

@@ -116,12 +116,14 @@ class Phases:
     """CPU and wall clock, in seconds, of the parts of a call: until the arguments were there, the call, what followed.
 
     `clean` says that until then nothing of the candidate's ran; otherwise it had `decode` and `encode` in its hands.
+    `counted`: the kernel counted the CPU of all processes together, so that none is missing.
     """
 
     call: tuple[float, float]
     decode: tuple[float, float] = (0.0, 0.0)
     encode: tuple[float, float] = (0.0, 0.0)
     clean: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

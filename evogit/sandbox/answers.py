@@ -156,12 +156,12 @@ def _share(fields: dict[str, Any]) -> Share:
 def _phases(parts: object) -> Phases | None:
     if parts is None:
         return None
-    if not isinstance(parts, list) or len(parts) != 7 or type(parts[-1]) is not bool:
+    if not isinstance(parts, list) or len(parts) != 8 or [*map(type, parts[-2:])] != [bool, bool]:
         raise ValueError(f"expected the parts of a call, got {str(parts)[:100]}")
-    named = {str(place): number for place, number in enumerate(parts[:-1])}
+    named = {str(place): number for place, number in enumerate(parts[:-2])}
     numbers = [_number(named, place) for place in named]
     call, decode, encode = zip(numbers[::2], numbers[1::2], strict=True)
-    return Phases(call=call, decode=decode, encode=encode, clean=parts[-1])
+    return Phases(call=call, decode=decode, encode=encode, clean=parts[-2], counted=parts[-1])
 
 
 def listed(parts: Sequence[bytes]) -> Iterator[Entry]:
