@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Once
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "sandbox.py"
-EVALUATIONS = 200
+EVALUATIONS = 100
 """Enough that what each leaves would show; `benchmarks/sandbox.py --leaks 1050` lets every worker be replaced, too."""
 
 
