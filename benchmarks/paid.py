@@ -1,14 +1,15 @@
 """Which selector gets most out of paid calls: stand-ins for models of three kinds on a rugged landscape.
 
-Run: `python benchmarks/paid.py [--seeds 20] [--first-seed 0] [--proposals 60] [--selector SPEC ...] [--json FILE]`.
-A program has ten parts of six variants each; what a part is worth depends on its neighbour too (an NK landscape with
-K = 1, Kauffman 1989, with a seed of its own for each run). The stand-ins see briefs as a model does, and nothing else:
+Run: `python benchmarks/paid.py [--seeds 20] [--first-seed 0] [--proposals 60] [--model KIND ...] [--selector SPEC]`.
+A program has ten parts of six variants each; what a part is worth depends on its neighbour too (an NK landscape with K
+= 1, Kauffman 1989, with a seed of its own for each run). The stand-ins see briefs as a model does, and nothing else:
 `improver` changes what it is shown, by an idea that is good one time in three; `needs-failures` has the same idea again
 until it is told what it led to; `careless` writes the whole file anew in its own style, in a third of its replies
-nothing usable. Each move counts as a call. Printed: the area under the best so far over the proposals, from the seed
-(0) to the best there is (1), with its difference to `sequential` and `one-plus-lambda` (sign-flip test), the
-proposals that were duplicates, and the calls on a parent that was worse than the best by more than half of what was
-gained.
+nothing usable. `settled` has a landscape of its own with two basins, and leaves the first one only if its brief names
+what it tried in vain (`left %`). Each move counts as a call. Printed: the area under the best so far over the
+proposals, from the seed (0) to the best there is (1), with its difference to `sequential` and `one-plus-lambda` (sign-
+flip test), the proposals that were duplicates, and the calls on a parent that was worse than the best by more than half
+of what was gained: when the call began (`poor`, but for those that follow a tactic), and when the reply came (`late`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import hashlib
 import json
 import random
 import re
+import selectors
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -32,18 +34,19 @@ from statistics import fmean
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT)]
 
-from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal  # noqa: E402
+from evogit.agents import Advice, Agent, Brief, NoUsableChangeError, Proposal  # noqa: E402
 from evogit.config import load_task  # noqa: E402
 from evogit.config.run_settings import AgentSpec  # noqa: E402
-from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed  # noqa: E402
+from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Tactic  # noqa: E402
 from evogit.repository import Repository  # noqa: E402
 from evogit.run import Run, Settings  # noqa: E402
 from evogit.stats import paired_tests  # noqa: E402
 from evogit.testing import Asked, InMemoryBackend  # noqa: E402
 
 PARTS, VARIANTS = 10, 6
-LATENCY = 0.005, 0.015
-"""Seconds that a call takes; other agents get their turn, and see what it is about to try."""
+LATENCY = 5.0, 15.0
+"""Seconds that a call takes, by a clock that nobody waits for: all else takes none, so that runs repeat."""
+BASIN_PARTS, BASIN_VARIANTS = 6, 4
 PART = re.compile(rb"^def part(\d+)\(\):.*\n(?:    .*\n)*?    return (\d+)", re.MULTILINE)
 
 TASK = """
@@ -66,16 +69,44 @@ class World:
         rng = random.Random(f"parts {seed}")
         self._worth = [{pair: rng.random() for pair in product(range(VARIANTS), repeat=2)} for _ in range(PARTS)]
         self.most = self._best()
+        self.seed = random.Random(seed).choices(range(VARIANTS), k=PARTS)
 
     def worth(self, variants: Sequence[int]) -> float:
         """The sum over the parts, which stand in a row."""
         return sum(self._worth[at][pair] for at, pair in enumerate(zip(variants, variants[1:], strict=False)))
+
+    def is_left(self, best: float) -> bool:
+        """Whether the best has another design than the seed, of which there is none here."""
+        return False
 
     def _best(self) -> float:
         reached = [0.0] * VARIANTS
         for worth in self._worth[: PARTS - 1]:
             reached = [max(reached[a] + worth[a, b] for a in range(VARIANTS)) for b in range(VARIANTS)]
         return max(reached)
+
+
+class Basins(World):
+    """Two designs, which the last number of a program names: in the second one all is worth more, by other variants."""
+
+    MORE = 1.4
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(f"basins {seed}")
+        self.seed = [rng.randrange(BASIN_VARIANTS) for _ in range(BASIN_PARTS)] + [0]
+        self._tables = [[[rng.random() for _ in range(BASIN_VARIANTS)] for _ in range(BASIN_PARTS)] for _ in range(2)]
+        self._peak = sum(map(max, self._tables[0]))
+        self.most = self.MORE * sum(map(max, self._tables[1]))
+
+    def worth(self, variants: Sequence[int]) -> float:
+        """The sum over the parts, by the table of the design."""
+        *parts, design = variants
+        sums = sum(table[variant] for table, variant in zip(self._tables[design], parts, strict=True))
+        return sums * (self.MORE if design else 1)
+
+    def is_left(self, best: float) -> bool:
+        """Whether so much can be had in the second design alone."""
+        return best > self._peak
 
 
 def written(variants: Sequence[int], style: str = "") -> bytes:
@@ -87,15 +118,15 @@ def written(variants: Sequence[int], style: str = "") -> bytes:
 
 
 def read(program: bytes) -> list[int]:
-    """The variants in a program, as far as each part is there once."""
-    return [int(variant) for _, variant in PART.findall(program)]
+    """The variants in a program; of a part that is there twice the last one counts, as in Python."""
+    return [int(variant) for variant in dict(PART.findall(program)).values()]
 
 
-def sides(program: bytes) -> list[list[int]]:
+def sides(program: bytes, parts: int) -> list[list[int]]:
     """The variants that either side of the conflicts in a program has, part by part."""
     conflict = re.compile(rb"^<{7}.*\n((?:.*\n)*?)(?:\|{7}.*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7}.*\n", re.MULTILINE)
     found = [dict(PART.findall(conflict.sub(side, program))) for side in (rb"\1", rb"\2")]
-    return [[int(each[b"%d" % at]) for each in found if b"%d" % at in each] or [0] for at in range(PARTS)]
+    return [[int(each[b"%d" % at]) for each in found if b"%d" % at in each] or [0] for at in range(parts)]
 
 
 @dataclass
@@ -103,18 +134,31 @@ class StandIn(Agent):
     """What the stand-ins share: an idea for one part of what they are shown, good one time in three."""
 
     world: World
+    story: Story
     kind = "stand-in"
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Change a part of the parent, or settle a conflict by a coin for each part."""
+        assert brief.background
+        if not brief.conflicts and not brief.background().tactic:
+            self.story.ask(self.world.worth(read(brief.files["parts.py"])))
         await asyncio.sleep(rng.uniform(*LATENCY))
         if brief.conflicts:
-            return self._proposal([rng.choice(each) for each in sides(brief.files["parts.py"])], "")
+            return self._proposal(
+                [rng.choice(each) for each in sides(brief.files["parts.py"], len(self.world.seed))], ""
+            )
         return await self.think(brief, rng)
 
     async def think(self, brief: Brief, rng: random.Random) -> Proposal:
         """An idea."""
         return self._proposal(self._changed(read(brief.files["parts.py"]), rng), "")
+
+    async def advise(self, brief: Brief, rng: random.Random) -> Advice:
+        """Name what was tried in vain."""
+        await asyncio.sleep(rng.uniform(*LATENCY))
+        assert brief.background
+        tried = [each.candidate.title for each in brief.background().siblings]
+        return Advice(text=f"Tried in vain: {'; '.join(tried[-5:])}. Leave this design.")
 
     def _changed(self, shown: list[int], rng: random.Random) -> list[int]:
         at = rng.randrange(PARTS)
@@ -151,9 +195,51 @@ class Careless(StandIn):
         return self._proposal(self._changed(read(brief.files["parts.py"]), rng), f"style {rng.getrandbits(30)}")
 
 
+class Settled(StandIn):
+    """Keeps to the design that it is shown, unless a tactic names what was tried in vain: then it begins anew."""
+
+    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Another variant of one part, or another design."""
+        *parts, design = read(brief.files["parts.py"])
+        assert brief.background
+        background = brief.background()
+        if not design and any(each.candidate.title in background.tactic for each in background.siblings):
+            return self._proposal([*(rng.randrange(BASIN_VARIANTS) for _ in parts), 1], "")
+        at = rng.randrange(BASIN_PARTS)
+        variant = rng.choice([each for each in range(BASIN_VARIANTS) if each != parts[at]])
+        return self._proposal([*parts[:at], variant, *parts[at + 1 :], design], "")
+
+
 MODELS: dict[str, type[StandIn]] = {"improver": StandIn, "needs-failures": NeedsFailures, "careless": Careless}
+LANDSCAPES = {**MODELS, "settled": Settled}
 COMPARED = ("elitist", "sequential", "one-plus-lambda")
 """The default, and what it should be no worse than."""
+
+
+class Clock(selectors.DefaultSelector):
+    """What an event loop waits with: where it would sleep, its time moves on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """What is ready by now."""
+        found = super().select(0 if timeout else timeout)
+        self.now += 0 if found else timeout or 0
+        return found
+
+
+class SimulatedLoop(asyncio.SelectorEventLoop):
+    """An event loop in which sleeping takes no time."""
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+        super().__init__(self._clock)
+
+    def time(self) -> float:
+        """Seconds by the simulated clock."""
+        return self._clock.now
 
 
 @dataclass
@@ -164,12 +250,12 @@ class Story:
     seed: float = 0.0
     best: float = 0.0
     poor: int = 0
+    late: int = 0
     duplicates: int = 0
 
     def __post_init__(self) -> None:
         self.curve: list[float] = []
         self._worth: dict[str, float] = {}
-        self._parent: dict[str, str] = {}
 
     def entry(self, entry: Entry) -> None:
         """Take in what an engine did."""
@@ -178,13 +264,21 @@ class Story:
             self._worth[event.candidate] = value = event.evaluation.metrics["worth"]
             self.seed = self.seed or value
             self.best = max(self.best, value)
+        elif isinstance(event, Tactic):
+            self.curve.append(self.best)
         elif isinstance(event, Proposed | Duplicate | FailedProposal) and event.operator != "seed":
             if event.operator == "mutation" or event.strategy == "model":
                 self.duplicates += isinstance(event, Duplicate)
                 self.curve.append(self.best)
             if event.operator == "mutation" and event.parents:
-                parent = self._worth[event.parents[0]]
-                self.poor += self.best > self.seed and self.best - parent > (self.best - self.seed) / 2
+                self.late += self._is_poor(self._worth[event.parents[0]])
+
+    def ask(self, worth: float) -> None:
+        """Take in that a call begins, on a parent that is worth so much."""
+        self.poor += self._is_poor(worth)
+
+    def _is_poor(self, worth: float) -> bool:
+        return self.best > self.seed and self.best - worth > (self.best - self.seed) / 2
 
     def activity(self, agent: str, doing: str) -> None:
         """Of no interest here."""
@@ -197,29 +291,34 @@ class Story:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run: the area, and the shares of its calls that made what was there, or worked on a poor parent."""
+    """Of one run: the area, and the shares of its calls that made what was there, or worked on a poor parent.
+
+    `poor` counts parents as they were when the call began, `late` when its result came.
+    """
 
     area: float
     duplicates: float
     poor: float
+    late: float
+    left: bool
+    """Whether the best has another design than the seed, in a world that has two."""
 
 
 def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
     """One run of a selector with a kind of model and a seed."""
     selector, model, seed = job
-    world = World(seed)
+    world = Basins(seed) if model == "settled" else World(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "task" / "seed").mkdir(parents=True)
         (folder / "task" / "evaluator").mkdir()
         (folder / "task" / "task.toml").write_text(TASK)
-        variants = random.Random(seed).choices(range(VARIANTS), k=PARTS)
-        (folder / "task" / "seed" / "parts.py").write_bytes(written(variants))
+        (folder / "task" / "seed" / "parts.py").write_bytes(written(world.seed))
         (folder / "task" / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
         task, story = load_task(folder / "task"), Story(world)
 
         def judge(asked: Asked) -> float:
-            return world.worth(read(asked.changed["parts.py"]) if asked.changed else variants)
+            return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
 
         amount = 1 if selector == "sequential" else agents
         settings = Settings(
@@ -234,21 +333,25 @@ def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
             "paid",
             settings,
             story,
-            agents=[MODELS[model](world) for _ in range(amount)],
+            agents=[LANDSCAPES[model](world, story) for _ in range(amount)],
             backend=InMemoryBackend(task, judge),
         )
-        asyncio.run(evolving.evolve())
+        with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+            runner.run(evolving.evolve())
     calls = max(1, len(story.curve))
-    return Outcome(story.area(proposals), story.duplicates / calls, story.poor / calls)
+    shares = (count / calls for count in (story.duplicates, story.poor, story.late))
+    return Outcome(story.area(proposals), *shares, left=world.is_left(story.best))
 
 
-def table(selectors: Sequence[str], seeds: range, work: Callable[[tuple[str, str, int]], Outcome]) -> list[dict]:
+def table(
+    models: Sequence[str], selectors: Sequence[str], seeds: range, work: Callable[[tuple[str, str, int]], Outcome]
+) -> list[dict]:
     """A row for each model and selector."""
-    jobs = [(selector, model, seed) for model in MODELS for selector in selectors for seed in seeds]
+    jobs = [(selector, model, seed) for model in models for selector in selectors for seed in seeds]
     with ProcessPoolExecutor() as pool:
         found = dict(zip(jobs, pool.map(work, jobs, chunksize=4), strict=True))
     rows = []
-    for model in MODELS:
+    for model in models:
         areas = {selector: [found[selector, model, seed].area for seed in seeds] for selector in selectors}
         for selector in selectors:
             outcomes = [found[selector, model, seed] for seed in seeds]
@@ -258,6 +361,8 @@ def table(selectors: Sequence[str], seeds: range, work: Callable[[tuple[str, str
                 "area": fmean(areas[selector]),
                 "duplicates": fmean(each.duplicates for each in outcomes),
                 "poor": fmean(each.poor for each in outcomes),
+                "late": fmean(each.late for each in outcomes),
+                "left": fmean(each.left for each in outcomes),
             }
             for control in COMPARED[1:]:
                 if control in areas and control != selector:
@@ -279,13 +384,15 @@ def main() -> None:
     parser.add_argument("--proposals", type=int, default=60)
     parser.add_argument("--agents", type=int, default=4, help="but for `sequential`, which has one")
     parser.add_argument("--selector", action="append", default=[], help="beside the default and the controls")
+    parser.add_argument("--model", action="append", default=[], choices=LANDSCAPES, help="instead of the three")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     work = partial(run, proposals=asked.proposals, agents=asked.agents)
-    rows = table([*COMPARED, *asked.selector], seeds, work)
+    rows = table(asked.model or [*MODELS], [*COMPARED, *asked.selector], seeds, work)
     print(
-        f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'poor %':>6}  over sequential   over one-plus-lambda"
+        f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'poor %':>6} {'late %':>6} {'left %':>6}  "
+        "over sequential   over one-plus-lambda"
     )
     for row in rows:
         told = [
@@ -296,7 +403,7 @@ def main() -> None:
         ]
         print(
             f"{row['model']:<15} {row['selector']:<24} {row['area']:6.3f} {100 * row['duplicates']:6.1f} "
-            f"{100 * row['poor']:6.1f}  {told[0]:<17} {told[1]}"
+            f"{100 * row['poor']:6.1f} {100 * row['late']:6.1f} {100 * row['left']:6.1f}  {told[0]:<17} {told[1]}"
         )
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -313,6 +313,10 @@ class Proposed:
     """Candidates, no ancestors, of which the agent's brief showed code or a diff."""
     inspirations: tuple[str, ...] = ()
     """Those of them that brought lines which the tree has and no parent has."""
+    rebased_from: str = ""
+    """The ancestor that the agent changed, where the change was put on a later candidate; empty where it was not."""
+    tactic: str = ""
+    """The entry of the tactic that its agent's brief had; empty where it had none."""
     evidence: str = ""
     """Id of the evidence tree; empty where there is none."""
 
@@ -364,6 +368,8 @@ class Duplicate:
     strategy: str = ""
     likeness: Literal["same", "fingerprint"] = "same"
     """`fingerprint`: it differs from `first` in comments, names of locals or layout alone."""
+    title: str = ""
+    """What its author called it; empty in old journals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -424,6 +430,25 @@ class Spent:
     estimated: bool = False
     failure: str = ""
     reserved: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tactic:
+    """An agent's model looked back at what was tried in vain, and said in `text` what to try instead.
+
+    It goes into some of the later briefs. `text` is empty where no usable answer came; then `failure` says why.
+    """
+
+    event: Literal["tactic"] = "tactic"
+    engine: str
+    move: int
+    agent: str
+    model: str = ""
+    best: str
+    """The candidate that was the best when it was asked."""
+    text: str = ""
+    failure: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -515,6 +540,7 @@ Event = (
     | Reserved
     | Spent
     | Adopted
+    | Tactic
     | Compared
     | TaskChanged
     | Decision

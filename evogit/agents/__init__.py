@@ -100,6 +100,7 @@ class Background:
         output: the end of what a parent that failed wrote to standard error.
         seed_metrics, best_metrics: of the seed and of the best candidate.
         guidance: what people said, oldest first.
+        tactic: what a model advised after nothing had helped for a while; empty where this brief has none.
         lineage: the parent's ancestors, the seed first, the parent last.
         siblings: what else was bred from the parent, oldest first.
         failures: reasons of the latest proposals from this parent that were not usable.
@@ -136,6 +137,7 @@ class Background:
     seed_metrics: Mapping[str, float] = field(default_factory=dict)
     best_metrics: Mapping[str, float] = field(default_factory=dict)
     guidance: tuple[str, ...] = ()
+    tactic: str = ""
     lineage: tuple[Relative, ...] = ()
     siblings: tuple[Relative, ...] = ()
     failures: tuple[str, ...] = ()
@@ -263,6 +265,15 @@ class Proposal:
     evidence: Files = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """A tactic: what an agent's `model` says to try next, in a few sentences, and what shows how it came about."""
+
+    text: str
+    model: str = ""
+    evidence: Files = field(default_factory=dict)
+
+
 class Agent(Protocol):
     """One member of the population of authors. Every random choice comes from the generator that is passed in.
 
@@ -284,6 +295,14 @@ class Agent(Protocol):
             NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
         """
         ...
+
+    async def advise(self, brief: Brief, rng: random.Random) -> Advice:
+        """Look back at what was tried on the brief's parent in vain, and say what to try instead.
+
+        Raises:
+            NoUsableChangeError: when there is nothing to say; the agent goes on with its next move.
+        """
+        raise NoUsableChangeError(f"a {self.kind} gives no advice")
 
     def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
         """Of a prolific agent: changes without end, each to the brief's parent, of which any may be taken.

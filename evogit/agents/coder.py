@@ -11,7 +11,8 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents.advising import advice_of
 from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
@@ -79,6 +80,16 @@ class Coder(Agent):
         account = SessionAllowance(brief.account, self._bounds.tokens)
         model = self._models[choose(list(self._models), brief.merits, rng)]
         return await _Session(model, self._bounds, brief, brief.background(), account).work()
+
+    async def advise(self, brief: Brief, rng: random.Random) -> Advice:
+        """Have the model that is worth most say what to try.
+
+        Raises:
+            ConfigError: a template of the task is wrong.
+            CredentialError: the model can never be asked.
+            NoUsableChangeError: no answer came.
+        """
+        return await advice_of(self._models[choose(list(self._models), brief.merits, rng)], brief)
 
 
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:

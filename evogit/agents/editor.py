@@ -8,7 +8,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents.advising import advice_of
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.directions import direction
@@ -75,6 +76,16 @@ class Editor(Agent):
             return talk.proposal(reply)
         except EditError as error:
             raise NoUsableChangeError(str(error), talk.evidence) from error
+
+    async def advise(self, brief: Brief, rng: random.Random) -> Advice:
+        """Have the model that is worth most say what to try.
+
+        Raises:
+            ConfigError: a template of the task is wrong.
+            CredentialError: the model can never be asked.
+            NoUsableChangeError: no answer came.
+        """
+        return await advice_of(self._models[choose(list(self._models), brief.merits, rng)], brief)
 
 
 class _Talk:

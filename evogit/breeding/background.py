@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
 
@@ -31,6 +32,9 @@ LOOKED_AT = 200
 
 MOST = 12
 """Ancestors, siblings, failures and candidates in the making that are told of."""
+
+SIBLINGS = 60
+"""Siblings that are told of, the latest ones: what is not told is proposed again."""
 
 MOST_SIZES = 200_000
 """Files whose size is remembered."""
@@ -106,7 +110,7 @@ class Backgrounds:
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
             lineage=lineage,
-            siblings=self._siblings(parent, inspirations, judged=known is not None),
+            siblings=self._siblings(parent, inspirations, known),
             failures=self._failures(parent, history.moves if known is None else known),
             elsewhere=self._elsewhere(parent, history.moves if known is None else known),
             others=(*self._others(parent), *plans) if known is None else (),
@@ -186,17 +190,17 @@ class Backgrounds:
         seen = set(islice(filter(self._visible, sorted(paths)), MOST))
         return self._repository.trees.files(other.tree, seen.__contains__)
 
-    def _siblings(self, parent: Candidate, others: Sequence[Relative], *, judged: bool) -> tuple[Relative, ...]:
+    def _siblings(self, parent: Candidate, others: Sequence[Relative], known: int | None) -> tuple[Relative, ...]:
         """The parent's latest children and its best two, of which the change is shown, and that of the last failure.
 
         Without those that are told of elsewhere: as an inspiration, or as being tried now.
         """
         told_of = {*self._history.pending, *(each.candidate.commit for each in others)}
-        children = [each for each in self._children(parent, judged=judged) if each.commit not in told_of]
+        children = [each for each in self._made_of(parent, known) if each.commit not in told_of]
         metric, history = self._task.primary, self._history
         valid = [(fitness, each) for each in children if (fitness := history.fitness(each.commit)) is not None]
         best = [each.commit for _, each in sorted(valid, key=lambda known: -metric.sign * known[0])[:BEST]]
-        told = [each for each in children[:-MOST] if each.commit in best] + children[-MOST:]
+        told = [each for each in children[:-SIBLINGS] if each.commit in best] + children[-SIBLINGS:]
         failed = [each.commit for each in told if (found := history.evaluation(each.commit)) and not found.ok]
         return self._relatives(told, {*best, *failed[-1:]}, parent)
 
@@ -271,10 +275,18 @@ class Backgrounds:
         """What changed, without what a person of more rights may have changed of withheld files."""
         return self._repository.diff(old, new, self._visible)[:LONGEST_PATCH]
 
-    def _children(self, parent: Candidate, *, judged: bool) -> list[Candidate]:
-        graph = self._history.phylogeny
-        children = (graph[each] for each in graph.children(parent.commit))
-        return [each for each in children if not judged or self._history.judged(each.commit)]
+    def _made_of(self, parent: Candidate, known: int | None) -> list[Candidate]:
+        """What was made of the parent, under the title of that time where another line had made the same before."""
+        history, graph = self._history, self._history.phylogeny
+        children = [graph[each] for each in (*graph.children(parent.commit), *history.rebased.get(parent.commit, ()))]
+        children.sort(key=lambda each: each.number)
+        again = (event for event in history.remade.get(parent.commit, ()) if known is None or event.move <= known)
+        remade = [replace(graph[event.first], title=event.title) for event in again if event.first in graph]
+        others = {(each.commit, each.title): each for each in remade if each.title}
+        for each in children:
+            others.pop((each.commit, each.title), None)
+        told = [*others.values(), *children]
+        return [each for each in told if known is None or history.judged(each.commit)]
 
     def _failures(self, parent: Candidate, known: int) -> tuple[str, ...]:
         """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
-from evogit.agents import Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
+from evogit.agents import Advice, Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
 from evogit.breeding.combined_changes import packed
@@ -50,6 +50,10 @@ class Bred:
     """Those of them that brought lines which the tree has and no parent has."""
     conflicts: int = 0
     """Decisions that its conflicts took, of a merge or a graft."""
+    rebased_from: str = ""
+    """The candidate that the agent changed, where the change was put on a later one."""
+    tactic: str = ""
+    """The entry of the tactic that the brief had."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -143,7 +147,18 @@ class Breeder:
         if agent.prolific:
             return self._drawn(agent, brief, rng, several=move.several)
         with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
-            return self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
+            bred = self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
+        return replace(self._rebased(bred) if move.rebase else bred, tactic=move.tactic)
+
+    async def advise(
+        self, agent: Agent, move: Move, rng: random.Random, *, number: int = 0, account: Account | None = None
+    ) -> Advice:
+        """Have an agent look back at what was tried on the first parent of a move in vain.
+
+        Raises:
+            NoUsableChangeError: no usable answer came; the message says why.
+        """
+        return await agent.advise(self._brief(move, number, account), rng)
 
     def _check_extent(self, bred: Bred) -> None:
         seed = next(iter(self._history.phylogeny))
@@ -243,7 +258,7 @@ class Breeder:
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]
         donor = self._history.phylogeny[move.donor] if move.donor else None
-        return self.brief(parent, donor, number=number, account=account, boldness=move.boldness)
+        return self.brief(parent, donor, number=number, account=account, boldness=move.boldness, tactic=move.tactic)
 
     def brief(
         self,
@@ -253,6 +268,7 @@ class Breeder:
         number: int = 0,
         account: Account | None = None,
         boldness: float = 1.0,
+        tactic: str = "",
         conflicts: Mapping[str, int] | None = None,
     ) -> Brief:
         """What an agent is told before it changes `parent`, or settles `conflicts` in its files."""
@@ -262,7 +278,7 @@ class Breeder:
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
-            background=lambda: self._background(parent, donor, number),
+            background=lambda: self._background(parent, donor, number, tactic),
             move=number,
             account=account,
             boldness=boldness,
@@ -271,9 +287,10 @@ class Breeder:
             conflicts=conflicts or {},
         )
 
-    def _background(self, parent: Candidate, donor: Candidate | None, number: int) -> Background:
+    def _background(self, parent: Candidate, donor: Candidate | None, number: int, tactic: str) -> Background:
         known = number - self._deterministic_agents if self._deterministic_agents else None
-        return self._backgrounds.of(parent, donor, known, self._claims.plans())
+        background = self._backgrounds.of(parent, donor, known, self._claims.plans())
+        return replace(background, tactic=self._history.tactics[tactic].text) if tactic else background
 
     def _bred(self, brief: Brief, proposal: Proposal) -> Bred:
         parent, donor = brief.parent, brief.donor
@@ -292,6 +309,27 @@ class Breeder:
             evidence=proposal.evidence,
         )
         return self._traced(bred, proposal.shown)
+
+    def _rebased(self, bred: Bred) -> Bred:
+        """The same change on the best candidate, where that came of the parent meanwhile.
+
+        Of what both changed it has the new version. Not in a deterministic run, where it must not matter who was
+        faster.
+        """
+        history, parent = self._history, bred.parents[0]
+        best = history.best
+        if self._deterministic_agents or best in (None, parent) or len(bred.parents) > 1:
+            return bred
+        assert best
+        if parent not in history.phylogeny.ancestors(best):
+            return bred
+        try:
+            tree = self._crossings.rebased(parent, best, bred.tree)
+        except UnfitChangeError:
+            return bred
+        if tree in (bred.tree, history.phylogeny[best].tree):  # nothing is left of one of them
+            return bred
+        return self._traced(replace(bred, tree=tree, parents=(best,), rebased_from=parent), bred.shown)
 
     def _traced(self, bred: Bred, shown: Sequence[str]) -> Bred:
         """The same with what its author was shown, and what of that is in the tree."""

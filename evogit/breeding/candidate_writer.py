@@ -47,6 +47,7 @@ class CandidateWriter:
                     operator=bred.operator,
                     strategy=bred.strategy,
                     likeness="same" if bred.tree in history.trees else "fingerprint",
+                    title=clean_title(bred.title),
                 )
             )
         return None
@@ -81,6 +82,7 @@ class CandidateWriter:
                 "Model": bred.model,
                 "Shown": bred.shown,
                 "Inspiration": bred.inspirations,
+                "Rebased-From": bred.rebased_from,
             },
         )
         evidence = self.context.journal.keep(bred.evidence, commit)
@@ -98,6 +100,8 @@ class CandidateWriter:
             fingerprint=does,
             shown=bred.shown,
             inspirations=bred.inspirations,
+            rebased_from=bred.rebased_from,
+            tactic=bred.tactic,
             evidence=evidence,
         )
         taken = self.context.journal.append(proposed, unless=lambda: self._is_in_vain(bred, does) or self.full())

@@ -18,7 +18,7 @@ from evogit.repository import (
     UnfitChangeError,
     count_markers,
 )
-from evogit.selection.conflict_settlers import Crossing, draft, fitter, settler
+from evogit.selection.conflict_settlers import Crossing, draft, fitter, rebaser, settler
 from evogit.selection.merge_strategies import FITTER, MODEL
 
 
@@ -76,6 +76,20 @@ class Crossings:
             if path in files and count_markers(files[path], size):
                 raise UnfitChangeError(f"expected every conflict to be settled, but {path} still has markers")
         self.check(first, tree)
+
+    def rebased(self, before: str, onto: str, tree: str) -> str:
+        """The candidate `onto` with what leads from the candidate `before` to a tree.
+
+        Raises:
+            UnfitChangeError: both changed the same lines, or there is no such tree that could be a candidate.
+        """
+        merger, graph = self.repository.merger, self.history.phylogeny
+        drafted = merger.draft(graph[before].tree, graph[onto].tree, tree)
+        if drafted.remark:
+            raise UnfitChangeError(drafted.remark)
+        merged = merger.merge(drafted, rebaser(merger)).tree
+        self.check(onto, merged)
+        return merged
 
     def check(self, first: str, tree: str) -> None:
         """Refuse a tree that no agent could have proposed for the candidate `first`.

@@ -21,6 +21,7 @@ def count_words(history: History) -> list[str]:
         parts += [count(counts.duplicates, "duplicate") + alike] if counts.duplicates else []
         parts += [f"{counts.failed_proposals:,} unusable"] if counts.failed_proposals else []
         words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
+    words += [count(counts.tactics, "tactic")] if counts.tactics else []
     others = len(history.phylogeny) - (history.seed is not None) - counts.proposed
     words += [f"{others:,} by people or minimize"] if others else []
     words += [f"{len(history.set_aside):,} set aside"] if history.set_aside else []

@@ -19,6 +19,7 @@ from evogit.core import (
     RunStarted,
     Spent,
     Stopped,
+    Tactic,
     TaskChanged,
 )
 
@@ -42,6 +43,8 @@ def event_line(view: View, event: Event) -> Text:
             return _line("asks", _asks(event))
         case Spent():
             return _line("asked", _asked(event))
+        case Tactic():
+            return _line("tactic", f"{first_line(event.agent)}: {first_line(event.text or event.failure)}")
         case Compared():
             return _line("verdict", _verdict(event))
         case TaskChanged():

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from evogit.agents import Agent, NoUsableChangeError
+from evogit.agents import Advice, Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason
+from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason, Tactic
 from evogit.engine.account import RunAccount
 from evogit.engine.asking import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
@@ -234,6 +234,8 @@ class Engine:
         rng = generator(self._settings.seed, number, name)
         history.attempts.horizon = number - self._quota.agents if self._settings.deterministic else None
         move = self._selector.next_move(history, name, rng)
+        if move.advise:
+            return await self._advise(number, name, agent, move, rng)
         drafts = Drafts.of(agent, self._evaluations, self._quota)
         made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
         async with self._turns.proposing(number):
@@ -251,6 +253,32 @@ class Engine:
                 name, new_tree=any(children), more=drafts.granted, unused=drafts.granted + 1 - len(made)
             )
         return made[-1][0].reason if isinstance(made[-1][0], FailedProposal) else ""
+
+    async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
+        """Have an agent say what to try, and journal it; says why where it did not."""
+        self._show(name, "looking back")
+        account, advice, failure, evidence = self._account.of_move(name, number), Advice(text=""), "", ""
+        try:
+            advice = await self._breeder.advise(agent, move, rng, number=number, account=account)
+        except NoUsableChangeError as error:
+            failure, evidence = str(error), self._journal.keep(error.evidence) if error.evidence else ""
+        async with self._turns.proposing(number):
+            self._journal.append(
+                Tactic(
+                    engine=self._context.engine,
+                    move=number,
+                    agent=name,
+                    model=advice.model,
+                    best=move.parents[0],
+                    text=advice.text,
+                    failure=failure,
+                    evidence=self._journal.keep(advice.evidence) if advice.evidence else evidence,
+                )
+            )
+            self._quota.proposed()
+        async with self._turns.applying(number):
+            self._quota.release(name, new_tree=False)
+        return failure
 
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts

@@ -26,6 +26,8 @@ class Counts:
     failed_proposals: int = 0
     unasked: int = 0
     """Merges and grafts that asked no model."""
+    tactics: int = 0
+    """How often a model was asked for a tactic."""
     proposed: int = 0
     repeated: int = 0
     """Evaluations of candidates that were evaluated before; `repeated_seconds` is what they took, wall clock."""
@@ -38,8 +40,11 @@ class Counts:
 
     @property
     def charged(self) -> int:
-        """The attempts that count against a limit on proposals: all but merges and grafts that asked no model."""
-        return self.proposals - self.unasked
+        """The attempts that count against a limit on proposals: all but merges and grafts that asked none.
+
+        Questions for tactics count, too.
+        """
+        return self.proposals - self.unasked + self.tactics
 
     def attempt(self, event: Proposed | Duplicate | FailedProposal) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""

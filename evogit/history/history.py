@@ -23,11 +23,12 @@ from evogit.core import (
     RunStarted,
     Spent,
     Stopped,
+    Tactic,
     TaskChanged,
 )
 from evogit.history.counts import Counts, Outage, Spending
 from evogit.history.decisions import in_force, marked
-from evogit.history.state import FAILURES, ROUNDING, RunState
+from evogit.history.state import FAILURES, REMADE, ROUNDING, RunState
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -78,6 +79,11 @@ class History(RunState):
             self.sessions[event.candidate] = event.evidence
         if event.shown:
             self._showed(event)
+        if event.rebased_from:
+            self.rebased.setdefault(event.rebased_from, []).append(event.candidate)
+            self.written_on[event.candidate] = event.rebased_from
+        if event.tactic:
+            self.advised[event.candidate] = event.tactic
         if event.operator == "seed":
             self.seed = self.seed or event.candidate
         elif event.agent == HUMAN:
@@ -100,6 +106,10 @@ class History(RunState):
         self.counts.attempt(event)
 
     def _duplicate(self, event: Duplicate, entry: Entry) -> None:
+        for parent in event.parents[:1]:
+            made = self.remade.setdefault(parent, [])
+            made.append(event)
+            del made[:-REMADE]
         self._moved(event)
 
     def _failed_proposal(self, event: FailedProposal, entry: Entry) -> None:
@@ -109,6 +119,11 @@ class History(RunState):
 
     def _reserved(self, event: Reserved, entry: Entry) -> None:
         self.reserved[entry.id] = event
+
+    def _tactic(self, event: Tactic, entry: Entry) -> None:
+        self.tactics[entry.id] = event
+        self.moves = max(self.moves, event.move + 1)
+        self.counts.tactics += 1
 
     def _spent(self, event: Spent, entry: Entry) -> None:
         self.reserved.pop(event.reserved, None)
@@ -277,6 +292,7 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     FailedProposal: History._failed_proposal,
     Reserved: History._reserved,
     Spent: History._spent,
+    Tactic: History._tactic,
     Compared: History._compared,
     TaskChanged: History._task_changed,
     Adopted: History._adopted,

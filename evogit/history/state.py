@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from evogit.core import (
     Candidate,
+    Duplicate,
     Entry,
     Evaluation,
     FailedProposal,
@@ -19,6 +20,7 @@ from evogit.core import (
     Reserved,
     RunStarted,
     Stopped,
+    Tactic,
 )
 from evogit.history.authors import Authors
 from evogit.history.counts import Attempts, Counts, Outage, Spending
@@ -34,6 +36,9 @@ TRIES = 3
 
 FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
+
+REMADE = 100
+"""Duplicates that are remembered of one parent."""
 
 
 @dataclass(eq=False)
@@ -52,6 +57,10 @@ class RunState:
         shown: id -> candidates that its agent's brief showed; inspirations: those of them of which it has lines.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
+        remade: id -> proposals of its agents that came to what another candidate is, the latest ones.
+        rebased: id -> candidates whose agents changed it, put on later ones; written_on: the other
+            way round.
+        tactics: the tactics that models gave, by entry; advised: id -> the one that its agent's brief had.
         authors: whose moves came to what.
         judgements: ids in the order in which they were first evaluated on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
@@ -85,6 +94,11 @@ class RunState:
     inspirations: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     decisions: list[Entry] = field(default_factory=list, init=False)
     failures: list[FailedProposal] = field(default_factory=list, init=False)
+    remade: dict[str, list[Duplicate]] = field(default_factory=dict, init=False)
+    rebased: dict[str, list[str]] = field(default_factory=dict, init=False)
+    written_on: dict[str, str] = field(default_factory=dict, init=False)
+    tactics: dict[str, Tactic] = field(default_factory=dict, init=False)
+    advised: dict[str, str] = field(default_factory=dict, init=False)
     authors: Authors = field(default_factory=Authors, init=False)
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)

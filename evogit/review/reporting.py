@@ -59,6 +59,7 @@ def _asked(history: History) -> Record:
         "provider": last.provider if last else None,
         "editable": list(history.started.editable) if history.started else [],
         "guidance": history.guidance,
+        "tactics": [{"agent": each.agent, "move": each.move, "text": each.text} for each in history.tactics.values()],
     }
 
 

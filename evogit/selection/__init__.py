@@ -19,7 +19,10 @@ class Move:
     second parent changed against its own first parent to the first parent, conflicts resolved likewise. A merge with
     the strategy `pieces` takes those of the second parent; a mutation of `several` may
     be of more changes than one, where the evaluation tells of each apart; one with `tuning` may change named numbers as
-    what earlier changes of them did tells.
+    what earlier changes of them did tells; one with `rebase` is put on the best candidate, if that came of the parent
+    while the agent was at work. One that is to `advise` makes nothing: the
+    agent says what to try now that nothing has helped the parent; one with the entry of a `tactic` tells the agent
+    of that.
     """
 
     operator: Literal["mutation", "merge", "graft"]
@@ -30,6 +33,9 @@ class Move:
     pieces: frozenset[Piece] = frozenset()
     several: bool = False
     tuning: bool = False
+    rebase: bool = False
+    advise: bool = False
+    tactic: str = ""
 
 
 class Selector(Protocol):

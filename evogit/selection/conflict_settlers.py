@@ -73,6 +73,23 @@ def settler(merger: Merger, strategy: str, better: Side, rng: random.Random) -> 
     return rules[strategy]
 
 
+def rebaser(merger: Merger) -> Settler:
+    """Settles conflicts of a change that is put on another candidate: whole definitions, those that it changed win.
+
+    It raises `UnfitChangeError` for what is no Python, or would not compile.
+    """
+    return partial(_rebase, merger, _Room())
+
+
+def _rebase(merger: Merger, room: _Room, conflict: Conflict) -> Settlement:
+    texts = merger.texts(conflict)
+    if texts is not None and conflict.path.endswith((".py", ".pyi")) and room.takes(texts):
+        ours, base, theirs = texts
+        if found := _merge_definitions(base, theirs, ours):
+            return merger.settled(conflict, *found, lambda: "theirs", FUNCTION)
+    raise UnfitChangeError(f"both sides changed the same part of {conflict.path}")
+
+
 @dataclass(slots=True)
 class _Room:
     """How much may still be taken apart in one merge."""

@@ -15,6 +15,7 @@ from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL
 from evogit.selection.planner import Planner
 from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
+from evogit.selection.tactics import Tactics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +24,15 @@ class FrugalOptions:
 
     merge: bool = True
     """Merge candidates: where that asks no model, and by a model while such merges earn their cost."""
-    p_explore: float = 0.05
+    tactics: bool = True
+    """After a plateau a model is asked what to try instead."""
+    p_tactic: float = 0.5
+    """Probability that a call carries a tactic while one is in force."""
+    p_begin: float = 0.2
+    """Probability that such a call begins at the best, and not at the best of what the tactic made."""
+    p_explore: float = 0.0
     """Probability of a parent other than the best while the search goes well."""
-    p_explore_per_wait: float = 0.15
+    p_explore_per_wait: float = 0.05
     """What each wait adds to it."""
     p_explore_max: float = 0.5
     """The most that it becomes."""
@@ -62,12 +69,18 @@ class Frugal:
         best = history.best
         if best is None:
             return Move(operator="mutation", parents=(history.head(agent),))
+        tactics = Tactics(history)
+        if self._options.tactics and tactics.is_due(agent):
+            return Move(operator="mutation", parents=(best,), advise=True)
         if self._options.merge:
             planned = self._planner.move(history, best, agent, rng, by_model=self._model_merges_pay(history))
             if planned:
                 return planned
+        if (tactic := tactics.in_force) and rng.random() < self._options.p_tactic:
+            parent = self._advised_parent(tactics, best, rng)
+            return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=parent == best)
         parent = favoured(history, rng) or self._parent(history, best, rng)
-        return Move(operator="mutation", parents=(parent,))
+        return Move(operator="mutation", parents=(parent,), rebase=parent == best)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
@@ -79,8 +92,13 @@ class Frugal:
         usual = (len(history.records) + 1) / (len(history.judgements) + 2)
         return (tally.better + 1) / (tally.made + 4) > usual
 
+    def _advised_parent(self, tactics: Tactics, best: str, rng: random.Random) -> str:
+        """The best of what the tactic made, or, to begin once more, the best of all."""
+        made = tactics.best_of(tactics.in_force)
+        return best if made is None or rng.random() < self._options.p_begin else made
+
     def _parent(self, history: History, best: str, rng: random.Random) -> str:
-        options, waits = self._options, history.stagnant / self._options.wait
+        options, waits = self._options, max(0.0, history.stagnant / self._options.wait - 1.0)
         if rng.random() >= min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
             return best
         others = self._others(history, best)

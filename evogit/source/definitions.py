@@ -11,6 +11,7 @@ import ast
 import re
 import resource
 import sys
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -211,7 +212,7 @@ def _merge(base: Parts, fitter: Parts, other: Parts) -> tuple[Parts, int]:
 
 
 def _merge_part(base: _Part | None, fitter: _Part | None, other: _Part | None) -> tuple[_Part | None, int]:
-    for plain in (str, str.strip):  # empty lines around it count only where nothing else does
+    for plain in (str, str.strip, _effect):  # layout and comments count only where nothing else does
         old, mine, its = (plain(part.text) if part else None for part in (base, fitter, other))
         if mine == its or its == old:
             return fitter, 0
@@ -221,6 +222,15 @@ def _merge_part(base: _Part | None, fitter: _Part | None, other: _Part | None) -
         members, count = _merge(dict(base.members), dict(fitter.members), dict(other.members))
         return _Part("".join(part.text for part in members.values()), tuple(members.items())), count
     return fitter, 1
+
+
+@lru_cache(maxsize=1024)
+def _effect(text: str) -> str:
+    """What a statement comes down to without layout and comments; the text itself where it cannot be parsed."""
+    try:
+        return ast.dump(syntax(textwrap.dedent(text)))
+    except _UNREADABLE:
+        return text
 
 
 def _order(fitter: Parts, other: Parts) -> list[Key]:

@@ -20,6 +20,7 @@ from evogit.core import (
     RunStarted,
     Spent,
     Stopped,
+    Tactic,
     TaskChanged,
 )
 from evogit.history import History
@@ -131,6 +132,7 @@ def test_agents_models_and_money_are_counted(tmp_path: Path) -> None:
     story.journal.append(FailedProposal(engine="f", move=3, agent="a2", parents=(seed,), reason="line 3 is no edit"))
     story.journal.append(FailedProposal(engine="f", move=4, agent="a2", parents=(seed,), reason="line 14 is no edit"))
     story.journal.append(Decision(kind="guide", by="Ada", reason="keep it short"))
+    story.journal.append(Tactic(engine="f", move=5, agent="a1", best=seed, text="sort first"))
     record = report_record(story.repository, story.history)
     first, second = record["contributions"]["agents"]
     assert (first["name"], first["kind"], first["proposals"], first["best_step"]) == ("a1", "editor@gpt", 2, 2.0)
@@ -141,6 +143,7 @@ def test_agents_models_and_money_are_counted(tmp_path: Path) -> None:
     assert operators == {"mutation (blocks)": (1, 0.5), "mutation": (3, 0.0)}
     assert record["failures"]["proposals"] == [{"reason": "line 14 is no edit", "count": 2, "move": 4}]
     assert record["asked"]["guidance"] == ["keep it short"]
+    assert record["asked"]["tactics"] == [{"agent": "a1", "move": 5, "text": "sort first"}]
     assert record["asked"]["agents"] == ["editor@gpt:1", "mutator:1"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from evogit.selection import Selector
 from evogit.selection.elitist import Elitist
-from evogit.selection.frugal import Frugal
+from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.testing import RecordedHistory
 
 MIXED = {"population": [{"kind": "editor", "model": "m", "count": 1}, {"kind": "mutator", "count": 1}]}
@@ -51,7 +51,7 @@ def test_the_longer_nothing_is_better_the_more_calls_go_to_other_lines(run: Reco
     assert best
     for _ in range(30):
         run.add(1.0, best)
-    badly = parents(Frugal(), run, "a1")
+    badly = parents(Frugal(FrugalOptions(tactics=False)), run, "a1")
     assert badly[8.0] > 3 * max(1, well[8.0])
     assert badly[10.0] > 0.3 * badly.total()
     assert {*badly} <= {10.0, 8.0}

@@ -53,6 +53,9 @@ NO_NETWORK = "There is no network. Nothing can be installed, and there is nobody
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
 
+TACTIC = 300
+"""Tokens of a tactic."""
+
 MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need, once:
 
 {less} READ path/of/file
@@ -176,6 +179,15 @@ def repair(reason: str, hint: str, background: Background) -> str:
     return _fill("repair.md", _template("repair.md", background), {"reason": reason, "hint": hint})
 
 
+def look_back(background: Background) -> str:
+    """What a model is asked for when nothing has helped for a while.
+
+    Raises:
+        ConfigError: the task's template is wrong.
+    """
+    return _fill("tactic.md", _template("tactic.md", background), {})
+
+
 def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]:
     """What the placeholders of the sections stand for, code and past left out."""
     room = {name: int(share * tokens) for name, share in SHARES.items()}
@@ -185,6 +197,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "goal": brief.goal,
         "conflicts": digest.conflicts(brief.conflicts),
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
+        "tactic": fence(cut(plain(background.tactic), TACTIC)),
         "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),
         "judge": digest.judge(background),

@@ -202,6 +202,9 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     )
     for told in asked["guidance"]:
         yield Text(f"guidance to all agents: {on_one_line(told)}")
+    for tactic in asked["tactics"]:
+        told = on_one_line(tactic["text"]) or "none came"
+        yield Text(f"tactic of {escape(tactic['agent'])} in move {tactic['move']}: {told}")
 
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:

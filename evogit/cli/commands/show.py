@@ -106,6 +106,10 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
         facts.append(("lines of", view.line(history.phylogeny[each], score=True)))
     if shown := history.shown.get(candidate.commit):
         facts.append(("was shown", Text(", ".join(each[:SHORT] for each in shown))))
+    if written := history.written_on.get(candidate.commit):
+        facts.append(("made on", Text(f"{written[:SHORT]}, and put on the parent, which was better by then")))
+    if tactic := history.tactics.get(history.advised.get(candidate.commit, "")):
+        facts.append(("tactic", Text(first_line(tactic.text))))
     if files:
         more = f" and {count(len(files) - 6, 'more file')}" if files[6:] else ""
         facts.append(("changed", Text(", ".join(escape(path) for path in files[:6]) + more)))

@@ -1,0 +1,99 @@
+"""What a model says after the search moved on: changes to a parent that was overtaken, and advice after a plateau."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evogit.agents import Agent, Brief, NoUsableChangeError
+from evogit.agents.briefs import briefing
+from evogit.agents.coder import Coder
+from evogit.agents.editor import Editor
+from evogit.breeding.breeder import Bred
+from evogit.core import Duplicate, Tactic
+from evogit.llm import ModelError
+from evogit.selection import Move
+from evogit.testing import ScriptedAgent
+from tests.agents.conftest import Lab, Parrot
+
+BEFORE = b"def a():\n    return 1\n\n\ndef b():\n    return 1\n"
+MEANWHILE = BEFORE.replace(b"a():\n    return 1", b"a():\n    # better\n    return 2")
+
+
+async def overtaken(lab: Lab, content: bytes, *, rebase: bool = True) -> tuple[Bred, str, str]:
+    """What an agent makes of a parent that a better child overtakes meanwhile, that parent, and that child."""
+    parent = lab.add({"main.py": BEFORE}, lab.seed(), evaluation=2.0)
+    found = list[str]()
+
+    def think(brief: Brief, rng: random.Random) -> dict[str, bytes | None]:
+        found.append(lab.add({"main.py": MEANWHILE}, parent, evaluation=3.0))
+        return {"main.py": content}
+
+    move = Move(operator="mutation", parents=(parent,), rebase=rebase)
+    return await lab.breeder.breed(ScriptedAgent(think), move, random.Random(1)), parent, found[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (BEFORE.replace(b"b():\n    return 1", b"b():\n    return 5"), MEANWHILE.replace(b"return 1", b"return 5")),
+        (
+            b"def a():\n    # as is\n    return 1\n\n\ndef b():\n    return 5\n",
+            MEANWHILE.replace(b"return 1", b"return 5"),
+        ),
+        (
+            b"def a():\n    return 7\n\n\ndef b():\n    return 5\n",
+            b"def a():\n    return 7\n\n\ndef b():\n    return 5\n",
+        ),
+    ],
+    ids=["other lines", "comments beside", "all of it"],
+)
+async def test_a_change_lands_on_the_best_that_came_meanwhile(lab: Lab, content: bytes, expected: bytes) -> None:
+    bred, parent, best = await overtaken(lab, content)
+    assert lab.files(bred.tree)["main.py"] == expected
+    on_best = b"better" in expected
+    assert (bred.parents, bred.rebased_from) == (((best,), parent) if on_best else ((parent,), ""))
+
+
+async def test_where_the_selector_wants_that_parent_the_change_stays_on_it(lab: Lab) -> None:
+    bred, parent, _ = await overtaken(lab, BEFORE + b"C = 1\n", rebase=False)
+    assert (bred.parents, bred.rebased_from) == ((parent,), "")
+
+
+async def test_a_brief_tells_of_changes_that_went_elsewhere_and_of_duplicates(lab: Lab) -> None:
+    seed = lab.seed()
+    best = lab.add({"main.py": b"VALUE = 2\n"}, seed, evaluation=2.0)
+    went = lab.commit({"main.py": b"VALUE = 3\n"}, best)
+    lab.propose(best, candidate=went, tree=lab.repository.tree_of(went), rebased_from=seed, title="went away")
+    lab.evaluate(went, 1.0)
+    lab.append(Duplicate(engine="e", move=9, agent="a1", first=best, parents=(seed,), title="two again"))
+    brief = lab.brief(seed)
+    assert brief.background
+    assert [each.candidate.title for each in brief.background().siblings] == ["two again", "step", "went away"]
+
+
+@pytest.mark.parametrize("kind", [Editor, Coder])
+async def test_a_model_looks_back_once_and_later_briefs_have_what_it_says(
+    lab: Lab, kind: type[Editor] | type[Coder]
+) -> None:
+    seed = lab.seed()
+    model = Parrot("Tuning was tried in vain.\nSort first.")
+    agent: Agent = kind(model)
+    advice = await lab.breeder.advise(
+        agent, Move(operator="mutation", parents=(seed,)), random.Random(1), account=lab.wallet
+    )
+    assert (advice.model, lab.wallet.paid) == ("parrot", 1)
+    assert "Do not change anything now" in model.asked[0].messages[-1].content
+    entry = lab.append(Tactic(engine="e", move=9, agent="a1", best=seed, text=advice.text))
+    brief = lab.breeder.brief(lab.history.phylogeny[seed], None, tactic=entry)
+    assert brief.background
+    assert "Sort first." in briefing.write(brief, brief.background(), 10_000).text
+    assert "Sort first." not in briefing.write(lab.brief(seed), lab.brief(seed).background(), 10_000).text  # type: ignore[misc]
+
+
+async def test_a_model_that_says_nothing_gives_no_advice(lab: Lab) -> None:
+    move = Move(operator="mutation", parents=(lab.seed(),))
+    for reply in ("  \n", ModelError("down")):
+        with pytest.raises(NoUsableChangeError, match="empty|down"):
+            await lab.breeder.advise(Editor(Parrot(reply)), move, random.Random(1), account=lab.wallet)
