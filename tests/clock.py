@@ -10,8 +10,8 @@ PATIENCE = 200.0
 """Seconds after which what did not happen will not: less than pytest's own `faulthandler_timeout`."""
 
 
-def wait_until(happened: Callable[[], object], what: str = "what was waited for") -> None:
-    """Return when it happened.
+def wait_until(happened: Callable[[], object], what: str = "what was waited for", *, every: float = 0.02) -> None:
+    """Return when it happened; `every`: seconds between two looks, more where a look is dear.
 
     Raises:
         AssertionError: it did not.
@@ -19,7 +19,7 @@ def wait_until(happened: Callable[[], object], what: str = "what was waited for"
     until = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < until, f"{what} did not happen"
-        time.sleep(0.02)
+        time.sleep(every)
 
 
 async def until(happened: Callable[[], object], what: str = "what was waited for") -> None:

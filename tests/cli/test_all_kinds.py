@@ -80,7 +80,7 @@ def evolve(cli: Cli, folder: Path, server: Server, cache: str, *what: str) -> Do
     env = {"EVOGIT_SETTINGS": str(folder / "settings.toml"), "TEST_KEY": KEY, "XDG_CACHE_HOME": cache}
     agents = ["mutator:1", "editor@m", "coder@m", "aider@m", "mini@m"]
     options = [word for agent in agents for word in ("--agent", agent)]
-    return cli("run", *what, *options, "--evaluations", "16", "--dollars", "5", "--yes", **env)
+    return cli("run", *what, *options, "--evaluations", "12", "--dollars", "5", "--yes", **env)
 
 
 def kinds(cli: Cli, place: Path) -> set[str]:

@@ -164,7 +164,7 @@ WORST = ("ignoring", "more digits", "many modules", "python finally")
 def test_a_run_under_fire_ends_when_a_person_says_so(fire: Fire, way: str) -> None:
     engine = fire.begin(*fire.prepare(*WORST), "--proposals", "100000")
     try:
-        wait_until(lambda: fire.count()["tool"] >= 4, "hostile candidates")
+        wait_until(lambda: fire.count()["tool"] >= 4, "hostile candidates", every=0.5)
         WAYS[way](fire, engine)
         engine.wait(PATIENCE)
     finally:
