@@ -109,7 +109,7 @@ def test_a_merge_that_differs_by_rounding_helped_nobody() -> None:
     born.born(3.0 * (1 + 1e-15), 2, 1)
     born.born(4.0, 2, 1)
     born.born(None, 2, 1)
-    assert merges(born.history) == {"merge:": Merges(made=3, helped=1, best=2)}
+    assert merges(born.history) == {"merge:": Merges(made=3, helped=1, best=1)}
 
 
 # --- what is found ------------------------------------------------------------------------------------------------

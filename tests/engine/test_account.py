@@ -270,12 +270,13 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
         task = tiny()
         run = Run(repository, task, "r", settings, models=models.get, backend=InMemoryBackend(task))
         running = asyncio.create_task(run.evolve())
-        while run.history.spent.calls < 2:
+        asked = 1 if deterministic else 2  # which asks one after the other
+        while run.history.spent.calls < asked:
             await asyncio.sleep(0.02)
         run.stop()
         assert (await asyncio.wait_for(running, PATIENCE)).reason == "interrupted"
         await models.close()
-    assert len(server.requests) == 2, "nothing is asked once more"
+    assert len(server.requests) == asked, "nothing is asked once more"
     assert {failure.reason for failure in run.history.failures} == {"the run ends, so no model is asked again"}
 
 
