@@ -14,15 +14,18 @@ from functools import lru_cache
 LONGEST_HEAD = 300
 """Characters of a line that are looked at."""
 
+MOST_LINES = 20_000
+"""Lines of a file that are looked at, as others wait meanwhile."""
+
 DEEPEST = 2
 """How many definitions may stand around one that is told of."""
 
 _CONTAINERS = "class|struct|trait|interface|impl|module|namespace|mod|object|enum"
 _DEFINED = re.compile(
-    rf"\s*(?:[a-z_]+(?:\([a-z]+\))?\s+){{0,4}}(def|func|fn|function\*?|type|sub|proc|{_CONTAINERS})\b"
+    rf"(?:[a-z_]+(?:\([a-z]+\))?\s+){{0,4}}(def|func|fn|function\*?|type|sub|proc|{_CONTAINERS})\b"
     r"(?:<[^>]{0,60}>)?\s+(?:\([^)]{0,60}\)\s*)?([A-Za-z_$][\w$]*)"
 )
-_CALLABLE = re.compile(r"\s*(?:[A-Za-z_][\w:<>,*&\[\]]*\s+){0,5}[*&~]{0,2}([A-Za-z_$][\w$:]*)\s*\([^;]*\{\s*$")
+_CALLABLE = re.compile(r"(?:[A-Za-z_][\w:<>,*&\[\]]*\s+){0,5}[*&~]{0,2}([A-Za-z_$][\w$:]*)\s*\([^;]*\{\s*$")
 _ASSIGNED = re.compile(r"(?:export\s+)?(?:const\s+|let\s+|var\s+|static\s+)?([A-Za-z_$][\w$]*)\s*(?::[^=]{1,80})?=[^=]")
 _CONTROL = frozenset(
     ("if", "for", "while", "switch", "return", "else", "catch", "with", "elif", "do", "try", "case", "throw", "new")
@@ -49,8 +52,12 @@ class Part:
 
 @lru_cache(maxsize=32)
 def outline(text: str) -> tuple[Part, ...]:
-    """The definitions of a file, in their order, those inside of a class or the like right after it."""
-    return tuple(sorted(_parts(text.split("\n")), key=lambda part: (part.first, part.depth)))
+    """The definitions of a file, in their order, those inside of a class or the like right after it.
+
+    Of a long file those in its first `MOST_LINES`.
+    """
+    lines = text.split("\n", MOST_LINES)[:MOST_LINES]
+    return tuple(sorted(_parts(lines), key=lambda part: (part.first, part.depth)))
 
 
 @dataclass(slots=True)
@@ -92,14 +99,15 @@ def _ends(opened: _Open, indent: int, stripped: str) -> bool:
 
 def _opened(lines: Sequence[str], number: int, indent: int, depth: int) -> list[_Open]:
     """The definition that begins at a line, if one does."""
-    line = lines[number - 1][:LONGEST_HEAD]
+    head = lines[number - 1][:LONGEST_HEAD]
+    line = head.lstrip()
     if found := _DEFINED.match(line):
-        return [_Open(found[2], line, _first(lines, number, indent), indent, found[1] in _CONTAINERS.split("|"), depth)]
+        return [_Open(found[2], head, _first(lines, number, indent), indent, found[1] in _CONTAINERS.split("|"), depth)]
     braced = f"{line} {{" if "".join(lines[number : number + 1]).strip() == "{" else line
     found = _CALLABLE.match(braced) or (_ASSIGNED.match(line) if not depth and not indent else None)
     if not found or not _CONTROL.isdisjoint((line.split()[0].rstrip("("), found[1])):
         return []
-    return [_Open(found[1].rpartition(":")[2], line, _first(lines, number, indent), indent, False, depth)]
+    return [_Open(found[1].rpartition(":")[2], head, _first(lines, number, indent), indent, False, depth)]
 
 
 def _first(lines: Sequence[str], number: int, indent: int) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing, digest
-from evogit.agents.briefs.bodies import Mentions, part_of
+from evogit.agents.briefs.bodies import Mentions, named, part_of
 from evogit.agents.briefs.briefing import Written
 from evogit.breeding.breeder import Breeder
 from evogit.core import ConfigError, Cost, Decision, Evaluated, Evaluation, FailedProposal, Spent
@@ -289,6 +289,19 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\U000e0000-\U000e007f]"
 def outside(text: str) -> str:
     """What does not stand between fences, read as strictly as Markdown allows: a fence may have a word behind it."""
     return re.sub(r"^ {0,3}(`{3,})[^`\n]*\n.*?^ {0,3}\1`*$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "line", ["def fff(): return fff() and 123456\n", "<<<<<<<\nfff = 1\n>>>>>>>\n"], ids=["one name", "conflicts"]
+)
+def test_a_part_of_a_file_takes_no_longer_than_its_length_asks_for(line: str) -> None:
+    said = Mentions().take(["fff"])
+
+    def show(size: int) -> None:
+        assert part_of("main.py", line * (size // len(line)) + f"# {size}\n", said, 1_000, 0.3)
+        named("class C:\n a()\n" * (size // 40) + "def fff(): 1\n" * (size // 40) + f"# {size}\n", "C.fff")
+
+    assert_grows_linearly(show, 20_000)
 
 
 def test_nothing_that_others_wrote_stands_outside_of_fences_or_commands_a_terminal(lab: Lab) -> None:

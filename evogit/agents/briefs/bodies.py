@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,6 +18,9 @@ MAP_SHARE = 0.35
 TOP_SHARE, TOP = 0.15, 40
 """Share of a file's room, and lines, of what stands before its first definition: what it imports."""
 
+MOST_CHARACTERS = 2_000_000
+"""Characters of a file in which a definition is looked for."""
+
 SHORTEST_NAME = 3
 """Letters of a name that a text can mean; `x` and `of` are everywhere."""
 
@@ -29,8 +33,11 @@ LONGEST_PATH = 300
 LEAST = 10
 """Tokens of room for which it is worth to go on."""
 
-SAME = 50
-"""Definitions of one name that are looked at."""
+SAME = 8
+"""Definitions of one name that are looked into for others."""
+
+MOST_BODIES = 200
+"""Definitions whose text is read for what they call."""
 
 LARGE = 120
 """Lines of a definition that is shown only where there is room at last: what it is made of is named itself."""
@@ -136,10 +143,11 @@ def map_of(path: str, text: str, tokens: int) -> str:
 def named(text: str, name: str) -> Part | None:
     """The definition of a name in a file, the first one; `Class.method` names one inside of another."""
     *around, last = name.strip("()").split(".")
-    inside = [part for part in outline(text) if part.name in around]
-    found = [part for part in outline(text) if part.name == last]
-    held = [part for part in found if any(each.first <= part.first <= each.last for each in inside)]
-    return next(iter(held or found), None)
+    parts = outline(text[:MOST_CHARACTERS])
+    found = [part for part in parts if part.name == last]
+    inside = (part for part in parts if part.name in around)
+    held = (part for outer in inside for part in _within(outer, found))
+    return next(held, found[0] if found else None)
 
 
 @dataclass(slots=True)
@@ -203,24 +211,31 @@ def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Me
     by_name: dict[str, list[Part]] = {}
     for part in parts:
         by_name.setdefault(part.name, []).append(part)
-    first = [*_holding([*_conflicts(lines), *mentions.lines(path)], parts), *_inside(by_name, mentions)]
+    told = [*islice(_conflicts(lines), MOST_PLACES), *mentions.lines(path)]
+    first = [*_holding(told, parts), *_inside(by_name, mentions)]
     first += [part for name in mentions.names for part in by_name.get(name, ())]
+    first = list(dict.fromkeys(first))
     small = [part for part in first if part.depth or part.lines <= LARGE]
     for part in small:
         yield range(part.first, part.last + 1)
-    for part in small:
-        body = "\n".join(lines[part.first - 1 : part.last])
-        called = (each for name in dict.fromkeys(_NAME.findall(body)) for each in by_name.get(name, ()))
-        yield from (range(each.first, each.last + 1) for each in called if each.lines <= LARGE)
+    bodies = ("\n".join(lines[part.first - 1 : part.last]) for part in small[:MOST_BODIES])
+    for name in dict.fromkeys(name for body in bodies for name in _NAME.findall(body)):
+        yield from (range(each.first, each.last + 1) for each in by_name.get(name, ()) if each.lines <= LARGE)
     yield from (range(part.first, part.last + 1) for part in first if not part.depth and part.lines > LARGE)
 
 
 def _inside(by_name: Mapping[str, Sequence[Part]], mentions: Mentions) -> Iterator[Part]:
     """The definitions of names with a dot, such as a class's method."""
     for around, last in mentions.dotted:
-        for outer in by_name.get(around, ())[:SAME]:
-            inner = by_name.get(last, ())[:SAME]
-            yield from (part for part in inner if outer.first < part.first <= outer.last)
+        inner = by_name.get(last, ())
+        for outer in by_name.get(around, ())[:SAME] if inner else ():
+            yield from _within(outer, inner)
+
+
+def _within(outer: Part, parts: Sequence[Part]) -> Sequence[Part]:
+    """Those of the parts, which stand in their order, that are inside of one."""
+    begin, end = (bisect_right(parts, line, key=lambda part: part.first) for line in (outer.first, outer.last))
+    return parts[begin:end]
 
 
 def _conflicts(lines: Sequence[str]) -> Iterator[range]:
@@ -236,10 +251,11 @@ def _conflicts(lines: Sequence[str]) -> Iterator[range]:
 
 def _holding(places: Iterable[range], parts: Sequence[Part]) -> Iterator[Part]:
     """The innermost definitions that hold some lines; the lines themselves where none does."""
+    innermost = {line: part for part in parts for line in range(part.first, part.last + 1)}
     for place in places:
-        around = [part for part in parts if part.first <= place.start <= part.last]
-        if around and around[-1].last >= place.stop - 1:
-            yield around[-1]
+        around = innermost.get(place.start)
+        if around and around.last >= place.stop - 1:
+            yield around
         else:
             yield Part("", "", place.start, place.stop - 1, 1)
 
@@ -248,9 +264,10 @@ def _map(parts: Sequence[Part], shown: Iterable[int], tokens: int) -> str:
     """The definitions that are not shown; of what is inside of others, or of all, only names where there are many."""
     taken = frozenset(shown)
     left = [part for part in parts if not taken.issuperset((part.first, part.last))]
+    more = tokens + 1  # lines are more than those tokens, whatever is in them
     ways = (
-        "\n".join(_mapped(part) for part in left),
-        "\n".join(_with_names(left)),
+        "\n".join(islice((_mapped(part) for part in left), more)),
+        "\n".join(islice(_with_names(left), more)),
         ", ".join(f"{part.name} {part.first}" for part in left),
         ", ".join(f"{part.name} {part.first}" for part in left if not part.depth),
     )
