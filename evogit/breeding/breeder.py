@@ -245,7 +245,7 @@ class Breeder:
         def settled(proposal: Proposal) -> Bred:
             try:
                 tree = self._apply(bred.tree, proposal)
-                self._crossings.close(first.commit, opened, tree)
+                self._crossings.close(move.parents, opened, tree)
             except UnfitChangeError as error:
                 raise NoUsableChangeError(str(error), proposal.evidence) from error
             done = replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)

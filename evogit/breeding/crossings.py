@@ -18,7 +18,7 @@ from evogit.repository import (
     UnfitChangeError,
     count_markers,
 )
-from evogit.selection.conflict_settlers import Crossing, draft, fitter, rebaser, settler
+from evogit.selection.conflict_settlers import Crossing, draft, fitter, rebaser, refuse_repeats, settler
 from evogit.selection.merge_strategies import FITTER, MODEL
 
 
@@ -50,7 +50,7 @@ class Crossings:
         """
         settle = settler(self.repository.merger, strategy, fitter(self.history, parents), rng)
         merged = self.repository.merger.merge(draft(self.repository, self.history, how, parents), settle)
-        self.check(parents[0], merged.tree)
+        self._check_merged(parents, merged.tree)
         return merged
 
     def open(self, how: Crossing, parents: tuple[str, ...]) -> Opened:
@@ -62,10 +62,10 @@ class Crossings:
         markers: dict[str, int] = {}
         settle = partial(_marked, self.repository.merger, fitter(self.history, parents), markers)
         merged = self.repository.merger.merge(draft(self.repository, self.history, how, parents), settle)
-        self.check(parents[0], merged.tree)
+        self._check_merged(parents, merged.tree)
         return Opened(merged, markers)
 
-    def close(self, first: str, opened: Opened, tree: str) -> None:
+    def close(self, parents: tuple[str, ...], opened: Opened, tree: str) -> None:
         """Refuse a tree in which one of the conflicts is still open, or that could be no candidate.
 
         Raises:
@@ -75,7 +75,7 @@ class Crossings:
         for path, size in opened.markers.items():
             if path in files and count_markers(files[path], size):
                 raise UnfitChangeError(f"expected every conflict to be settled, but {path} still has markers")
-        self.check(first, tree)
+        self._check_merged(parents, tree)
 
     def rebased(self, before: str, onto: str, tree: str) -> str:
         """The candidate `onto` with what leads from the candidate `before` to a tree.
@@ -89,7 +89,13 @@ class Crossings:
             raise UnfitChangeError(drafted.remark)
         merged = merger.merge(drafted, rebaser(merger)).tree
         self.check(onto, merged)
+        refuse_repeats(self.repository.trees, merged, graph[onto].tree, tree)
         return merged
+
+    def _check_merged(self, parents: tuple[str, ...], tree: str) -> None:
+        first, second = (self.history.phylogeny[parent].tree for parent in parents)
+        self.check(parents[0], tree)
+        refuse_repeats(self.repository.trees, tree, first, second)
 
     def check(self, first: str, tree: str) -> None:
         """Refuse a tree that no agent could have proposed for the candidate `first`.

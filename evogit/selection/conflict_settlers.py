@@ -23,9 +23,10 @@ from evogit.repository import (
     UnsettledMerge,
 )
 from evogit.repository.children import TooLongError, run_child
+from evogit.repository.trees import Trees
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions
-from evogit.source.pieces import MAX_SOURCE_BYTES, MOST_SOURCE_BYTES
+from evogit.source.pieces import MAX_SOURCE_BYTES, MOST_SOURCE_BYTES, is_python
 
 SLOW = b"finally"
 """What takes exponential time to compile where it is nested."""
@@ -53,6 +54,23 @@ def fitter(history: History, parents: tuple[str, ...]) -> Side:
     """The better parent, the first one of equals."""
     first, second = parents
     return "theirs" if history.fitter(second, first) else "ours"
+
+
+def refuse_repeats(trees: Trees, merged: str, ours: str, theirs: str) -> None:
+    """Refuse a merged tree in which a Python file defines in one body twice what neither side does.
+
+    Lines merge without a conflict where both sides added the same function in different places.
+
+    Raises:
+        UnfitChangeError: naming what is there twice.
+    """
+    its = {new.path: old for old, new in trees.differences(theirs, merged) if new}
+    for mine, new in trees.differences(ours, merged):
+        if new is None or new.path not in its or not is_python(new.path) or trees.size(new.blob) > MAX_SOURCE_BYTES:
+            continue
+        known = (definitions.repeated(trees.blob(side.blob)) for side in (mine, its[new.path]) if side)
+        if twice := definitions.repeated(trees.blob(new.blob)).difference(*known):
+            raise UnfitChangeError(f"the merge of {new.path} defines {min(twice)} twice")
 
 
 def settler(merger: Merger, strategy: str, better: Side, rng: random.Random) -> Settler:

@@ -12,7 +12,7 @@ from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Side, UnfitChangeError, UnsettledMerge
 from evogit.repository.diff_limits import LARGEST
 from evogit.selection.anatomy import PLAIN, Anatomy, File
-from evogit.selection.conflict_settlers import Crossing, draft, fitter, settler
+from evogit.selection.conflict_settlers import Crossing, draft, fitter, refuse_repeats, settler
 from evogit.selection.merge_strategies import FITTER, FUNCTION
 
 MOST_TREES = 10_000
@@ -154,21 +154,34 @@ class Previews:
         try:
             found = draft(self.anatomy.repository, history, operator, parents)
             settled = FUNCTION if strategy == FUNCTION and found.conflicts else FITTER
-            return not any(is_known(history, self._tree(operator, parents, settled, side, found)) for side in sides)
+            trees = [self._tree(operator, parents, settled, side, found, history) for side in sides]
+            return not any(not tree or is_known(history, tree) for tree in trees)
         except UnfitChangeError:
             return False
         except RepositoryError:  # whoever makes it says what is missing
             return True
 
     def _tree(
-        self, operator: Crossing, parents: tuple[str, str], strategy: str, side: Side, found: UnsettledMerge
+        self,
+        operator: Crossing,
+        parents: tuple[str, str],
+        strategy: str,
+        side: Side,
+        found: UnsettledMerge,
+        history: History,
     ) -> str:
+        """The merged tree; empty where it has definitions twice."""
         key = operator, parents, strategy, side
         if key not in self._trees:
             if len(self._trees) >= MOST_TREES:
                 self._trees = {}
-            merger = self.anatomy.repository.merger
-            self._trees[key] = merger.merge(found, settler(merger, strategy, side, random.Random(0))).tree
+            repository = self.anatomy.repository
+            tree = repository.merger.merge(found, settler(repository.merger, strategy, side, random.Random(0))).tree
+            try:
+                refuse_repeats(repository.trees, tree, *(history.phylogeny[parent].tree for parent in parents))
+            except UnfitChangeError:
+                tree = ""
+            self._trees[key] = tree
         return self._trees[key]
 
 

@@ -174,6 +174,25 @@ def _parts(statements: Iterable[_Statement], known: frozenset[str]) -> Parts:
     return parts
 
 
+@lru_cache(maxsize=256)
+def repeated(content: bytes) -> frozenset[str]:
+    """The functions and classes, as `Class.method`, that a module defines more than once in one body.
+
+    None of what cannot be parsed.
+    """
+    try:
+        bodies: list[tuple[str, Sequence[ast.stmt]]] = [("", syntax(content).body)]
+    except _UNREADABLE:
+        return frozenset()
+    met = Counter[str]()
+    for within, body in bodies:
+        for each in body:
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                met[f"{within}{each.name}"] += 1
+                bodies.append((f"{within}{each.name}.", each.body))
+    return frozenset(name for name, count in met.items() if count > 1)
+
+
 def statements(body: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
     """Statements, those that share a line together."""
     groups: list[list[ast.stmt]] = []

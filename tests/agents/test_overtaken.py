@@ -14,6 +14,9 @@ from evogit.breeding.breeder import Bred
 from evogit.core import Duplicate, Tactic
 from evogit.llm import ModelError
 from evogit.selection import Move
+from evogit.selection.anatomy import Anatomy
+from evogit.selection.merge_strategies import FITTER
+from evogit.selection.previews import Previews
 from evogit.testing import ScriptedAgent
 from tests.agents.conftest import Lab, Parrot
 
@@ -97,3 +100,26 @@ async def test_a_model_that_says_nothing_gives_no_advice(lab: Lab) -> None:
     for reply in ("  \n", ModelError("down")):
         with pytest.raises(NoUsableChangeError, match="empty|down"):
             await lab.breeder.advise(Editor(Parrot(reply)), move, random.Random(1), account=lab.wallet)
+
+
+ADDED = b"def helper():\n    return 3\n\n\n"
+ATOP, BETWEEN = ADDED + BEFORE, BEFORE.replace(b"def b", ADDED + b"def b")
+
+
+async def test_what_both_sides_added_in_different_places_is_not_there_twice(lab: Lab) -> None:
+    parent = lab.add({"main.py": BEFORE}, lab.seed(), evaluation=2.0)
+    other = lab.add({"main.py": ATOP}, parent, evaluation=2.5)
+
+    def think(brief: Brief, rng: random.Random) -> dict[str, bytes | None]:
+        lab.add({"main.py": BETWEEN}, parent, evaluation=3.0)
+        return {"main.py": ATOP + b"C = 1\n"}
+
+    move = Move(operator="mutation", parents=(parent,), rebase=True)
+    bred = await lab.breeder.breed(ScriptedAgent(think), move, random.Random(1))
+    assert (bred.parents, bred.rebased_from) == ((parent,), "")
+    best = lab.history.best
+    assert best
+    merge = Move(operator="merge", parents=(best, other))
+    with pytest.raises(NoUsableChangeError, match=r"the merge of main.py defines helper twice"):
+        await lab.breeder.breed(ScriptedAgent(think), merge, random.Random(1))
+    assert not Previews(Anatomy(lab.repository)).is_new(lab.history, "merge", (best, other), FITTER)
