@@ -257,11 +257,11 @@ class Engine:
     async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
         """Have an agent say what to try, and journal it; says why where it did not."""
         self._show(name, "looking back")
-        account, advice, failure, evidence = self._account.of_move(name, number), Advice(text=""), "", ""
+        account, advice, failed, evidence = self._account.of_move(name, number), Advice(text=""), "", ""
         try:
             advice = await self._breeder.advise(agent, move, rng, number=number, account=account)
-        except NoUsableChangeError as error:
-            failure, evidence = str(error), self._journal.keep(error.evidence) if error.evidence else ""
+        except Exception as error:  # noqa: BLE001  the agent boundary
+            failed, evidence = self._failure(error)
         async with self._turns.proposing(number):
             self._journal.append(
                 Tactic(
@@ -271,33 +271,24 @@ class Engine:
                     model=advice.model,
                     best=move.parents[0],
                     text=advice.text,
-                    failure=failure,
+                    failure=failed,
                     evidence=self._journal.keep(advice.evidence) if advice.evidence else evidence,
                 )
             )
             self._quota.proposed()
         async with self._turns.applying(number):
             self._quota.release(name, new_tree=False)
-        return failure
+        return failed
 
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts
     ) -> Bred | FailedProposal:
         self._show(name, "thinking" if move.operator == "mutation" else "merging")
-        reason, evidence = "", ""
         account = self._account.of_move(name, number)
         try:
             return await self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)
-        except NoUsableChangeError as error:
-            reason = str(error)
-            evidence = self._journal.keep(error.evidence) if error.evidence else ""
-        except (ModelError, RunEndsError, SpendingLimitError) as error:
-            reason = str(error)
-        except EvoGitError:
-            raise
-        except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others
-            reason = f"the agent itself failed: {error!r}"
-            evidence = self._journal.keep(failure(error))
+        except Exception as error:  # noqa: BLE001  the agent boundary
+            reason, evidence = self._failure(error)
         return FailedProposal(
             engine=self._context.engine,
             move=number,
@@ -308,6 +299,20 @@ class Engine:
             strategy=move.strategy,
             evidence=evidence,
         )
+
+    def _failure(self, error: Exception) -> tuple[str, str]:
+        """Why a move came to nothing, and the evidence of it: one agent's fault must not end the others.
+
+        Raises:
+            EvoGitError: the error itself, where the world failed and not the agent.
+        """
+        if isinstance(error, NoUsableChangeError):
+            return str(error), self._journal.keep(error.evidence) if error.evidence else ""
+        if isinstance(error, ModelError | RunEndsError | SpendingLimitError):
+            return str(error), ""
+        if isinstance(error, EvoGitError):
+            raise error
+        return f"the agent itself failed: {error!r}", self._journal.keep(failure(error))
 
     async def _evaluate(self, name: str, child: str | None) -> Result | None:
         if child is None:

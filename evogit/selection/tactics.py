@@ -15,7 +15,7 @@ PLATEAU = 0.15
 """Share of a limit on proposals in which nothing got better, after which one is asked for."""
 
 LEAST = 12
-"""Moves that such a plateau has at least, and all of it where there is no limit."""
+"""Moves that such a plateau has at least, and all of it where there is no limit; more than that have to be left."""
 
 TRIAL = 16
 """Moves in which a tactic has to make something better than all that it made before; else it is dropped."""
@@ -36,12 +36,17 @@ class Tactics:
         return known[-1] if self._now() - self._news(known[-1]) < TRIAL else ""
 
     def is_due(self, agent: str) -> bool:
-        """Whether it is the turn of an agent to look back: nothing has got better for long, and calls are left."""
+        """Whether it is the turn of an agent to look back: nothing has got better for long, and calls are left.
+
+        At the end of a run there are too few left to make something of what it would say.
+        """
         history, known = self.history, self._known()
         best = history.best
         if best is None or best == history.seed or self.in_force or self._asker() != agent:
             return False
         calls = history.counts.charged if history.attempts.horizon is None else self._now()
+        if self._proposals and self._proposals - calls <= LEAST:
+            return False
         since = max([history.phylogeny[best].move, *(self._news(each) for each in known[-1:])])
         return CALLS_EACH * (len(known) + 1) <= calls and self._now() - since >= self._wait()
 
@@ -75,8 +80,12 @@ class Tactics:
         return self.history.moves if horizon is None else horizon
 
     def _wait(self) -> float:
-        started = [*self.history.engines.values()][-1]
-        return max(LEAST, PLATEAU * (started.settings.get("proposals") or 0))
+        return max(LEAST, PLATEAU * self._proposals)
+
+    @property
+    def _proposals(self) -> int:
+        """The limit on them; 0 where there is none."""
+        return [*self.history.engines.values()][-1].settings.get("proposals") or 0
 
     def _asker(self) -> str:
         """The agent whose model looks back, another one after each better candidate; empty where none can."""

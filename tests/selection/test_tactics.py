@@ -53,6 +53,15 @@ def test_a_tactic_is_a_call_and_one_in_twenty_at_most(run: RecordedHistory) -> N
     assert moves(run)[0].advise
 
 
+@pytest.mark.parametrize(("limit", "due"), [(27, False), (38, False), (39, True), (None, True)])
+def test_it_is_not_asked_for_where_too_few_calls_are_left_to_use_it(limit: int | None, due: bool) -> None:
+    run = RecordedHistory(settings={**PAID, "proposals": limit})
+    best = run.add(5.0, run.add(0.0))
+    for _ in range(25):
+        run.add(1.0, best)
+    assert moves(run)[0].advise == due
+
+
 def test_half_of_the_briefs_have_it_and_go_on_with_what_it_made(run: RecordedHistory) -> None:
     tactic, best = advise(run), run.history.best
     told = [move for move in moves(run) if move.tactic]
