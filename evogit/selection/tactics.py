@@ -42,7 +42,7 @@ class Tactics:
         """
         history, known = self.history, self._known()
         best = history.best
-        if best is None or best == history.seed or self.in_force or self._asker() != agent:
+        if best is None or best == history.seed or self.in_force or self._asker(agent) != agent:
             return False
         calls = history.counts.charged if history.attempts.horizon is None else self._now()
         if self._proposals and self._proposals - calls <= LEAST:
@@ -87,9 +87,12 @@ class Tactics:
         """The limit on them; 0 where there is none."""
         return [*self.history.engines.values()][-1].settings.get("proposals") or 0
 
-    def _asker(self) -> str:
-        """The agent whose model looks back, another one after each better candidate; empty where none can."""
-        started = [*self.history.engines.values()][-1]
+    def _asker(self, agent: str) -> str:
+        """The agent of an agent's engine whose model looks back, another one after each better candidate, or none."""
+        engines = reversed(self.history.engines.values())
+        started = next((each for each in engines if agent in each.agents), None)
+        if started is None:
+            return ""
         specs = [spec for spec in started.settings.get("population", ()) for _ in range(spec.get("count", 1))]
         able = [agent for agent, spec in zip(started.agents, specs, strict=False) if spec.get("kind") in CALLS]
         return able[len(self.history.records) % len(able)] if able else ""

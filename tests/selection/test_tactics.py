@@ -10,7 +10,7 @@ from evogit.core import Tactic
 from evogit.selection import Move
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.tactics import TRIAL, Tactics
-from evogit.testing import RecordedHistory
+from evogit.testing import RecordedHistory, run_started
 
 PAID = {"population": [{"kind": "editor", "model": "m", "count": 1}]}
 
@@ -39,6 +39,12 @@ def advise(run: RecordedHistory, text: str = "tried in vain: tuning; sort first"
 def test_after_a_plateau_a_model_looks_back_at_the_best(run: RecordedHistory) -> None:
     assert all(move.advise and move.parents == (run.history.best,) for move in moves(run))
     assert not any(move.advise for move in moves(run, tactics=False))
+
+
+def test_an_engine_that_joined_without_models_does_not_keep_the_others_from_it(run: RecordedHistory) -> None:
+    run.append(run_started(engine="joined", agents=("a2",), settings={"population": [{"kind": "mutator"}]}))
+    assert moves(run)[0].advise
+    assert not Tactics(run.history).is_due("a2")
 
 
 def test_a_tactic_is_a_call_and_one_in_twenty_at_most(run: RecordedHistory) -> None:
