@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 
 from evogit.agents import Advice, Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
@@ -142,13 +142,17 @@ class Breeder:
         brief = self._brief(move, number, account)
         if move.tuning:
             brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
+
+        def made(proposal: Proposal) -> Bred:
+            return replace(self._bred(brief, proposal), tactic=move.tactic)
+
         if workshop:
-            brief = replace(brief, workshop=workshop(partial(self._bred, brief)))
+            brief = replace(brief, workshop=workshop(made))
         if agent.prolific:
             return self._drawn(agent, brief, rng, several=move.several)
         with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
-            bred = self._bred(brief, await agent.propose(replace(brief, claims=claim), rng))
-        return replace(self._rebased(bred) if move.rebase else bred, tactic=move.tactic)
+            bred = made(await agent.propose(replace(brief, claims=claim), rng))
+        return self._rebased(bred) if move.rebase else bred
 
     async def advise(
         self, agent: Agent, move: Move, rng: random.Random, *, number: int = 0, account: Account | None = None

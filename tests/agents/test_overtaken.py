@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from evogit.agents import Agent, Brief, NoUsableChangeError
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.briefs import briefing
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
@@ -123,3 +125,18 @@ async def test_what_both_sides_added_in_different_places_is_not_there_twice(lab:
     with pytest.raises(NoUsableChangeError, match=r"the merge of main.py defines helper twice"):
         await lab.breeder.breed(ScriptedAgent(think), merge, random.Random(1))
     assert not Previews(Anatomy(lab.repository)).is_new(lab.history, "merge", (best, other), FITTER)
+
+
+async def test_drafts_that_were_evaluated_count_for_the_tactic_they_were_made_by(lab: Lab) -> None:
+    seed = lab.seed()
+    tactic = lab.append(Tactic(engine="e", move=9, agent="a1", best=seed, text="Sort first."))
+    made: list[Bred] = []
+
+    def workshop(make: Callable[[Proposal], Bred]) -> Workshop:
+        made.append(make(Proposal(changes={"main.py": b"VALUE = 3\n"}, title="a draft")))
+        return cast(Workshop, None)  # this agent tries nothing by itself
+
+    move = Move(operator="mutation", parents=(seed,), tactic=tactic)
+    agent = ScriptedAgent(lambda brief, rng: {"main.py": b"VALUE = 4\n"})
+    bred = await lab.breeder.breed(agent, move, random.Random(1), workshop=workshop)
+    assert [each.tactic for each in (*made, bred)] == [tactic, tactic]
