@@ -173,8 +173,8 @@ def main() -> None:
             page(
                 brief(own, "seed"),
                 "A file among larger ones",
-                "What goal and profile name is shown, of the rest a map. One move asked to READ, one broke a test, one "
-                "made no difference, one was better.",
+                "What the goal and the profile name is shown, and a map of the rest. One move asked to READ, one broke "
+                "a test, one made\nno difference, one was better.",
             ),
         ]
         rules = f"## The rules, before each brief\n\n{fence(brief(circles, 'best')['rules'].rstrip(), 'markdown')}\n"
