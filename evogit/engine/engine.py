@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from evogit.agents import Advice, Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
@@ -38,6 +38,16 @@ LONGEST_PAUSE = 5.0
 
 STAGGER = 0.01
 """Seconds between the first moves of two agents: hundreds that ask in step would wait for each other ever after."""
+
+
+Made = TypeVar("Made", Advice, Bred)
+
+
+class _Failure(NamedTuple):
+    """Why a move came to nothing, and the name of the evidence of it."""
+
+    reason: str = ""
+    evidence: str = ""
 
 
 class Observer(Protocol):
@@ -257,11 +267,9 @@ class Engine:
     async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
         """Have an agent say what to try, and journal it; says why where it did not."""
         self._show(name, "looking back")
-        account, advice, failed, evidence = self._account.of_move(name, number), Advice(text=""), "", ""
-        try:
-            advice = await self._breeder.advise(agent, move, rng, number=number, account=account)
-        except Exception as error:  # noqa: BLE001  the agent boundary
-            failed, evidence = self._failure(error)
+        account = self._account.of_move(name, number)
+        found = await self._tried(self._breeder.advise(agent, move, rng, number=number, account=account))
+        advice, failed = (Advice(text=""), found) if isinstance(found, _Failure) else (found, _Failure())
         async with self._turns.proposing(number):
             self._journal.append(
                 Tactic(
@@ -271,48 +279,52 @@ class Engine:
                     model=advice.model,
                     best=move.parents[0],
                     text=advice.text,
-                    failure=failed,
-                    evidence=self._journal.keep(advice.evidence) if advice.evidence else evidence,
+                    failure=failed.reason,
+                    evidence=self._journal.keep(advice.evidence) if advice.evidence else failed.evidence,
                 )
             )
             self._quota.proposed()
         async with self._turns.applying(number):
             self._quota.release(name, new_tree=False)
-        return failed
+        return failed.reason
 
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts
     ) -> Bred | FailedProposal:
         self._show(name, "thinking" if move.operator == "mutation" else "merging")
         account = self._account.of_move(name, number)
-        try:
-            return await self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)
-        except Exception as error:  # noqa: BLE001  the agent boundary
-            reason, evidence = self._failure(error)
+        made = await self._tried(
+            self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)
+        )
+        if isinstance(made, Bred):
+            return made
         return FailedProposal(
             engine=self._context.engine,
             move=number,
             agent=name,
             parents=move.parents,
-            reason=reason,
+            reason=made.reason,
             operator=move.operator,
             strategy=move.strategy,
-            evidence=evidence,
+            evidence=made.evidence,
         )
 
-    def _failure(self, error: Exception) -> tuple[str, str]:
-        """Why a move came to nothing, and the evidence of it: one agent's fault must not end the others.
+    async def _tried(self, work: Awaitable[Made]) -> Made | _Failure:
+        """What an agent makes, or why nothing.
 
         Raises:
-            EvoGitError: the error itself, where the world failed and not the agent.
+            EvoGitError: the world failed, and not the agent.
         """
-        if isinstance(error, NoUsableChangeError):
-            return str(error), self._journal.keep(error.evidence) if error.evidence else ""
-        if isinstance(error, ModelError | RunEndsError | SpendingLimitError):
-            return str(error), ""
-        if isinstance(error, EvoGitError):
-            raise error
-        return f"the agent itself failed: {error!r}", self._journal.keep(failure(error))
+        try:
+            return await work
+        except NoUsableChangeError as error:
+            return _Failure(str(error), self._journal.keep(error.evidence) if error.evidence else "")
+        except (ModelError, RunEndsError, SpendingLimitError) as error:
+            return _Failure(str(error))
+        except EvoGitError:
+            raise
+        except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others
+            return _Failure(f"the agent itself failed: {error!r}", self._journal.keep(failure(error)))
 
     async def _evaluate(self, name: str, child: str | None) -> Result | None:
         if child is None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Advice, Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
+from evogit.config.run_settings import AgentSpec
 from evogit.core import (
     Decision,
     Entry,
@@ -465,3 +467,23 @@ async def test_a_branch_in_the_way_is_said_before_anything_is_written(tmp_path: 
     with pytest.raises(RefusedError, match="git branch -m evogit NAME"):
         await engine(path, tiny(), Notes(), evaluations=3).evolve()
     assert Repository.open(path).runs() == []
+
+
+async def test_an_agent_that_fails_as_it_looks_back_costs_one_proposal_and_not_the_run(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    class Speechless(Notes):
+        async def advise(self, brief: Brief, rng: random.Random) -> Advice:
+            raise ZeroDivisionError
+
+    class Plateau(Scores):
+        def _score(self, asked: Asked) -> Answer:
+            found, evidence = super()._score(asked)
+            return replace(found, metrics={"score": float(asked.number == 2)}), evidence
+
+    task, path = tiny(), tmp_path / "r"
+    options = {"selector": "frugal:merge=no", "population": (AgentSpec(kind="editor", model="m"),)}
+    await engine(path, task, Speechless(), executor=Plateau(task), proposals=40, **options).evolve()
+    history = history_of(path)
+    assert [each.failure for each in history.tactics.values()] == ["the agent itself failed: ZeroDivisionError()"]
+    assert history.counts.charged == 40
