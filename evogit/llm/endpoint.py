@@ -63,6 +63,9 @@ REFUSALS_IN_A_ROW = 3
 NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """Errors after which the endpoint has not got the question, so that it cannot charge for it."""
 
+NO_CREDIT = frozenset({"402", "insufficient_quota"})
+"""Codes of errors by which an endpoint says so; OpenRouter's in a stream are HTTP's statuses."""
+
 CROWD = 16
 """Questions that one client of openai's has in flight."""
 
@@ -155,6 +158,11 @@ class Patience:
     def silence(self) -> float:
         """How long nothing may come."""
         return self.total if self.first_byte is None else self.first_byte
+
+    @property
+    def late(self) -> float:
+        """How long what was counted is waited for when the text of a reply has come."""
+        return self.total / 60
 
 
 @dataclass(slots=True)
@@ -320,10 +328,13 @@ class Endpoint:
 
     async def _charged(self, question: Question, prompt: int, account: Account, reservation: Reservation) -> str:
         """One attempt, which is charged whatever comes of it."""
-        failure, usage = "broken off", TokenUsage(prompt=prompt, estimated=True)
+        failure, usage, streamed = "broken off", TokenUsage(prompt=prompt, estimated=True), StreamedReply()
         try:
-            text, usage = await self._attempt(question, prompt, reservation.ceiling or self.max_tokens)
+            text, usage = await self._attempt(question, prompt, reservation.ceiling or self.max_tokens, streamed)
             failure = ""
+        except asyncio.CancelledError:
+            usage = replace(usage, completion=streamed.tokens)
+            raise
         except LostAttemptError as lost:
             failure, usage = str(lost), lost.usage
             raise
@@ -339,8 +350,9 @@ class Endpoint:
         grown = min(self.patience.pause * 2 ** min(attempt, 40), longest) * self.rng.uniform(0.5, 1.0)
         return grown if wait is None else wait + self.rng.uniform(0.0, min(self.patience.pause, wait))
 
-    async def _attempt(self, question: Question, prompt: int, most: int | None) -> tuple[str, TokenUsage]:
-        streamed = StreamedReply()
+    async def _attempt(
+        self, question: Question, prompt: int, most: int | None, streamed: StreamedReply
+    ) -> tuple[str, TokenUsage]:
         try:
             plain = await self._answered(question, most, streamed)
         except FAULTS as error:
@@ -371,22 +383,38 @@ class Endpoint:
         return plain_json(text) if len(text) <= INLINE else await self.reader.plain(text)
 
     async def _in_pieces(self, answer: Any, streamed: StreamedReply) -> str:
+        head = b""
         try:
-            async for event in whole_events(_parts(answer, LONGEST_STREAM)):
-                piece = await self._piece(event)
-                if piece.error:
-                    _, said = read_error(self._redacted(plain_json(piece.error)))
-                    raise _BrokenOffError(f"the endpoint broke the reply off: {said}")
-                streamed.take(piece)
-                if streamed.size > LONGEST_BODY:
-                    raise _TooLongError(LONGEST_BODY, streamed.size)
-                if piece.last:
-                    break
+            async with asyncio.timeout(None) as late:
+                async for event in whole_events(_parts(answer, LONGEST_STREAM)):
+                    head = head or event[:LONGEST_ERROR]
+                    piece = await self._piece(event)
+                    self._take(piece, streamed)
+                    if piece.last:
+                        break
+                    if streamed.complete and late.when() is None:
+                        late.reschedule(asyncio.get_running_loop().time() + self.patience.late)
         except EndlessEventError:
             raise _TooLongError(LONGEST_BODY, LONGEST_BODY) from None
         if not streamed.complete:
-            raise _BrokenOffError("the connection broke: the stream ended before the reply did")
+            raise self._unended(head.decode(errors="replace"), streamed)
         return streamed.whole
+
+    def _unended(self, head: str, streamed: StreamedReply) -> _BrokenOffError:
+        """A stream ended before the reply; `head` is how it began."""
+        if streamed.tokens or "data:" in head or not head:
+            return _BrokenOffError("the connection broke: the stream ended before the reply did")
+        return _BrokenOffError(f"the reply is no stream of events: {quote(self._redacted(plain_json(head)))}")
+
+    def _take(self, piece: Piece, streamed: StreamedReply) -> None:
+        if piece.error:
+            code, said = read_error(self._redacted(plain_json(piece.error)))
+            if code in NO_CREDIT and not streamed.tokens:
+                raise CredentialError(f"{self._where} says that the account has no credit ({said})")
+            raise _BrokenOffError(f"the endpoint broke the reply off: {said}")
+        streamed.take(piece)
+        if streamed.size > LONGEST_BODY:
+            raise _TooLongError(LONGEST_BODY, streamed.size)
 
     async def _piece(self, event: bytes) -> Piece:
         if len(event) <= INLINE:
@@ -413,7 +441,7 @@ class Endpoint:
 
     def _lost(self, error: Exception, prompt: int, streamed: StreamedReply) -> Exception:
         """What becomes of an attempt that brought no reply, and what it is taken to have cost."""
-        unknown = TokenUsage(prompt=prompt, completion=streamed.size // 4, estimated=True)
+        unknown = TokenUsage(prompt=prompt, completion=streamed.tokens, estimated=True)
         match error:
             case ErrorAnswer():
                 return self.refusal(error, unknown)
@@ -448,7 +476,7 @@ class Endpoint:
                 f"{self._where} does not accept the key from {self.key_from} ({status}: {said}); check it, or name "
                 f"another in [models] of your settings"
             )
-        if status == 402 or code == "insufficient_quota":
+        if status == 402 or code in NO_CREDIT:
             return CredentialError(f"{self._where} says that the account has no credit ({status}: {said})")
         if status == 404:
             return UnknownModelError(f"{self._where} has no model {self.id!r}, or its address is wrong (404: {said})")

@@ -15,7 +15,7 @@ from typing import Any
 
 from evogit.llm import TokenUsage
 from evogit.llm.replies import LostAttemptError, read_reply
-from evogit.llm.streams import Piece
+from evogit.llm.streams import UNREADABLE, Piece
 
 INLINE = 32_768
 """Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
@@ -81,15 +81,15 @@ class Reader:
             raise LostAttemptError(str(error), usage, again=True) from None
         usage = TokenUsage(**told["usage"])
         if told["lost"]:
-            raise LostAttemptError(told["lost"], usage, again=told["again"])
+            raise LostAttemptError(told["lost"], usage, again=told["again"], fault=told["fault"])
         return content.decode(), usage
 
     async def piece(self, event: bytes) -> Piece:
-        """What `piece_of` says of a long event; nothing where it cannot be read."""
+        """What `piece_of` says of a long event."""
         try:
             told, content = await self.ask({"of": "piece"}, event)
         except UnreadableError:
-            return Piece()
+            return UNREADABLE
         usage = told.pop("usage")
         return Piece(**told, text=content.decode(), usage=usage and TokenUsage(**usage))
 

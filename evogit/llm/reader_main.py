@@ -75,7 +75,7 @@ def _reply(body: str, prompt: int) -> tuple[dict[str, Any], bytes]:
     try:
         text, usage = read_reply(body, prompt)
     except LostAttemptError as lost:
-        return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again}, b""
+        return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again, "fault": lost.fault}, b""
     return {"usage": asdict(usage), "lost": ""}, text.encode()
 
 

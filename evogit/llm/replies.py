@@ -95,6 +95,8 @@ def _text(choice: dict[str, Any], message: dict[str, Any], usage: TokenUsage) ->
         raise LostAttemptError(f"the model refused: {quote(str(refused))}", usage, again=False)
     if finish == "content_filter":
         raise LostAttemptError("the endpoint's content filter stopped the reply", usage, again=False)
+    if finish == "error":
+        raise LostAttemptError("the endpoint failed in the middle of the reply", usage, again=True, fault="unknown")
     if not isinstance(text, str) or not text.strip():
         raise LostAttemptError("the reply has no text", usage, again=True)
     if text.count("\n") > MOST_LINES:

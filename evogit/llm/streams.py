@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +18,14 @@ REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What one event of a stream says; `usage` is that of the whole reply, `error` JSON of what went wrong."""
+    """What one event of a stream says; `usage` is that of the whole reply, `error` JSON of what went wrong.
+
+    `beside`: characters that the model wrote and that are no part of its text, such as its reasoning.
+    """
 
     text: str = ""
     refusal: str = ""
+    beside: int = 0
     finish: str = ""
     usage: TokenUsage | None = None
     error: str = ""
@@ -28,21 +33,28 @@ class Piece:
 
 
 def piece_of(event: bytes) -> Piece:
-    """Read one event of Chat Completions; what is none says nothing."""
+    """Read one event of Chat Completions; what is none says nothing, unless a part of the reply is lost with it."""
     said = event_data(event)
     if not isinstance(said, dict):
-        return Piece(last=b"[DONE]" in event)
+        return UNREADABLE if _LOST.search(event) else Piece(last=b"[DONE]" in event)
     if said.get("error"):
         return Piece(error=json.dumps(said["error"])[:LONGEST_ERROR])
-    choices = [each for each in _list(said.get("choices")) if isinstance(each, dict)]
-    first = choices[0] if choices else {}
+    choices = _list(said.get("choices"))
+    first = next((each for each in choices if isinstance(each, dict) and not each.get("index")), {})
     finish, delta = first.get("finish_reason"), first.get("delta")
     return Piece(
         text=_text(delta, "content"),
         refusal=_text(delta, "refusal"),
+        beside=sum(len(_text(delta, name)) for name in ("reasoning_content", "reasoning")),
         finish=finish if isinstance(finish, str) else "",
         usage=read_usage(said.get("usage")) if finish or not choices else None,  # before it is that of what came so far
     )
+
+
+UNREADABLE = Piece(error=json.dumps("an event cannot be read"))
+"""What came instead of a part of the reply, without which the rest is of no use."""
+
+_LOST = re.compile(rb"^data: *\{", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -56,15 +68,25 @@ class StreamedReply:
     complete: bool = False
     size: int = 0
     """Characters of its text."""
+    beside: int = 0
+    """Characters of its reasoning, which is not kept."""
 
     def take(self, piece: Piece) -> None:
-        """Add one event."""
-        self.texts.append(piece.text)
-        self.refusals.append(piece.refusal)
+        """Add one event; of two usages the larger one counts."""
+        if piece.text:
+            self.texts.append(piece.text)
+        if piece.refusal:
+            self.refusals.append(piece.refusal)
         self.finish = piece.finish or self.finish
-        self.usage = piece.usage or self.usage
+        self.usage = max(filter(None, [self.usage, piece.usage]), key=_tokens, default=None)
         self.complete |= bool(piece.last or piece.finish)
         self.size += len(piece.text) + len(piece.refusal)
+        self.beside += piece.beside
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens came."""
+        return (self.size + self.beside) // 4
 
     @property
     def whole(self) -> str:
@@ -73,6 +95,10 @@ class StreamedReply:
         choice = {"message": message, "finish_reason": self.finish or "stop"}
         usage = {} if self.usage is None else {"usage": _told(self.usage)}
         return json.dumps({"choices": [choice], **usage}, ensure_ascii=False)
+
+
+def _tokens(usage: TokenUsage) -> int:
+    return usage.prompt + usage.completion
 
 
 def _told(usage: TokenUsage) -> Mapping[str, Any]:

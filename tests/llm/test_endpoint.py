@@ -30,7 +30,7 @@ from tests.openai_server import (
     reply,
     serve,
 )
-from tests.protocol_replies import chat_stream
+from tests.protocol_replies import chat_stream, event
 
 from .conftest import KEY, Ledger, Opening, question
 
@@ -88,6 +88,46 @@ async def test_a_reply_that_is_streamed_is_what_it_would_be_as_a_whole(at: Openi
     assert len(server.requests) == 5
 
 
+def chunk(text: str = "", finish: str | None = None, index: int = 0, **more: Any) -> str:
+    return event({"choices": [{"index": index, "delta": {"content": text}, "finish_reason": finish}]} | more)
+
+
+def counted(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion}
+
+
+async def test_of_a_stream_that_says_too_much_one_reply_and_the_larger_usage_count(at: Opening, ledger: Ledger) -> None:
+    two = [chunk("Fi"), chunk("NO", "stop", 1), chunk("ne."), chunk("", "stop")]
+    usages = [chunk("Fine.", "stop", usage=counted(100, 20)), event({"choices": [], "usage": counted(100, 5)})]
+    with serve([Behaviour(pieces=two + usages[1:]), Behaviour(pieces=usages)]) as server:
+        models = at(server.url)
+        assert [await models.get("m").ask(question(), ledger) for _ in range(2)] == ["Fine.", "Fine."]
+        await models.close()
+    assert [usage for usage, _ in ledger.charges] == [
+        TokenUsage(prompt=100, completion=5),
+        TokenUsage(prompt=100, completion=20),
+    ]
+
+
+async def test_a_reply_that_has_come_does_not_wait_for_a_usage_that_does_not(at: Opening, ledger: Ledger) -> None:
+    with serve([Behaviour(pieces=[chunk("Fine.", "stop")], fault="stalled")]) as server:
+        async with asyncio.timeout(30):
+            assert await ask(at(server.url, 'total = "30s"'), ledger) == "Fine."
+
+
+async def test_what_came_of_a_call_that_is_broken_off_is_charged(at: Opening, ledger: Ledger) -> None:
+    thinking = event({"choices": [{"delta": {"reasoning_content": "x" * 400}}]})
+    with serve([Behaviour(pieces=[thinking, chunk("y" * 400)], fault="cut")]) as server, pytest.raises(ModelError):
+        await ask(at(server.url, "retries = 0"), ledger)
+    assert [usage.completion for usage, _ in ledger.charges] == [200]
+
+
+async def test_no_credit_in_a_stream_ends_the_run(at: Opening, ledger: Ledger) -> None:
+    broke = event({"error": {"message": "none left", "code": 402}})
+    with serve([Behaviour(pieces=[broke])]) as server, pytest.raises(CredentialError, match="no credit"):
+        await ask(at(server.url), ledger)
+
+
 async def test_an_endpoint_that_refuses_to_stream_is_asked_without_and_never_again(at: Opening, ledger: Ledger) -> None:
     def whole_only(request: Request) -> Behaviour:
         streams = "stream" in request.body
@@ -141,6 +181,17 @@ MAY_PASS = [
         "the endpoint broke the reply off: overloaded",
         GUESS,
     ),
+    (
+        Behaviour(pieces=[chunk("Fi"), 'data: {"choices\n\n', chunk("ne", "stop")]),
+        "the endpoint broke the reply off: an event",
+        GUESS,
+    ),
+    (Behaviour(pieces=["<html>Welcome</html>"]), "the reply is no stream of events: <html>Welcome", GUESS),
+    (
+        Behaviour(pieces=[chunk("Fi"), chunk("", "error", usage=counted(100, 20))]),
+        "the endpoint failed in the middle",
+        TokenUsage(prompt=100, completion=20),
+    ),
     (chat_stream([]), "the reply has no text", TokenUsage(prompt=100, completion=20)),
     (EMPTY, "the reply has no choices", TokenUsage(prompt=9)),
     (reply(None), "the reply has no text", TokenUsage(prompt=100, completion=20)),
@@ -177,8 +228,8 @@ async def test_an_endpoint_that_counts_nothing_is_not_believed(at: Opening) -> N
 @pytest.mark.parametrize("behaviour", [SILENT, STALLED])
 async def test_an_endpoint_that_falls_silent_is_asked_again(at: Opening, ledger: Ledger, behaviour: Behaviour) -> None:
     with serve([behaviour, reply("Fine.")]) as server:
-        assert await ask(at(server.url, 'first_byte = "2s"'), ledger) == "Fine."
-    assert ledger.charges[0] == (GUESS, "nothing came for 2 s")
+        assert await ask(at(server.url, 'first_byte = "300ms"'), ledger) == "Fine."
+    assert ledger.charges[0] == (GUESS, "nothing came for 0.3 s")
     assert ledger.charges[-1] == (TokenUsage(prompt=100, completion=20), "")
 
 
