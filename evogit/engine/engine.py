@@ -109,7 +109,9 @@ class Engine:
             room=self._quota.has_room_to_repeat,
             show=self._show,
         )
-        self._steering = Steering(context.journal, self._projections, self._evaluations, self._people, stopping.over)
+        self._steering = Steering(
+            context.journal, self._projections, self._evaluations, self._people, stopping.over, self._end_with_others
+        )
         self._writer = CandidateWriter(
             context=context,
             deterministic=settings.deterministic,
@@ -237,6 +239,11 @@ class Engine:
         if reached := self._quota.over() or self._account.empty():
             self._stopping.ask(reached)
         return self._stopping.asked is not None
+
+    def _end_with_others(self) -> None:
+        """End also while all agents wait, for an endpoint perhaps, if other engines reached a limit."""
+        if not self._settings.deterministic:  # there what has begun goes on, and nobody joins
+            self._over()
 
     async def _move(self, number: int, name: str, agent: Agent) -> str:
         """Choose parents, breed, propose, evaluate, and take the child if it is worth it; says why none came of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from evogit.engine.evaluations import Evaluations
@@ -15,16 +16,26 @@ LOOK_EVERY = 0.3
 
 
 class Steering:
-    """Looks at the repository again and again, also while all agents think or wait; `over` ends it."""
+    """Looks at the repository again and again, also while all agents think or wait; `over` ends it.
+
+    `look` is called after each look, for what else follows from what other engines journalled.
+    """
 
     def __init__(
-        self, journal: Journal, projections: Projections, evaluations: Evaluations, people: People, over: asyncio.Event
+        self,
+        journal: Journal,
+        projections: Projections,
+        evaluations: Evaluations,
+        people: People,
+        over: asyncio.Event,
+        look: Callable[[], object],
     ) -> None:
         self._journal = journal
         self._projections = projections
         self._evaluations = evaluations
         self._over = over
         self._people = people
+        self._look = look
 
     async def attend(self) -> None:
         """Until the run is over: take in what people journalled, show it, and evaluate what waits for any engine."""
@@ -35,6 +46,7 @@ class Steering:
                 self._people.consider()
                 self._projections.follow()
                 self._evaluations.give_up_pruned()
+                self._look()
                 group.create_task(self._evaluations.take_over())  # which may take long, and people must not wait for it
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_EVERY):

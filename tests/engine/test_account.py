@@ -360,6 +360,33 @@ async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_w
     assert run.history.outages == {}
 
 
+class Annotator(Agent):
+    """Asks nobody."""
+
+    kind = "annotator"
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        return Proposal(changes={"extra/n": b"%d" % rng.getrandbits(60)}, title="a note")
+
+
+async def test_an_engine_that_waits_for_an_endpoint_ends_with_the_run(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    with serve() as server:
+        url = server.url
+    models = open_models(UserSettings(models={"m": ModelTable(base_url=url, retries=0, pause=600.0)}))
+    repository, task = Repository.create(tmp_path / "r"), tiny()
+    editor = Settings(population=(AgentSpec("editor", "m"),), evaluations=3)
+    waits = Run(repository, task, "r", editor, models=models.get, backend=InMemoryBackend(task))
+    waiting = asyncio.create_task(waits.evolve())
+    while not waits.history.outages:
+        await asyncio.sleep(0.01)
+    joined = Settings(evaluations=3, selector="sequential", join=True)
+    await Run(repository, task, "r", joined, agents=[Annotator()], backend=InMemoryBackend(task)).evolve()
+    assert (await asyncio.wait_for(waiting, PATIENCE)).reason == "evaluations"
+    await models.close()
+
+
 class Rising(InMemoryBackend):
     """Finds everybody better than the seed; `found` is set once somebody is."""
 
