@@ -45,7 +45,7 @@ from evogit.llm.replies import (
     read_error,
     retry_after,
 )
-from evogit.llm.streams import REFUSALS, Piece, StreamedReply, piece_of
+from evogit.llm.streams import NAMES_STREAM, REFUSALS, Piece, StreamedReply, piece_of
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
@@ -367,10 +367,11 @@ class Endpoint:
         try:
             return await self._exchange(question, most, streamed, streams=streams)
         except ErrorAnswer as error:
-            if not (streams and error.status in REFUSALS and "stream" in error.said.lower()):
+            if not (streams and error.status in REFUSALS and NAMES_STREAM.search(error.said)):
                 raise
+        plain = await self._exchange(question, most, streamed, streams=False)
         self.streams = False
-        return await self._exchange(question, most, streamed, streams=False)
+        return plain
 
     async def _exchange(self, question: Question, most: int | None, streamed: StreamedReply, *, streams: bool) -> str:
         async with asyncio.timeout(self.patience.total), self._answer(question, most, streams=streams) as answer:

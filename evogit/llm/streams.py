@@ -15,6 +15,9 @@ from evogit.llm.replies import LONGEST_ERROR, read_usage
 REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
 """Statuses by which an endpoint says that it does not know `stream`, if it names it."""
 
+NAMES_STREAM = re.compile(r"\bstream", re.IGNORECASE)
+"""Proxies speak of what is upstream, and mean something else."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:

@@ -133,11 +133,15 @@ async def test_an_endpoint_that_refuses_to_stream_is_asked_without_and_never_aga
         streams = "stream" in request.body
         return refusal(400, "stream_options: extra inputs are not permitted") if streams else reply("Fine.")
 
-    with serve([whole_only]) as server:
+    elsewhere = [refusal(400, "the upstream provider refused"), refusal(400, "stream, yes, but"), refusal(400, "no")]
+    with serve([*elsewhere, whole_only]) as server:
         models = at(server.url, "retries = 0")
+        for why in ("upstream", "no"):
+            with pytest.raises(ModelError, match=why):
+                await models.get("m").ask(question(), Ledger())
         assert [await models.get("m").ask(question(), ledger) for _ in range(2)] == ["Fine.", "Fine."]
         await models.close()
-    assert ["stream" in request.body for request in server.requests] == [True, False, False]
+    assert ["stream" in request.body for request in server.requests] == [True, True, False, True, False, False]
     assert ledger.charges == [(TokenUsage(prompt=100, completion=20), "")] * 2
 
 
