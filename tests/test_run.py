@@ -29,6 +29,7 @@ from evogit.history import History
 from evogit.llm import Account, Price, Question
 from evogit.repository import Repository
 from evogit.run import Run, Settings
+from evogit.testing import InMemoryBackend
 from tests.plain_git import git
 
 MakeTask = Callable[..., Task]
@@ -148,7 +149,8 @@ def test_a_deterministic_run_asks_in_the_order_of_moves(tmp_path: Path, tiny: Ma
     for name in ("one", "two"):
         population, model = (AgentSpec("editor", "m", count=3),), Counting()
         settings = Settings(evaluations=7, population=population, deterministic=True, seed=7)
-        run = Run(Repository.create(tmp_path / name), task, "r", settings, models=lambda _, model=model: model)
+        repository, backend = Repository.create(tmp_path / name), InMemoryBackend(task)
+        run = Run(repository, task, "r", settings, models=lambda _, model=model: model, backend=backend)
         asyncio.run(run.evolve())
         ids.append([candidate.commit for candidate in run.history.phylogeny])
     assert len(ids[0]) > 4
