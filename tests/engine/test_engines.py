@@ -27,17 +27,13 @@ from evogit.core import (
     RefusedError,
     SandboxError,
     Status,
-    Tactic,
 )
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history import History
-from evogit.llm import ModelError
 from evogit.repository import Repository, packing
 from evogit.review.reporting import remarks
 from evogit.run import Run, Settings
 from evogit.sandbox import Files
-from evogit.selection import Move
-from evogit.selection.controls import Sequential
 from evogit.testing import Answer, Asked, InMemoryBackend
 from tests.clock import PATIENCE
 from tests.plain_git import git
@@ -367,40 +363,6 @@ async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_go
     assert [asked.tree for asked in brittle.asked].count(trees[2]) == 3
     assert (history.counts.evaluated, len(history.pending), len(history.set_aside)) == (8, 0, 1)
     assert any("set aside" in remark for remark in remarks(history))
-
-
-class LooksBack(Sequential):
-    """Has an agent look back once in a run."""
-
-    def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
-        return replace(super().next_move(history, agent, rng), advise=not history.tactics)
-
-
-@pytest.mark.parametrize(
-    ("fault", "told"),
-    [(IndexError("no"), "the agent itself failed: IndexError('no')"), (ModelError("no reply"), "no reply")],
-)
-async def test_an_agent_that_fails_to_advise_does_not_end_the_run(
-    tmp_path: Path, tiny: MakeTask, fault: Exception, told: str
-) -> None:
-    class Perplexed(Notes):
-        async def advise(self, brief: Brief, rng: random.Random) -> Advice:
-            raise fault
-
-    task = tiny()
-    run = Run(
-        Repository.create(tmp_path / "r"),
-        task,
-        "r",
-        Settings(evaluations=3),
-        agents=[Perplexed()],
-        backend=Scores(task),
-        selector=LooksBack(),
-    )
-    seen: list[Entry] = []
-    run.journal.subscribe(seen.append)
-    assert (await run.evolve()).reason == "evaluations"
-    assert [entry.event.failure for entry in seen if isinstance(entry.event, Tactic)] == [told]
 
 
 async def test_different_candidates_in_a_row_that_break_the_evaluator_end_the_run(
