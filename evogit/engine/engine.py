@@ -82,9 +82,8 @@ class Engine:
         observer: Observer | None = None,
         asking: AskingInOrder | None = None,
     ) -> None:
-        repository, history = context.repository, context.history
         self._journal = context.journal
-        self._history = history
+        self._history = context.history
         self._context = context
         self._settings = settings
         self._stopping = stopping
@@ -94,13 +93,14 @@ class Engine:
         self._backend = backend
         self._observer = observer
         self._start = Start(context, settings)
-        self._projections = Projections(repository, history)
+        self._projections = Projections(context.repository, context.history)
         self._people = People(Adding(context), self._adopt)
-        self._packer = Packer(repository.pack, len(history.phylogeny))
+        self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
-        panel = open_panel(context, models, self._account)
-        self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
-        self._quota = Quota(history, context.engine, len(agents), settings)
+        self._evaluations = Evaluations(
+            context, backend, settings.evaluations, open_panel(context, models, self._account)
+        )
+        self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._confirmation = Confirmation(
             context,
             self._evaluations,
