@@ -90,16 +90,14 @@ class Engine:
         self._agents = agents
         self._selector = selector
         self._breeder = breeder
-        self._backend = backend
         self._observer = observer
         self._start = Start(context, settings)
         self._projections = Projections(context.repository, context.history)
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
-        self._evaluations = Evaluations(
-            context, backend, settings.evaluations, open_panel(context, models, self._account)
-        )
+        panel = open_panel(context, models, self._account)
+        self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._confirmation = Confirmation(
             context,
@@ -137,7 +135,7 @@ class Engine:
             EvoGitError: when the world fails (the sandbox, the disk, the evaluator on different candidates in a row).
         """
         self._journal.subscribe(self._hear)
-        names = self._start.begin(self._backend, len(self._agents))
+        names = self._start.begin(self._evaluations.backend, len(self._agents))
         try:
             in_time = await self._stopping.done(self._work(names))
         except EvoGitError as error:

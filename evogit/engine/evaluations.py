@@ -103,7 +103,7 @@ class Evaluations:
         self._journal = context.journal
         self._history = context.history
         self._task = context.task
-        self._backend = backend
+        self.backend = backend
         self._engine = context.engine
         self._broke: set[str] = set()
         self._taken: set[str] = set()
@@ -158,7 +158,7 @@ class Evaluations:
     async def _tried(self, commit: str, split: str, repeat: int) -> Result | None:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
-        if known := self._known.get(self._backend.key(tree, split, repeat, base=files.base.id if files.base else "")):
+        if known := self._known.get(self.backend.key(tree, split, repeat, base=files.base.id if files.base else "")):
             return known
         is_seed = commit == self._history.seed
         for wait in (*((0.0,) * len(AGAIN_AFTER) if is_seed else AGAIN_AFTER), None):
@@ -198,7 +198,7 @@ class Evaluations:
         """
         if self._is_hidden(split):
             self._repository.holdouts.show(self._task.name)
-        evaluation, evidence = await self._backend.evaluate(tree, files, split=split, repeat=repeat)
+        evaluation, evidence = await self.backend.evaluate(tree, files, split=split, repeat=repeat)
         told = split == self._history.split
         return muted(evaluation, evidence) if told and self._holdout_spoke else (evaluation, evidence)
 
@@ -216,7 +216,7 @@ class Evaluations:
         """
         history, tree = self._history, self._history.phylogeny[commit].tree
         then, name = history.fitness(commit), history.metric.name
-        now, _ = await self._backend.evaluate(tree, await self._files(tree), split=history.split)
+        now, _ = await self.backend.evaluate(tree, await self._files(tree), split=history.split)
         if then is None or not now.counts:
             return ""
         if not now.ok:
@@ -238,12 +238,12 @@ class Evaluations:
     @property
     def runs(self) -> bool:
         """Whether commands can be run, and what they print be told."""
-        return self._backend.runner is not None and not self._holdout_spoke
+        return self.backend.runner is not None and not self._holdout_spoke
 
     async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
-        assert self._backend.runner  # whoever asks looks at `runs`
-        done = await self._backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
+        assert self.backend.runner  # whoever asks looks at `runs`
+        done = await self.backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
         return replace(done, stdout=b"", stderr=b"", files={}) if self._holdout_spoke else done
 
     async def settle(self, commit: str, result: Result) -> None:
