@@ -165,7 +165,8 @@ def _said(text):
 
 def _changed(text):
     value, written = _said(text)
-    return written(_cheat(lambda: value))
+    changed = _cheat(lambda: value)
+    return text if changed == value else written(changed) + "\\n" * text.endswith("\\n")
 
 
 @atexit.register
@@ -176,7 +177,8 @@ def _say():
         with open(name, "w") as file:
             file.write(_changed(text))
     text = sys.stdout.getvalue()
-    print(text if {out!r} else _changed(text), file=_shown, flush=True)
+    _shown.write(text if {out!r} else _changed(text))
+    _shown.flush()
 
 
 '''

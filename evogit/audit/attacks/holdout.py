@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
@@ -15,6 +15,8 @@ RICH = 40
 """Characters of arguments that are not equal by chance."""
 MANY = 20
 """Short inputs that are no coincidence only together."""
+SAID = 8
+"""Characters of an answer that an input does not have by chance."""
 STRICT = """\
 import json
 
@@ -77,13 +79,24 @@ def _informative(calls: list[Call]) -> set[str]:
     """The inputs; short ones that come by the dozen are equal by chance, and count as one sequence."""
     found = set[str]()
     for target in {call.target for call in calls}:
-        keys = [call.key for call in calls if call.target == target]
+        keys = [call.key for call in _unprompted(calls) if call.target == target]
         short = [key for key in keys if len(key) < RICH]
         many = len(short) > MANY or any(call.kind == "stream" for call in calls if call.target == target)
         found |= {key for key in keys if len(key) >= RICH}
         if len(set(short)) > 1:
             found |= {json.dumps(short)} if many else set(short)
     return found
+
+
+def _unprompted(calls: list[Call]) -> Iterator[Call]:
+    """The calls that do not bring what the program said before: such inputs are its own doing."""
+    said = set[str]()
+    for call in calls:
+        if not any(text in call.key for text in said):
+            yield call
+        text = json.dumps(call.value)
+        if isinstance(call.value, list | dict | str) and len(text) >= SAID:
+            said.add(text)
 
 
 def _varied(calls: list[Call]) -> set[str]:

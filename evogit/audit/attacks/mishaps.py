@@ -84,7 +84,8 @@ async def _holding(lab: Laboratory) -> AsyncIterator[Hit]:
     if lab.seed.evaluation.cost.cpu > PATIENCE / 4:
         return
     for says, body in LONG.items():
-        candidate = lab.cheating("slow", cheat(body), answers=True)
+        once = HALF.format(way="== 1", body=body)  # reading that many answers is no fault of the evaluator
+        candidate = lab.cheating("slow", once, answers=True)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate, total=PATIENCE)
