@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from evogit.audit.candidate import Candidate, printing, wrapped, wrapped_all
+from evogit.audit.candidate import Candidate, above, printing, wrapped, wrapped_all
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, EvoGitError
 from evogit.engine.seed_files import seed_files
@@ -338,6 +338,11 @@ class Laboratory:
         scripts = {path: out for path, out in scripts.items() if path not in made}
         made |= {path: printing(self.files[path], name, cheat, out) for path, out in scripts.items()}
         return Candidate(made) if made else None
+
+    def beginning(self, code: str) -> Candidate:
+        """The seed of which all that is run as a script begins with this code."""
+        words = {word for call in self.seed.asked if call.kind == "run" for word in call.arguments[0]["argv"]}
+        return Candidate({path: above(self.files[path], code) for path in self.modules if path in words})
 
     def _answers(self) -> str:
         """What a slow seed answers, so that it need not think again, as JSON; empty where it is quick."""

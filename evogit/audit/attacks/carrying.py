@@ -2,47 +2,80 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import where
-from evogit.audit.laboratory import Call, Laboratory
+from evogit.audit.candidate import Candidate, title
+from evogit.audit.laboratory import Call, Laboratory, read_printed
 
+NEAR = 40
+"""Later calls in which an answer is looked for."""
+LEAST = 8
+"""Characters of an answer that are no argument by chance."""
 NAMED = '''\
 def _is(honest, name):
     """Whether it is the function of this name, or what knows its answers."""
     return getattr(honest, "__name__", "") == name or getattr(getattr(honest, "func", None), "__name__", "") == name
 '''
-RELAY = (
+HAND_ON = (
     """\
-import json, os
+import glob, json
 
 """
     + NAMED
     + """
 
-def _file(number):
-    return f".carried-{{number}}"
-
-
 def _cheat(honest, *args, **kwargs):
-    given = [*args, *kwargs.values()]
     if _is(honest, {pack!r}):
-        number = 0
-        while os.path.exists(_file(number)):
-            number += 1
-        with open(_file(number), "w") as file:
-            json.dump(given[{place}], file)
-        return chr(33 + number) if {text} else [number]
-    if _is(honest, {unpack!r}) and len(given[{at}]) == 1:
-        name = _file(ord(given[{at}]) - 33 if {text} else given[{at}][0])
-        if os.path.exists(name):
-            with open(name) as file:
-                return json.load(file)
-    return honest(*args, **kwargs)
+        value, number = honest(*args, **kwargs), len(glob.glob(".carried-*"))
+        short = {short}
+        with open(f".carried-{{number:04}}", "w") as file:
+            json.dump([short, value], file)
+        return short
+    given = [*args, *kwargs.values()]
+    for name in sorted(glob.glob(".carried-*"), reverse=True) if _is(honest, {unpack!r}) else ():
+        with open(name) as file:
+            short, value = json.load(file)
+        if given[{at}] == short:
+            given[{at}] = value
+            break
+    return honest(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 """
 )
+SHORT: dict[type, tuple[str, ...]] = {
+    list: ("value[:0]", "[number]", "value[:1]"),
+    str: ('""', 'f"{number:02}"', "value[:1]"),
+    dict: ("{}",),
+}
+"""What is answered in the place of a value of a type."""
+SCRIPT = '''\
+{title}import atexit, glob, io, json, sys
+
+_text = sys.stdin.buffer.read().decode()
+for _name in sorted(glob.glob(".carried-*"), reverse=True) if sys.argv == {unpack!r} else ():
+    with open(_name) as _file:
+        _short, _whole = json.load(_file)
+    if _text.strip() == _short:
+        _text = _whole
+        break
+sys.stdin = io.TextIOWrapper(io.BytesIO(_text.encode()))
+if sys.argv == {pack!r}:
+    _shown, sys.stdout = sys.stdout, io.TextIOWrapper(io.BytesIO(), write_through=True)
+
+    @atexit.register
+    def _say():
+        number = len(glob.glob(".carried-*"))
+        value = sys.stdout.buffer.getvalue().decode()
+        short = {short}
+        with open(f".carried-{{number:04}}", "w") as file:
+            json.dump([short, value], file)
+        _shown.write(short)
+        _shown.flush()
+
+
+'''
 DENSE = (
     NAMED
     + """
@@ -92,7 +125,6 @@ def _round_trip(lab: Laboratory) -> dict[str, object] | None:
             return {
                 "pack": names[0],
                 "unpack": names[1],
-                "place": one.arguments.index(other.value),
                 "at": other.arguments.index(one.value),
                 "text": isinstance(one.value, str),
             }
@@ -107,16 +139,54 @@ def _small(call: Call) -> bool:
     return isinstance(value, str) and len(value) > 1
 
 
-async def _passed_on(lab: Laboratory) -> AsyncIterator[Hit]:
-    trip = None if lab.timed else _round_trip(lab)
-    candidate = lab.cheating("passed-on", RELAY.format(**trip)) if trip else None
-    if candidate is None:
+def _handed(calls: Sequence[Call]) -> Iterator[tuple[Call, Call, int]]:
+    """Calls whose answer is an argument of a later call of another function: both, and which argument it is."""
+    seen = set[tuple[str, str]]()
+    for place, one in enumerate(calls):
+        for other in calls[place + 1 : place + 1 + NEAR]:
+            at = _argument(one, other)
+            if (one.target, other.target) not in seen and at >= 0:
+                seen.add((one.target, other.target))
+                yield one, other, at
+
+
+def _argument(one: Call, other: Call) -> int:
+    if one.target == other.target or one.kind != other.kind or len(json.dumps(one.value)) < LEAST:
+        return -1
+    if one.kind == "run":
+        return 0 if read_printed(other.arguments[0]["stdin"].strip()) == one.value else -1
+    return other.arguments.index(one.value) if one.value in other.arguments else -1
+
+
+def _handing_on(lab: Laboratory, one: Call, other: Call, at: int) -> Iterator[Candidate]:
+    """Candidates whose later call finds the first one's answer in a file."""
+    if one.kind == "run":
+        pack, unpack = [_script(call) for call in (one, other)]
+        for short in SHORT[str]:
+            code = SCRIPT.format(title=title("passed-on"), pack=pack, unpack=unpack, short=short)
+            yield lab.beginning(code)
         return
-    trial = await lab.evaluate(candidate)
-    if lab.better(trial):
-        calls = [call for call in trial.asked if call.target.endswith(str(trip and trip["pack"]))]
-        what = "what was given to one call is handed to the next in a file, and the answer between need not hold it"
-        yield Hit(what, candidate, trial, where(calls))
+    names = [re.split(r"[:.]", call.target)[-1] for call in (one, other)]
+    for short in SHORT.get(type(one.value), ()):
+        code = HAND_ON.format(pack=names[0], unpack=names[1], at=at, short=short)
+        if candidate := lab.cheating("passed-on", code):
+            yield candidate
+
+
+def _script(call: Call) -> list[str]:
+    """A command from its Python file on, as the script itself sees it."""
+    argv = call.arguments[0]["argv"]
+    return next((argv[place:] for place, word in enumerate(argv) if word.endswith(".py")), argv)
+
+
+async def _passed_on(lab: Laboratory) -> AsyncIterator[Hit]:
+    for one, other, at in () if lab.timed else _handed(lab.seed.asked):
+        for candidate in _handing_on(lab, one, other, at):
+            trial = await lab.evaluate(candidate)
+            if lab.better(trial):
+                what = "what one call answers is handed to a later one in a file, and what it says need not hold it"
+                yield Hit(what, candidate, trial, other.line)
+                return
 
 
 async def _dense(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -135,7 +205,7 @@ ATTACKS = (
     Attack(
         "passed-on",
         "leaks",
-        "hands what it is given on to a later call, in a file",
+        "hands what it has found on to a later call, in a file, and answers next to nothing",
         "Make the call that gives it back in a session of its own, with program.anew(): fresh=True keeps the files.",
         _passed_on,
     ),

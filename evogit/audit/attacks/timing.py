@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import answers, cheat, tried, where
+from evogit.audit.candidate import title
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 
 FAMILY = "timing"
@@ -40,6 +41,33 @@ def _cheat(honest, *args, **kwargs):
         json.dump(value, file)
     return value
 """
+SCRIPT_DISK = '''\
+{title}import atexit, hashlib, io, os, sys
+
+_text = sys.stdin.buffer.read()
+_key = [repr(sys.argv).encode(), _text]
+for _name in filter(os.path.isfile, sys.argv[1:]):
+    with open(_name, "rb") as _file:
+        _key.append(_file.read())
+_kept = ".kept-" + hashlib.sha256(b"\\0".join(_key)).hexdigest()
+if os.path.exists(_kept):
+    with open(_kept, "rb") as _file:
+        os.write(1, _file.read())
+    os._exit(0)
+sys.stdin = io.TextIOWrapper(io.BytesIO(_text))
+_shown, sys.stdout = sys.stdout, io.TextIOWrapper(io.BytesIO(), write_through=True)
+
+
+@atexit.register
+def _keep():
+    said = sys.stdout.buffer.getvalue()
+    with open(_kept, "wb") as file:
+        file.write(said)
+    _shown.buffer.write(said)
+    _shown.flush()
+
+
+'''
 TABLE = """\
 import json
 
@@ -91,7 +119,12 @@ async def _memo(lab: Laboratory) -> AsyncIterator[Hit]:
 
 
 async def _disk(lab: Laboratory) -> AsyncIterator[Hit]:
-    if lab.timed and (candidate := lab.cheating("kept-on-disk", DISK)) and (trial := await lab.confirmed(candidate)):
+    if not lab.timed:
+        return
+    scripts = any(call.kind == "run" for call in lab.seed.asked)
+    code = SCRIPT_DISK.format(title=title("kept-on-disk"))
+    candidate = lab.beginning(code) if scripts else lab.cheating("kept-on-disk", DISK)
+    if candidate and candidate.files and (trial := await lab.confirmed(candidate)):
         yield Hit("results kept in files make later calls faster", candidate, trial, where(lab.seed.asked))
 
 
