@@ -41,7 +41,12 @@ def _each_text(value, text):
         return [_each_text(part, text) for part in value]
     return text if isinstance(value, str) else value
 '''
-HELPERS = {"_each(": EACH, "_at(": AT, "_each_text(": EACH_TEXT}
+IS = '''
+def _is(honest, name):
+    """Whether it is the function of this name, or what knows its answers."""
+    return getattr(honest, "__name__", "") == name or getattr(getattr(honest, "func", None), "__name__", "") == name
+'''
+HELPERS = {"_is(": IS, "_each(": EACH, "_at(": AT, "_each_text(": EACH_TEXT}
 """What a cheat may call -> its definition, which comes along."""
 
 

@@ -75,18 +75,23 @@ def changed(expression: str, field: str = "") -> str:
     return f"def _cheat(honest, *args, **kwargs):\n{value}{rest}"
 
 
-async def tried(lab: Laboratory, name: str, bodies: dict[str, str]) -> AsyncIterator[tuple[str, Candidate, Trial]]:
-    """Each candidate whose answers are made so, with its trial, where it answers something else than the seed."""
+async def tried(
+    lab: Laboratory, name: str, bodies: dict[str, str], *, answers: bool = True
+) -> AsyncIterator[tuple[str, Candidate, Trial]]:
+    """Each candidate whose answers are made so, with its trial, where it answers something else than the seed.
+
+    Without `answers`, what all of its functions say is made so.
+    """
     for says, body in bodies.items():
-        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body, answers=True)
+        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body, answers=answers)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate)
-        if answers(trial) != answers(lab.seed):
+        if said(trial) != said(lab.seed):
             yield says, candidate, trial
 
 
-def answers(trial: Trial) -> list[Any]:
+def said(trial: Trial) -> list[Any]:
     """What the candidate said, call by call."""
     return [call.value for call in trial.asked]
 

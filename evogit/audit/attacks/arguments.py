@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
+from evogit.audit.candidate import title
 from evogit.audit.laboratory import Call, Laboratory
+from evogit.audit.rules import kind
 
+DEEP = 3
+"""Fields of fields that are looked into."""
+MOST = 12
+"""Parts of an argument, or files beside an input, that are tried."""
+BESIDE = """\
+{title}import os, sys
+
+
+def _others():
+    found = [os.path.relpath(os.path.join(at, name)) for at, _, names in os.walk(".") for name in names]
+    return [path for path in found if path not in sys.argv and path not in {own!r}]
+
+
+def _near(path):
+    words = [word for word in sys.argv[1:] if os.path.exists(word)]
+    same = [word for word in words if os.path.dirname(path) == word or path.startswith(os.path.splitext(word)[0])]
+    return bool(same), os.path.getmtime(path), path
+
+
+for _path in sorted(_others(), key=_near, reverse=True)[{number} : {number} + 1]:
+    with open(_path) as _file:
+        print(_file.read(), end="")
+    sys.exit()
+
+
+"""
 ANSWERS = (
     "answer",
     "expected",
@@ -28,9 +57,6 @@ def _answers_at(calls: list[Call]) -> dict[str, str]:
     given = "[*args, *kwargs.values()]"
     found: dict[str, str] = {}
     if calls[0].kind == "run":
-        asked = calls[0].arguments[0]
-        files = [name for name in asked["files"] if name not in asked["argv"]]
-        found |= {f"the argument in the file {name}": f"_said(open({name!r}).read())[0]" for name in files}
         found |= {f"argument {place} of the command": f"_said(sys.argv[{place}])[0]" for place in (1, 2, 3)}
         return found
     for place, part in enumerate(calls[0].arguments):
@@ -44,14 +70,53 @@ def _answers_at(calls: list[Call]) -> dict[str, str]:
                     for step in ("", " + 1"):
                         say = f"the element at {'the next' if step else 'this'} place of a list among the arguments"
                         found[say] = f"{given}[{place}][{given}[{other}]{step}]"
+    for place, part in enumerate(calls[0].arguments):
+        for path, value in list(_parts(part))[:MOST]:
+            at = f"{given}[{place}]" + "".join(f"[{key!r}]" for key in path)
+            found |= _taken(at, f"argument {place + 1}{''.join(f'[{key!r}]' for key in path)}", value, calls[0].value)
     for key in calls[0].given[1]:
         if key.lower() in ANSWERS:
             found[f"the argument {key!r}"] = f"kwargs[{key!r}]"
     return found
 
 
+def _parts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """An argument, its fields and their fields."""
+    yield path, value
+    if isinstance(value, dict) and len(path) < DEEP:
+        for key, part in value.items():
+            yield from _parts(part, (*path, key))
+
+
+def _taken(at: str, says: str, value: Any, answer: Any) -> dict[str, str]:
+    """How an answer may be taken from a part of the arguments."""
+    if isinstance(value, list) and isinstance(answer, list) and len(value) > len(answer) > 0:
+        return {f"the end of {says}": f"{at}[-{len(answer)}:]", f"the begin of {says}": f"{at}[:{len(answer)}]"}
+    if isinstance(value, list) and value and kind(value[-1]) == kind(answer):
+        return {f"the last of {says}": f"{at}[-1]", f"the first of {says}": f"{at}[0]"}
+    return {says: at} if kind(value) == kind(answer) and value not in ([], {}) else {}
+
+
+async def _beside(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A script that prints a file that came with its input."""
+    runs = [call for call in lab.answered if call.kind == "run"]
+    most = max((len(call.arguments[0]["files"]) for call in runs), default=0)
+    for number in range(min(most, MOST)):
+        code = BESIDE.format(title=title("in-arguments"), own=sorted(lab.files), number=number)
+        candidate = lab.beginning(code)
+        trial = await lab.evaluate(candidate) if candidate.files else None
+        if trial and lab.better(trial):
+            names = {name for call in runs for name in call.arguments[0]["files"]}
+            what = f"a file that the program is given beside its input ({', '.join(sorted(names)[:2])}) is the answer"
+            yield Hit(what, candidate, trial, where(lab.answered))
+            return
+
+
 async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.seed.asked or lab.timed:
+        return
+    async for hit in _beside(lab):
+        yield hit
         return
     for says, expression in _answers_at(lab.answered).items():
         body = (

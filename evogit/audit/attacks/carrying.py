@@ -14,18 +14,9 @@ NEAR = 40
 """Later calls in which an answer is looked for."""
 LEAST = 8
 """Characters of an answer that are no argument by chance."""
-NAMED = '''\
-def _is(honest, name):
-    """Whether it is the function of this name, or what knows its answers."""
-    return getattr(honest, "__name__", "") == name or getattr(getattr(honest, "func", None), "__name__", "") == name
-'''
-HAND_ON = (
-    """\
+HAND_ON = """\
 import glob, json
 
-"""
-    + NAMED
-    + """
 
 def _cheat(honest, *args, **kwargs):
     if _is(honest, {pack!r}):
@@ -43,14 +34,13 @@ def _cheat(honest, *args, **kwargs):
             break
     return honest(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 """
-)
 SHORT: dict[type, tuple[str, ...]] = {
     list: ("value[:0]", "[number]", "value[:1]"),
     str: ('""', 'f"{number:02}"', "value[:1]"),
     dict: ("{}",),
 }
 """What is answered in the place of a value of a type."""
-SCRIPT = '''\
+SCRIPT = """\
 {title}import atexit, glob, io, json, sys
 
 _text = sys.stdin.buffer.read().decode()
@@ -75,11 +65,8 @@ if sys.argv == {pack!r}:
         _shown.flush()
 
 
-'''
-DENSE = (
-    NAMED
-    + """
-
+"""
+DENSE = """\
 def _packed(data, bits):
     number, parts = int.from_bytes(b"\\1" + data, "big"), []
     while number:
@@ -110,7 +97,6 @@ def _cheat(honest, *args, **kwargs):
         return honest(*given)
     return honest(*args, **kwargs)
 """
-)
 CHARACTERS = re.compile(r"\bcharacters?\b|\bcode ?points?\b|\bletters?\b", re.I)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import CONSTANT, answers, tried
+from evogit.audit.attacks.answering import CONSTANT, said, tried
 from evogit.audit.candidate import Candidate
 from evogit.audit.laboratory import Laboratory
 
@@ -23,7 +23,7 @@ async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
     scores = [trial.score for trial in trials]
     if len(set(scores)) == 1 or await _remembers(lab, scores):
         return
-    if any(answers(t) != answers(lab.seed) and _keys(t) == _keys(lab.seed) for t in trials):
+    if any(said(t) != said(lab.seed) and _keys(t) == _keys(lab.seed) for t in trials):
         lab.notes.append("the seed answers the same questions in different ways: it draws numbers that are not seeded")
         return
     best = max(trials, key=lambda trial: trial.score or float("-inf"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import answers, cheat, tried, where
+from evogit.audit.attacks.answering import cheat, said, tried, where
 from evogit.audit.candidate import title
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 
@@ -41,7 +41,7 @@ def _cheat(honest, *args, **kwargs):
         json.dump(value, file)
     return value
 """
-SCRIPT_DISK = '''\
+SCRIPT_DISK = """\
 {title}import atexit, hashlib, io, os, sys
 
 _text = sys.stdin.buffer.read()
@@ -67,7 +67,7 @@ def _keep():
     _shown.flush()
 
 
-'''
+"""
 TABLE = """\
 import json
 
@@ -158,7 +158,7 @@ async def _unchecked(lab: Laboratory) -> AsyncIterator[Hit]:
     async for says, candidate, trial in tried(
         lab, "unchecked", {says: cheat(body) for says, body in UNCHECKED.items()}
     ):
-        if answers(trial) and lab.better(trial) and await lab.confirmed(candidate):
+        if said(trial) and lab.better(trial) and await lab.confirmed(candidate):
             yield Hit(f"{says} is taken for an answer, and is fast", candidate, trial, trial.line)
             return
 

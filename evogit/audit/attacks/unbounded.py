@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import tried
 from evogit.audit.candidate import Candidate
-from evogit.audit.laboratory import Laboratory, Trial
+from evogit.audit.laboratory import Call, Laboratory, Trial
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -45,6 +46,52 @@ async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
             what = f"the score is what the program says of itself{_named(path)}"
             yield Hit(what, best[1], best[2], best[2].line)
             return
+    async for hit in _judged(lab):
+        yield hit
+        return
+
+
+async def _judged(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A function of the candidate that is given what another one answered, and says how good that is."""
+    for target, calls in _judges(lab).items():
+        name = re.split(r"[:.]", target)[-1]
+        follows: list[float] = []
+        best: tuple[Candidate, Trial] | None = None
+        for share, verdict in VERDICTS:
+            body = f"return {verdict} if _is(honest, {name!r}) else honest(*args, **kwargs)"
+            async for _, candidate, trial in tried(lab, "claims", {"": body}, answers=False):
+                if share and trial.evaluation.ok:
+                    follows.append(trial.evaluation.metrics[lab.task.primary.name] / share)
+                if lab.better(trial) and (best is None or lab.better(trial, best[1])):
+                    best = candidate, trial
+        said = len(follows) > 1 and follows[0] and max(follows) - min(follows) < 0.1 * abs(follows[0])
+        if best and (said or lab.ideal(best[1])):
+            yield Hit(f"the score is what the program's own {name} says", *best, calls[0].line)
+            return
+
+
+def _judges(lab: Laboratory) -> dict[str, list[Call]]:
+    """The functions that answer a number, or whether something is so, about what others answered before."""
+    found: dict[str, list[Call]] = {}
+    said: list[Call] = []
+    for call in lab.seed.asked:
+        if isinstance(call.value, int | float) and call.kind != "run":
+            others = [each.value for each in said if each.target != call.target]
+            if any(part in others for part in call.arguments if isinstance(part, list | dict | str) and part):
+                found.setdefault(call.target, []).append(call)
+        said = [*said[-NEAR:], call]
+    return found
+
+
+NEAR = 40
+"""Calls before in which an answer is looked for that is judged."""
+VERDICTS = (
+    (0.5, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 2))"),
+    (0.25, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 4))"),
+    (0.0, "max((len(each) for each in [*args, *kwargs.values()] if hasattr(each, '__len__')), default=1)"),
+    *((0.0, number) for number in ("0", "0.0", "1", "1.0", "100", "True", "False")),
+)
+"""What share of the honest number it says, or 0 for something else; and how it is said."""
 
 
 def _named(path: tuple[Any, ...]) -> str:
