@@ -7,7 +7,17 @@ from itertools import product
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import CONSTANT, NOTHING, changed, changes, many_inputs, passes, tried
+from evogit.audit.attacks.answering import (
+    CONSTANT,
+    FIELDS,
+    NOTHING,
+    changed,
+    changes,
+    many_inputs,
+    passes,
+    said,
+    tried,
+)
 from evogit.audit.laboratory import Laboratory
 from evogit.audit.rules import mined
 
@@ -99,6 +109,52 @@ async def _respelled(lab: Laboratory) -> AsyncIterator[Hit]:
     yield Hit("a number in several spellings (7, 07, 007) counts each time", *best, best[1].line)
 
 
+ALIASES: dict[type, tuple[str, ...]] = {
+    str: ("f' {each}'", "f'({each})'", "f'{each} '", "each.swapcase()", "f'0{each}'"),
+    list: ("list(each[::-1])", "list(each[1:]) + list(each[:1])"),
+}
+"""Other ways to name an element of a type."""
+PAIR = 2
+
+
+async def _aliases(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Elements that are named twice, in two ways that are worth the same, to be counted twice."""
+    value = next((call.value for call in lab.answered if call.value), None)
+    fields = [key for key, part in value.items() if isinstance(part, list)] if isinstance(value, dict) else [""]
+    for field in [] if lab.timed else fields[:FIELDS]:
+        part = value[field] if isinstance(value, dict) else value
+        if not isinstance(part, list) or not part or not _may_be_renamed(lab, part[0]):
+            continue
+        for alias in ALIASES[type(part[0])]:
+            again = f"[{alias} for each in x]"
+            other = lab.cheating("respelled", changed(again, field), answers=True)
+            both = lab.cheating("respelled", changed(f"x + [each for each in {again} if each not in x]", field))
+            if other is None or both is None:
+                return
+            plain, trial = await lab.evaluate(other), await lab.evaluate(both)
+            if plain.score == lab.seed.score and said(plain) != said(lab.seed) and lab.better(trial):
+                yield Hit(f"the same in other words ({alias}) counts again", both, trial, trial.line)
+                return
+
+
+def _may_be_renamed(lab: Laboratory, element: Any) -> bool:
+    """Whether it is a text or a row that may mean the same in another order; two numbers alone may be a point."""
+    if isinstance(element, list) and len(element) == PAIR:
+        given = lab.answered[0].arguments
+        return any(isinstance(each, list) and each and isinstance(each[0], list) for each in given)
+    return type(element) in ALIASES
+
+
+async def _renamed(lab: Laboratory) -> AsyncIterator[Hit]:
+    found = False
+    async for hit in _respelled(lab):
+        found = True
+        yield hit
+    if not found:
+        async for hit in _aliases(lab):
+            yield hit
+
+
 def _named_once(value: Any) -> bool:
     names = isinstance(value, list) and len(value) > 3 and all(type(each) is int and each >= 0 for each in value)
     return names and len(set(value)) == len(value)
@@ -115,8 +171,8 @@ ATTACKS = (
     Attack(
         "respelled",
         "answers",
-        "names the same number several times, in several spellings",
-        "Turn texts into numbers first, and look for duplicates among these.",
-        _respelled,
+        "names the same several times: numbers in other spellings, texts with spaces, rows in another order",
+        "Bring what is counted into one form (numbers, sorted rows, syntax trees) before you look for duplicates.",
+        _renamed,
     ),
 )
