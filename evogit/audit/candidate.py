@@ -46,7 +46,18 @@ def _is(honest, name):
     """Whether it is the function of this name, or what knows its answers."""
     return getattr(honest, "__name__", "") == name or getattr(getattr(honest, "func", None), "__name__", "") == name
 '''
-HELPERS = {"_is(": IS, "_each(": EACH, "_at(": AT, "_each_text(": EACH_TEXT}
+RAMP = '''
+def _ramp(value, step):
+    """The same value; the numbers of each list are changed by one step, two steps, and so on."""
+    if isinstance(value, dict):
+        return {key: _ramp(part, step) for key, part in value.items()}
+    if not isinstance(value, (list, tuple)):
+        return value
+    numbers = [isinstance(part, (int, float)) and not isinstance(part, bool) for part in value]
+    return [part + step * place if number else _ramp(part, step)
+            for place, (part, number) in enumerate(zip(value, numbers))]
+'''
+HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_each_text(": EACH_TEXT}
 """What a cheat may call -> its definition, which comes along."""
 
 

@@ -29,7 +29,8 @@ MOST = 8
 STEPS = 60
 """Evaluations of one way to push an answer."""
 _CLOSE = ("isclose", "allclose", "assertAlmostEqual", "approx")
-_NAMED = re.compile(r"tol|eps|slack|margin|atol|rtol|leeway|allow", re.I)
+_NAMED = re.compile(r"tol|eps(ilon)?$|slack|leeway|rounding|forgiv", re.I)
+"""Names of tolerances, which may be of any size."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,37 @@ def tolerances(texts: dict[str, str], goal: str) -> Iterator[Tolerance]:
             tree = ast.parse(text)
         except SyntaxError:
             continue
+        coarse = {id(node) for node in _coarse(tree)}
         for node in ast.walk(tree):
-            found = _forgiven(node, text)
+            found = _whole(node) if id(node) in coarse else _forgiven(node, text)
             if found and found[0] and _stated(found[0], goal) is False:
                 size, strict = found
                 yield Tolerance(file, node.lineno, size, _with(text, node, strict))  # type: ignore[attr-defined]
+
+
+def _coarse(tree: ast.AST) -> Iterator[ast.expr]:
+    """Numbers that forgive by their names, or as the bound of a difference, however large they are."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(_NAMED.search(getattr(name, "id", "")) for name in node.targets):
+            yield node.value
+        if isinstance(node, ast.keyword) and _NAMED.search(node.arg or ""):
+            yield node.value
+        if isinstance(node, ast.Compare) and any(map(_difference, (node.left, *node.comparators))):
+            yield from (side for side in (node.left, *node.comparators) if type(getattr(side, "value", 0)) is float)
+
+
+def _difference(node: ast.AST) -> bool:
+    """Whether it is `abs(... - ...)`."""
+    called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "abs" and len(node.args) == 1
+    return called and isinstance(node.args[0], ast.BinOp)  # type: ignore[attr-defined]
+
+
+def _whole(node: ast.AST) -> tuple[float, str] | None:
+    """How much a number forgives, all of it; and a text that forgives less."""
+    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float) or not node.value:
+        return None
+    size = float(node.value)  # type: ignore[arg-type]
+    return size, f"{size / STRICTER!r}"
 
 
 def _forgiven(node: ast.AST, text: str) -> tuple[float, str] | None:
@@ -93,8 +120,9 @@ def _forgiven(node: ast.AST, text: str) -> tuple[float, str] | None:
 
 
 def _stated(size: float, goal: str) -> bool:
-    numbers = [float(found) for found in re.findall(r"\d+\.?\d*(?:e-?\d+)?", goal)]
-    return any(number and abs(number / scale - size) <= 1e-6 * size for number in numbers for scale in (1, 100))
+    found = re.findall(r"(\d+\.?\d*(?:e-?\d+)?)\s*(%|per ?cent)?", goal)
+    numbers = [float(number) / (100 if percent else 1) for number, percent in found]
+    return any(number and abs(number - size) <= 1e-6 * size for number in numbers)
 
 
 def _with(text: str, node: ast.AST, strict: str) -> str:
@@ -112,11 +140,16 @@ PUSHES = {
     "numbers scaled down": "_each({value}, lambda number: number * (1 - {step!r}))",
     "numbers raised": "_each({value}, lambda number: number + {step!r})",
     "numbers lowered": "_each({value}, lambda number: number - {step!r})",
+    "each lowered by more than the one before": "_ramp({value}, -{step!r})",
+    "each raised by more than the one before": "_ramp({value}, {step!r})",
 }
 ROWS = {
     "column {place} scaled": "[_at(row, [{place}], row[{place}] * (1 + {step!r})) for row in {value}]",
     "column {place} scaled down": "[_at(row, [{place}], row[{place}] * (1 - {step!r})) for row in {value}]",
     "column {place} raised": "[_at(row, [{place}], row[{place}] + {step!r}) for row in {value}]",
+    "column {place} lowered ever more": (
+        "[_at(row, [{place}], row[{place}] - {step!r} * number) for number, row in enumerate({value})]"
+    ),
 }
 PART = {
     "one number raised": "_at({value}, {path!r}, {step!r} + {number})",
@@ -191,7 +224,7 @@ async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate,
         trial = await lab.evaluate(candidate)
         return (candidate, trial) if lab.better(trial) else None
 
-    low, best = fine / 4, await at(fine / 4)
+    low, best = fine / 16, await at(fine / 16)
     if best is None:
         return None
     high = low
@@ -203,7 +236,7 @@ async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate,
         if high > 1e6:
             return None  # nothing ever stops it
     high *= 8
-    while high - low > fine / 4:
+    while high - low > max(fine, low) / 16:
         middle = (low + high) / 2
         if further := await at(middle):
             low, best = middle, further
