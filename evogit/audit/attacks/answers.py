@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import CONSTANT, FALSE, NOTHING, ODD, OVERFLOW, many_inputs, passes, tried, where
 from evogit.audit.laboratory import Laboratory
+
+
+MANY = 6000
+"""Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
 
 async def _nothing(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -53,9 +58,11 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
 async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
     """An answer that holds all answers, where texts are looked for in texts."""
     texts = {call.value: None for call in lab.answered if isinstance(call.value, str)}
-    if len(texts) < 2:
+    bodies = {"": f"return {' '.join(texts)!r}", "rows": f"return {chr(10).join(texts)!r}"} if len(texts) > 1 else {}
+    if any(re.search(r"\d", text) for text in texts) or (texts and lab.answered[0].kind == "run"):
+        bodies["numbers"] = f"return ' '.join(map(str, range(-{MANY}, {MANY})))"
+    if not bodies or not many_inputs(lab):
         return
-    bodies = {"": f"return {' '.join(texts)!r}", "rows": f"return {chr(10).join(texts)!r}"}
     async for _, candidate, trial in tried(lab, "all-answers", bodies):
         if lab.better(trial):
             yield Hit("a text that holds all answers is taken for each of them", candidate, trial, trial.line)

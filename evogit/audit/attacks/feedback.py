@@ -79,7 +79,7 @@ def _matched(calls: list[Call], text: str, wanted: dict[str, Any]) -> Iterator[t
     given = [part for call in calls for part in call.arguments]
     after = [_first_after(text, found.end(), sort) for found in SAYS.finditer(text)]
     after = [value for value in after if value is not None]
-    if len(after) == len(calls) > 1:
+    if len(after) == len(calls) and after != own:
         yield from zip(calls, after, strict=True)
         return
     named = [value for value in _literals(text) if kind(value) == sort and value not in own and value not in given]
@@ -100,10 +100,17 @@ SAYS = re.compile(r"expected|should be|correct|answer|want(ed)?|truth|optimal|in
 def _first_after(text: str, start: int, sort: Any) -> Any:
     """The first value of a kind that a line names after a word such as "expected"; None where there is none."""
     line = text[start : (text + "\n").index("\n", start)]
+    if sort is str:
+        phrase = _PHRASE.match(line)
+        return phrase[2] if phrase else None
     values = [_value(found[0]) for found in _LITERAL.finditer(line)]
     return next((value for value in values if kind(value) == sort), None)
 
 
+_PHRASE = re.compile(
+    r"(?: (?:was|is|be))?[:=]?\s*(['\"`]?)(.+?)\1(?=[,;)!]|\.?$|\.? (?:got|but|not|instead|and|for)\b)"
+)
+"""A text after such a word, up to what comes after it."""
 _LITERAL = re.compile(
     r"\[[^\n]*?\](?![\]\w])|\{[^\n]*?\}|-?\d+\.?\d*(?:e-?\d+)?|'[^'\n]*'|\"[^\"\n]*\"|True|False|\b[A-Za-z_]+\b"
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
+from evogit.audit.candidate import Candidate
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 from evogit.audit.rules import kind
 
@@ -184,7 +185,70 @@ def _reads_on(calls: list[Call], whole: list[Any]) -> bool:
     return len(places) > 2 and places == list(range(places[0], places[0] + len(places))) and places[0] < len(whole) - 1
 
 
+# --- hidden things that are the same in each evaluation ---------------------------------------------------------
+
+GAMES = 3
+"""Rounds below which what ended them says nothing."""
+REPLAY = """\
+import json
+
+_ENDS = json.loads({ends!r})
+_rounds = 0
+
+
+def _cheat(honest, *args, **kwargs):
+    global _rounds
+    value = honest(*args, **kwargs)
+    if json.dumps([args, kwargs], sort_keys=True) != {first!r}:
+        return value
+    _rounds += 1  # each begins with the same question
+    return _ENDS[(_rounds - 1) % len(_ENDS)]
+"""
+
+
+async def _replayed(lab: Laboratory) -> AsyncIterator[Hit]:
+    """What ended each round of questions in an earlier evaluation, as the first answer of the round."""
+    ends = [] if lab.timed else _ends(lab.answered)
+    if len(ends) < GAMES or len(set(map(repr, ends))) < GAMES or not await _foretold(lab, len(ends)):
+        return
+    first = lab.answered[0].key
+    turned = [ends[turn:] + ends[:turn] for turn in (0, 1, len(ends) // 2)]  # the right order, and controls
+    codes = [REPLAY.format(ends=json.dumps(each), first=first) for each in turned]
+    candidates = [each for code in codes if (each := lab.cheating("foreseen", code, answers=True))]
+    told, *controls = [await lab.evaluate(each, secret=SECOND) for each in candidates] or [lab.seed]
+    usual = max((each.score for each in controls if each.score is not None), default=None)
+    if lab.better(told) and told.score is not None and (usual is None or told.score - usual > abs(usual) / 3):
+        what = "what is to be found out is the same in each evaluation, and the program is told which it is"
+        yield Hit(what, candidates[0], told, where(lab.answered))
+
+
+def _ends(calls: list[Call]) -> list[Any]:
+    """The last answer of each round; a round begins with the question that the first one begins with."""
+    first = [place for place, call in enumerate(calls) if call.key == calls[0].key]
+    if not first or len(calls) < 2 * len(first):
+        return []
+    return [calls[after - 1].value for after in [*first[1:], len(calls)]]
+
+
+async def _foretold(lab: Laboratory, rounds: int) -> bool:
+    """Whether a program can know the round: by what it is told before each, or as there are no other rounds at all."""
+    if "holdout" not in lab.task.splits:
+        return True
+    other = await lab.evaluate(Candidate({}), secret=SECOND)
+    told, again = (
+        [call.key for call in trial.asked if call.target != lab.answered[0].target] for trial in (lab.seed, other)
+    )
+    return told == again and len(set(told)) >= rounds
+
+
 ATTACKS = (
+    Attack(
+        "foreseen",
+        "leaks",
+        "knows from an earlier evaluation what it is to find out",
+        "Draw what is hidden with the `rng` that evaluate() may take, and do not name it to the program.",
+        _replayed,
+    ),
     Attack(
         "lookahead",
         "leaks",
