@@ -68,6 +68,15 @@ def kind(value: Any) -> Any:
     return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
 
 
+def numbers(value: Any) -> Iterator[int | float]:
+    """All numbers in a value."""
+    if isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from numbers(part)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
+
+
 Holds = Callable[[Any, Call], bool]
 
 
@@ -80,11 +89,12 @@ def _kinds(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
         return bool(kind(value) == found[0])
 
     if found[0] != [] and all(each == found[0] for each in found):
-        yield "is of another kind than those of the seed", alike
+        yield OTHER_KIND, alike
 
 
 Check = Callable[[list[Any], Any], bool]
 """Whether a list as answer keeps a rule, given one of the arguments."""
+OTHER_KIND = "is of another kind than those of the seed"
 SAME_LENGTH = "has not as many elements as the input"
 RELATED: dict[str, Check] = {
     SAME_LENGTH: lambda value, given: isinstance(given, list) and len(value) == len(given),

@@ -6,6 +6,7 @@ from evogit.audit.attacks import (
     arguments,
     broken_rules,
     carrying,
+    edited,
     feedback,
     files,
     holdout,
@@ -35,6 +36,7 @@ ATTACKS: tuple[Attack, ...] = (
     *mishaps.ATTACKS,
     *inside.ATTACKS,
     *tolerance.ATTACKS,
+    *edited.ATTACKS,
     _MEMORY,
 )
 """Cheap ones first; what needs that others were evaluated before comes last."""

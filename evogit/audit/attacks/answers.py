@@ -9,7 +9,6 @@ from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import CONSTANT, FALSE, NOTHING, ODD, OVERFLOW, many_inputs, passes, tried, where
 from evogit.audit.laboratory import Laboratory
 
-
 MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 

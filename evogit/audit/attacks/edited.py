@@ -1,0 +1,183 @@
+"""A search near the seed's answers: small changes that break what all of them keep, tried until one scores better."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.timing import table
+from evogit.audit.laboratory import Call, Laboratory, Trial
+from evogit.audit.rules import OTHER_KIND, Rule, mined, numbers
+
+SECONDS = 10.0
+"""How long an audit looks for such a change."""
+MOST = 150
+"""Evaluations of one answer."""
+ANSWERS = 2
+"""The shortest answers of the seed that are changed."""
+TRIES = 2000
+"""Changes that are drawn for an evaluation until one breaks a rule."""
+FAR = 10
+"""How many times the seed's numbers a negative one is, so that no better guess is meant."""
+SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
+WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
+Edit = tuple[str, Any, Any]
+"""What was changed, the answer after it, and one without that element, which is to be worth less."""
+
+
+def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
+    """A change of one or two elements of a list."""
+    one, other = rng.randrange(len(x)), rng.randrange(len(x))
+    without = x[:one] + x[one + 1 :]
+
+    def put(part: Any) -> list[Any]:
+        return [*x[:one], part, *x[one + 1 :]]
+
+    if isinstance(x[one], list) and x[one]:
+        inner = _edit(x[one], call, rng)
+        return inner and (inner[0], put(inner[1]), put(inner[2]))
+    if isinstance(x[one], dict):
+        return None
+    ways: list[Edit] = [("an element once more", put(x[other]), without)]
+    if type(x[one]) is int:
+        sizes = [len(each) for each in call.arguments if isinstance(each, list | dict)]
+        size = rng.choice([*sizes, *(each for each in call.arguments if type(each) is int), 1])
+        ways.append(("a place counted from the end", put(x[other] - size), without))
+        ways.append(("a place counted from the end, added", [*x, x[other] - size], x))
+        ways.append(("a half", put(x[one] + 0.5), without))
+    if type(x[one]) in (int, float) and one != other and type(x[other]) in (int, float):
+        much, less = _amounts(x, rng)
+        ways.append(
+            ("more of one, less than none of another", _at(put(x[one] + much), other, x[other] - less), without)
+        )
+    return rng.choice(ways)
+
+
+def _dict_edit(x: dict[str, Any], call: Call, rng: random.Random) -> Edit | None:
+    """A change of one or two entries of a table, whose keys are those of one of the inputs."""
+    given = next((list(each) for each in call.arguments if isinstance(each, dict) and set(x) <= set(each)), list(x))
+    some = rng.choice(list(x))
+    if type(x[some]) not in (int, float):
+        inner = _edit(x[some], call, rng)
+        return inner and (inner[0], {**x, some: inner[1]}, {**x, some: inner[2]})
+    one, other = rng.choice(given), rng.choice(given)
+    without = {key: part for key, part in x.items() if key != other}
+    much, less = _amounts(list(x.values()), rng)
+    if one == other:
+        return "an amount below zero", {**x, one: -less}, without
+    if any(type(x.get(key, 0)) not in (int, float) for key in (one, other)):
+        return None
+    more = {**x, one: x.get(one, 0) + much, other: x.get(other, 0) - less}
+    return "more of one, less than none of another", more, without
+
+
+def _amounts(values: list[Any], rng: random.Random) -> tuple[float, float]:
+    """How much more of one, and how much less of another."""
+    most = max((abs(each) for each in values if type(each) in (int, float)), default=1) or 1
+    much = most * rng.choice((1, 10, 100))
+    less = much * rng.choice((0.125, 0.25, 0.5, 1, 2, 4))
+    return (much, int(less)) if all(type(each) is int for each in values) else (much, less)
+
+
+def _at(x: list[Any], place: int, part: Any) -> list[Any]:
+    return [*x[:place], part, *x[place + 1 :]]
+
+
+def _edit(x: Any, call: Call, rng: random.Random) -> Edit | None:
+    if isinstance(x, list) and x:
+        return _list_edit(x, call, rng)
+    return _dict_edit(x, call, rng) if isinstance(x, dict) and x else None
+
+
+# --- rules of numbers -----------------------------------------------------------------------------------------------
+
+
+def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
+    """Rules of all numbers of the answers, as far as the goal does not speak against them."""
+    found = [list(numbers(call.value)) for call in calls]
+    flat = list(chain.from_iterable(found))
+    given = chain.from_iterable(numbers(call.arguments) for call in calls)
+    if not flat or not all(found):
+        return
+    if min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
+        least = 0 if all(_keyed(call) for call in calls) else -FAR * max(flat)
+        yield Rule("holds a negative amount", lambda call: all(each >= least for each in numbers(call.value)))
+    if all(type(each) is int for each in flat) and WHOLE.search(goal):
+        yield Rule("holds a part of what is whole", lambda call: all(each == int(each) for each in numbers(call.value)))
+
+
+def _keyed(call: Call) -> bool:
+    """Whether the answer says how much of each thing that the input names."""
+    named = [set(each) for each in call.arguments if isinstance(each, dict)]
+    return isinstance(call.value, dict) and any(set(call.value) <= names for names in named)
+
+
+# --- the search -----------------------------------------------------------------------------------------------------
+
+
+async def _edited(lab: Laboratory) -> AsyncIterator[Hit]:
+    calls = [
+        call for call in lab.answered if call.kind == "call" and isinstance(call.value, list | dict) and call.value
+    ]
+    if lab.timed or lab.seed.score is None or len(calls) != len(lab.answered) or not calls:
+        return
+    rules = [*(rule for rule in mined(calls) if rule.says != OTHER_KIND), *_of_numbers(calls, lab.task.goal)]
+    until = time.monotonic() + SECONDS
+    unique = {call.key: call for call in calls}
+    for call in sorted(unique.values(), key=lambda each: len(each.key))[:ANSWERS] if rules else ():
+        async for hit in _near(lab, call, rules, until):
+            yield hit
+            return
+
+
+async def _near(lab: Laboratory, call: Call, rules: list[Rule], until: float) -> AsyncIterator[Hit]:
+    """A climb from this answer of the seed over answers that break a rule and are accepted."""
+    rng = random.Random(call.key)
+    best, score = call.value, None
+    seen = [call.value]
+    for _ in range(MOST):
+        start = best if rng.random() < 0.5 else call.value
+        drawn = (each for each in _breaking(start, call, rules, rng) if each[1] not in seen)
+        for says, value, without, rule in islice(drawn, 1):
+            seen.append(value)
+            candidate, trial = await _answering(lab, call, value)
+            if candidate and lab.better(trial):
+                if not lab.better((await _answering(lab, call, without))[1]):
+                    yield Hit(f"an answer that {rule.says} scores better ({says})", candidate, trial, trial.line)
+                    return
+            elif trial.score is not None and (score is None or trial.score > score):
+                best, score = value, trial.score
+        if time.monotonic() > until:
+            return
+
+
+def _breaking(value: Any, call: Call, rules: list[Rule], rng: random.Random) -> Iterator[tuple[str, Any, Any, Rule]]:
+    for _ in range(TRIES):
+        if edit := _edit(value, call, rng):
+            says, changed, without = edit
+            broken = next((rule for rule in rules if not rule.holds(replace(call, value=changed))), None)
+            if broken:
+                yield says, changed, without, broken
+
+
+async def _answering(lab: Laboratory, call: Call, value: Any) -> tuple[Any, Trial]:
+    """The seed that answers this to the call, and its trial."""
+    candidate = lab.cheating("edited", table([replace(call, value=value)]), answers=True)
+    return candidate, await lab.evaluate(candidate) if candidate else lab.seed
+
+
+ATTACKS = (
+    Attack(
+        "edited",
+        "answers",
+        "changes an answer of the seed a little, again and again, so that it breaks what all of them keep",
+        "Check this rule with `raise Invalid(...)` before you score: places from 0, amounts not below 0, none twice.",
+        _edited,
+    ),
+)
