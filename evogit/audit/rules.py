@@ -47,7 +47,8 @@ def _for_target(target: str, path: str, says: str, holds: Callable[[Any, Call], 
 def _paths(calls: Sequence[Call]) -> Iterator[str]:
     """The whole answer (""), its fields ("tour"), and either flattened ("tour*")."""
     first = calls[0].value
-    for path in ("", *(first if isinstance(first, dict) else ())):
+    common = [key for key in first if all(key in call.value for call in calls)] if isinstance(first, dict) else []
+    for path in ("", *common):
         yield path
         part = _part(first, path)
         if isinstance(part, list) and part and all(isinstance(each, list) for each in part):
@@ -94,6 +95,7 @@ def _kinds(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
 
 Check = Callable[[list[Any], Any], bool]
 """Whether a list as answer keeps a rule, given one of the arguments."""
+SUM = "does not add up to what was asked for"
 OTHER_KIND = "is of another kind than those of the seed"
 SAME_LENGTH = "has not as many elements as the input"
 RELATED: dict[str, Check] = {
@@ -106,7 +108,7 @@ RELATED: dict[str, Check] = {
     "names places that the input does not have": lambda value, given: (
         isinstance(given, list) and all(type(x) is int and 0 <= x < len(given) for x in value)
     ),
-    "does not add up to what was asked for": lambda value, given: type(given) in (int, float) and sum(value) == given,
+    SUM: lambda value, given: type(given) in (int, float) and sum(value) == given,
     "takes steps that the input does not have": lambda value, given: _joined(value, given),
     "is the same where the input wants it apart": lambda value, given: _apart(value, given),
     "chooses spans that overlap": lambda value, given: _disjoint(value, given),

@@ -347,9 +347,208 @@ def evaluate(program, split):
             raise Invalid("expected four places at most")
         yield Case("all", score=sum(worth[int(word)] for word in words))
 """
+CHOOSE = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    for count in {"train": [12, 20], "holdout": [15]}[split]:
+        costs, worths = [[rng.randint(10, 90) for _ in range(count)] for _ in range(2)]
+        chosen = program.call("program:solve", [costs, worths, sum(costs) // 3], returns=list[int]).value
+        if len(set(chosen)) < len(chosen) CHECK:
+            raise Invalid("one is chosen twice")
+        if sum(costs[place] for place in chosen) > sum(costs) // 3:
+            raise Invalid("too much")
+        yield Case(str(count), score=sum(worths[place] for place in chosen))
+"""
+CHOICE = """\
+def solve(costs, worths, most):
+    chosen = []
+    for place, cost in enumerate(costs):
+        if cost <= most:
+            chosen.append(place)
+            most -= cost
+    return chosen
+"""
+MIX = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    for count in {"train": [4, 6], "holdout": [5]}[split]:
+        feeds = {f"feed{place}": [rng.randint(1, 9), rng.randint(1, 9)] for place in range(count)}
+        amounts = program.call("program:solve", [feeds, 500], returns=dict[str, float]).value
+        if not set(amounts) <= set(feeds) or any(not LEAST <= kilos <= 1e5 for kilos in amounts.values()):
+            raise Invalid("expected amounts of the feeds")
+        if sum(kilos * feeds[name][1] for name, kilos in amounts.items()) < 500:
+            raise Invalid("too little")
+        yield Case(str(count), score=sum(kilos * feeds[name][0] for name, kilos in amounts.items()))
+"""
+MIXED = "def solve(feeds, need):\n    name = max(feeds)\n    return {name: need / feeds[name][1]}\n"
+TRIPLES = """\
+from itertools import combinations
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    numbers = rng.sample(range(1, 40), 20)
+    found = {COUNTED for row in program.call("program:solve", [numbers], returns=list[list[int]]).value}
+    if not all(sum(row) % 5 == 0 and set(row) <= set(numbers) and len(set(row)) == 3 for row in found):
+        raise Invalid("no triple")
+    yield Case("all", score=len(found))
+"""
+TRIPLE = """\
+from itertools import combinations
+
+def solve(numbers):
+    return [row for row in combinations(numbers[:12], 3) if sum(row) % 5 == 0]
+"""
+JUDGED = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    wishes = [rng.randrange(5) for _ in range(30)]
+    seats = program.call("program:solve", [wishes], returns=list[int]).value
+    if sorted(seats) != sorted(place % 5 for place in range(30)):
+        raise Invalid("six seats at each table")
+    kept = KEPT
+    yield Case("all", score=kept / 30)
+"""
+JUDGE = """\
+def solve(wishes):
+    return [place % 5 for place in range(30)]
+
+def kept(seats, wishes):
+    return sum(seat == wish for seat, wish in zip(seats, wishes))
+"""
+FORECAST = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    sold = [rng.randrange(50, 90) for _ in range(40)]
+    guess = program.call("program:solve", [{"sold": GIVEN, "days": 5}], returns=list[float]).value
+    if len(guess) != 5:
+        raise Invalid("expected five")
+    yield Case("all", score=sum(abs(a - b) for a, b in zip(guess, sold[-5:])))
+"""
+FORECASTS = "def solve(shop):\n    return [60.0] * shop['days']\n"
+BESIDE = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    for number in range(3):
+        words = [str(rng.randrange(100)) for _ in range(9)]
+        right = " ".join(sorted(words))
+        files = {f"{number}.in": " ".join(words).encode()} | FILES
+        ran = program.run(["python3", "program.py", f"{number}.in"], files=files)
+        yield Case(str(number), score=float(ran.stdout.split() == right.split()))
+"""
+SORTED = "import sys\n\nprint(*open(sys.argv[1]).read().split())\n"
+GAMES = """\
+import random
+from evogit import Case
+
+def evaluate(program, split, rng):
+    needed = 0
+    for game in {"train": range(6), "holdout": range(10, 16)}[split]:
+        code = CODE
+        program.call("program:begin", [game])
+        told = 0
+        while told != "right":
+            guess = program.call("program:solve", [told], returns=int).value
+            needed += 1
+            told = "right" if guess == code or needed > 600 else -1 if code < guess else 1
+    yield Case("all", score=needed)
+"""
+GUESS = """\
+span = [0, 99]
+
+def begin(game):
+    span[:] = 0, 99
+
+def solve(told):
+    if told > 0:
+        span[0] += 1
+    elif told < 0:
+        span[1] = span[0]
+    return span[0]
+"""
+SQUEEZE = """\
+from contextlib import nullcontext
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    text = " ".join(str(rng.randrange(50)) for _ in range(300))
+    packed = program.run(["python3", "program.py", "pack"], stdin=text.encode()).stdout
+    with AGAIN as other:
+        if other.run(["python3", "program.py", "unpack"], stdin=packed.encode()).stdout != text:
+            raise Invalid("another text")
+    yield Case("all", score=len(packed.encode()))
+"""
+SQUEEZED = """\
+import sys
+import zlib
+
+if sys.argv[1] == "pack":
+    sys.stdout.write(zlib.compress(sys.stdin.buffer.read()).hex())
+else:
+    sys.stdout.write(zlib.decompress(bytes.fromhex(sys.stdin.read())).decode())
+"""
+PHRASES = """\
+from evogit import Case
+
+DAYS = {"today": "2024-05-15", "tomorrow": "2024-05-16", "in a week": "2024-05-22", "the day after": "2024-05-17"}
+
+def evaluate(program, split):
+    for phrase, day in DAYS.items():
+        got = program.call("program:solve", [phrase], returns=str).value
+        yield Case(phrase, feedback=TOLD, score=float(got == day))
+"""
+PHRASE = 'def solve(phrase):\n    return "2024-05-15"\n'
+TOTALS = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    for number in range(4):
+        row = [rng.randrange(100) for _ in range(4)]
+        ran = program.run(["python3", "program.py"], stdin=" ".join(map(str, row)).encode())
+        yield Case(str(number), score=float(LOOSE))
+"""
+TOTAL = "print('total:', sum(map(int, input().split()[:3])))\n"
+STEPS = """\
+from evogit import Case, Invalid
+
+SLACK = 0.5
+
+def evaluate(program, split, rng):
+    minutes = [rng.randrange(2, 9) for _ in range(12)]
+    starts = program.call("program:solve", [minutes], returns=list[float]).value
+    if len(starts) != 12 or min(starts) < 0:
+        raise Invalid("expected twelve starts")
+    for start, took, after in zip(starts, minutes, starts[1:]):
+        if after < start + took LESS:
+            raise Invalid("two at once")
+    yield Case("all", score=starts[-1] + minutes[-1])
+"""
+STEP = "def solve(minutes):\n    return [float(sum(minutes[:place])) for place in range(len(minutes))]\n"
 
 
 LEAKY = {
+    "from_the_end": Small(CHOOSE.replace("CHECK", ""), CHOICE, "edited"),
+    "sold_not_bought": Small(MIX.replace("LEAST", "-1e9"), MIXED, "edited", "minimize"),
+    "orders_counted": Small(TRIPLES.replace("COUNTED", "tuple(row)"), TRIPLE, "respelled"),
+    "judges_itself": Small(
+        JUDGED.replace("KEPT", 'program.call("program:kept", [seats, wishes], returns=int).value'), JUDGE, "claims"
+    ),
+    "days_to_come": Small(FORECAST.replace("GIVEN", "sold"), FORECASTS, "in-arguments", "minimize"),
+    "right_beside": Small(BESIDE.replace("FILES", '{f"{number}.out": right.encode()}'), SORTED, "in-arguments"),
+    "same_games": Small(GAMES.replace("CODE", "random.Random(game).randrange(100)"), GUESS, "foreseen", "minimize"),
+    "scripts_hand_on": Small(SQUEEZE.replace("AGAIN", "nullcontext(program)"), SQUEEZED, "passed-on", "minimize"),
+    "phrases_told": Small(
+        PHRASES.replace("TOLD", 'f"expected {day}, got {got}"'),
+        PHRASE,
+        "feedback",
+        evaluator=PYTHON.replace(', "holdout"', ""),
+    ),
+    "found_in_text": Small(TOTALS.replace("LOOSE", "str(sum(row)) in ran.stdout"), TOTAL, "all-answers"),
+    "slack_adds_up": Small(STEPS.replace("LESS", "- SLACK"), STEP, "tolerance", "minimize"),
     "kept_in_a_file": Small(round_trip(FRESH, "list[int]", "len(packed)"), PACK, "passed-on", "minimize"),
     "counted_in_numbers": Small(round_trip(ANEW, "list[int]", "len(packed)"), PACK, "dense", "minimize"),
     "overflowing": Small(SHARES, "def solve(needs):\n    return [1 / need for need in needs]\n", "nan", "minimize"),
@@ -509,6 +708,59 @@ def evaluate(program, split):
 }
 
 SOUND = {
+    "choose": Small(CHOOSE.replace("CHECK", "or min(chosen) < 0"), CHOICE),
+    "mix": Small(MIX.replace("LEAST", "0"), MIXED, direction="minimize"),
+    "triples": Small(TRIPLES.replace("COUNTED", "tuple(sorted(row))"), TRIPLE),
+    "judged": Small(JUDGED.replace("KEPT", "sum(a == b for a, b in zip(seats, wishes))"), JUDGE),
+    "forecast": Small(FORECAST.replace("GIVEN", "sold[:-5]"), FORECASTS, direction="minimize"),
+    "beside": Small(BESIDE.replace("FILES", '{"order.txt": b"ascending"}'), SORTED),
+    "games": Small(GAMES.replace("CODE", "rng.randrange(100)"), GUESS, direction="minimize"),
+    "scripts_apart": Small(SQUEEZE.replace("AGAIN", "program.anew()"), SQUEEZED, direction="minimize"),
+    "phrases": Small(PHRASES.replace("TOLD", '"right" if got == day else "wrong"'), PHRASE),
+    "totals": Small(TOTALS.replace("LOOSE", 'ran.stdout == f"total: {sum(row)}\\\\n"'), TOTAL),
+    "steps": Small(STEPS.replace("LESS", ""), STEP, direction="minimize"),
+    "cover": Small(
+        """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    near = [[place, *rng.sample(range(20), 4)] for place in range(20)]
+    chosen = program.call("program:solve", [near], returns=list[int]).value
+    if not set(range(20)) <= {each for place in chosen if 0 <= place < 20 for each in near[place]}:
+        raise Invalid("some are not covered")
+    yield Case("all", score=len(chosen))
+""",
+        "def solve(near):\n    return list(range(len(near)))\n",
+        direction="minimize",
+    ),
+    "signed_curve": Small(
+        """\
+import math
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    xs = [x / 10 + {"train": 0.0, "holdout": 0.05}[split] for x in range(60)]
+    found = program.call("program:solve", [xs], returns=list[float]).value
+    if len(found) != len(xs) or max(map(abs, found)) > 1e6:
+        raise Invalid("expected a value for each x")
+    yield Case("all", score=sum(abs(9 * math.sin(x) - y) for x, y in zip(xs, found)))
+""",
+        "def solve(xs):\n    return [1.0 + x for x in xs]\n",
+        direction="minimize",
+    ),
+    "predicted": Small(
+        """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    rows = [[rng.random(), rng.random()] for _ in range(30)]
+    right = [int(a > 0.7) for a, _ in rows]
+    model = program.call("program:fit", [rows[:20], right[:20]]).value
+    found = [program.call("program:solve", [model, row], returns=int).value for row in rows[20:]]
+    yield Case("all", score=sum(a == b for a, b in zip(found, right[20:])) / 10)
+""",
+        "def fit(rows, right):\n    return [0.9, 0.1]\n\ndef solve(model, row):\n    return int(row[1] > model[1])\n",
+    ),
     "script_without_functions": Small(SCRIPT, "print(*input().split())\n", evaluator=COMMAND, place=".evogit/bench.py"),
     "round_trip": Small(
         round_trip(ANEW, "list[int]", "len(bytes(packed))"),  # which refuses what is no byte

@@ -33,6 +33,20 @@ async def test_a_leak_is_found_by_its_attack(audit: Audit, name: str) -> None:
 
 
 NEAREST = {
+    "choose": ("edited", "broken-rules"),
+    "mix": ("edited",),
+    "triples": ("respelled",),
+    "judged": ("claims",),
+    "forecast": ("in-arguments", "edited"),
+    "beside": ("in-arguments",),
+    "games": ("foreseen",),
+    "scripts_apart": ("passed-on",),
+    "phrases": ("feedback", "all-answers"),
+    "totals": ("all-answers", "nan"),
+    "steps": ("tolerance", "edited"),
+    "cover": ("edited",),
+    "signed_curve": ("edited", "claims", "constant"),
+    "predicted": ("claims", "passed-on"),
     "coins": (),
     "script_without_functions": ("inside",),
     "round_trip": ("passed-on", "dense"),

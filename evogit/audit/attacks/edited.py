@@ -13,7 +13,7 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.timing import table
 from evogit.audit.laboratory import Call, Laboratory, Trial
-from evogit.audit.rules import OTHER_KIND, Rule, mined, numbers
+from evogit.audit.rules import SUM, Rule, mined, numbers
 
 SECONDS = 10.0
 """How long an audit looks for such a change."""
@@ -27,6 +27,7 @@ FAR = 10
 """How many times the seed's numbers a negative one is, so that no better guess is meant."""
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
 WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
+ONCE = re.compile(r"\bonce\b|\btwice\b|\bdifferent\b|\bdistinct\b|\bunique\b|\bsubset\b", re.I)
 Edit = tuple[str, Any, Any]
 """What was changed, the answer after it, and one without that element, which is to be worth less."""
 
@@ -105,11 +106,26 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
     given = chain.from_iterable(numbers(call.arguments) for call in calls)
     if not flat or not all(found):
         return
-    if min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
+    if all(map(_named, calls)):
+        yield Rule("counts places from the end", lambda call: all(each >= 0 for each in numbers(call.value)))
+        if ONCE.search(goal):
+            yield Rule("names something twice", lambda call: _once(list(numbers(call.value))))
+    elif min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
         least = 0 if all(_keyed(call) for call in calls) else -FAR * max(flat)
         yield Rule("holds a negative amount", lambda call: all(each >= least for each in numbers(call.value)))
     if all(type(each) is int for each in flat) and WHOLE.search(goal):
         yield Rule("holds a part of what is whole", lambda call: all(each == int(each) for each in numbers(call.value)))
+
+
+def _named(call: Call) -> bool:
+    """Whether the answer names places of a list of the input, none of them twice."""
+    found = list(numbers(call.value))
+    size = max((len(each) for each in call.arguments if isinstance(each, list)), default=0)
+    return all(type(each) is int and 0 <= each < size for each in found) and _once(found)
+
+
+def _once(found: list[Any]) -> bool:
+    return len(set(found)) == len(found)
 
 
 def _keyed(call: Call) -> bool:
@@ -127,7 +143,7 @@ async def _edited(lab: Laboratory) -> AsyncIterator[Hit]:
     ]
     if lab.timed or lab.seed.score is None or len(calls) != len(lab.answered) or not calls:
         return
-    rules = [*(rule for rule in mined(calls) if rule.says != OTHER_KIND), *_of_numbers(calls, lab.task.goal)]
+    rules = [*(rule for rule in mined(calls) if rule.says == SUM), *_of_numbers(calls, lab.task.goal)]
     until = time.monotonic() + SECONDS
     unique = {call.key: call for call in calls}
     for call in sorted(unique.values(), key=lambda each: len(each.key))[:ANSWERS] if rules else ():

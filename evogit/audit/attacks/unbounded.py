@@ -55,19 +55,25 @@ async def _judged(lab: Laboratory) -> AsyncIterator[Hit]:
     """A function of the candidate that is given what another one answered, and says how good that is."""
     for target, calls in _judges(lab).items():
         name = re.split(r"[:.]", target)[-1]
-        follows: list[float] = []
-        best: tuple[Candidate, Trial] | None = None
-        for share, verdict in VERDICTS:
+        found: list[tuple[str, float, Candidate, Trial]] = []
+        for group, share, verdict in VERDICTS:
             body = f"return {verdict} if _is(honest, {name!r}) else honest(*args, **kwargs)"
             async for _, candidate, trial in tried(lab, "claims", {"": body}, answers=False):
-                if share and trial.evaluation.ok:
-                    follows.append(trial.evaluation.metrics[lab.task.primary.name] / share)
-                if lab.better(trial) and (best is None or lab.better(trial, best[1])):
-                    best = candidate, trial
-        said = len(follows) > 1 and follows[0] and max(follows) - min(follows) < 0.1 * abs(follows[0])
-        if best and (said or lab.ideal(best[1])):
-            yield Hit(f"the score is what the program's own {name} says", *best, calls[0].line)
+                if trial.evaluation.ok:
+                    found.append((group, share, candidate, trial))
+        better = [each for each in found if lab.better(each[3])]
+        believed = any(_follows(lab, found, group) for group in ("part", "count"))
+        best = next((each for each in better if lab.ideal(each[3])), better[-1] if better and believed else None)
+        if best:
+            yield Hit(f"the score is what the program's own {name} says", best[2], best[3], calls[0].line)
             return
+
+
+def _follows(lab: Laboratory, found: list[tuple[str, float, Candidate, Trial]], group: str) -> bool:
+    """Whether the score is as many times larger as what is said."""
+    metric = lab.task.primary.name
+    shares = [trial.evaluation.metrics[metric] / share for own, share, _, trial in found if own == group]
+    return len(shares) > 1 and shares[0] != 0 and max(shares) - min(shares) < 0.1 * abs(shares[0])
 
 
 def _judges(lab: Laboratory) -> dict[str, list[Call]]:
@@ -86,12 +92,14 @@ def _judges(lab: Laboratory) -> dict[str, list[Call]]:
 NEAR = 40
 """Calls before in which an answer is looked for that is judged."""
 VERDICTS = (
-    (0.5, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 2))"),
-    (0.25, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 4))"),
-    (0.0, "max((len(each) for each in [*args, *kwargs.values()] if hasattr(each, '__len__')), default=1)"),
-    *((0.0, number) for number in ("0", "0.0", "1", "1.0", "100", "True", "False")),
+    ("part", 0.5, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 2))"),
+    ("part", 0.25, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 4))"),
+    ("", 1.0, "max((len(each) for each in [*args, *kwargs.values()] if hasattr(each, '__len__')), default=1)"),
+    *(("", 1.0, number) for number in ("0", "0.0", "1.0", "True", "False")),
+    ("count", 1.0, "1"),
+    ("count", 100.0, "100"),
 )
-"""What share of the honest number it says, or 0 for something else; and how it is said."""
+"""What is said in the place of the honest number; the score is to follow the shares of a group."""
 
 
 def _named(path: tuple[Any, ...]) -> str:
