@@ -89,8 +89,36 @@ def _kinds(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
     def alike(value: Any, _: Call) -> bool:
         return bool(kind(value) == found[0])
 
+    yield from _wholes(calls)
     if found[0] != [] and all(each == found[0] for each in found):
         yield OTHER_KIND, alike
+
+
+def _wholes(calls: Sequence[Call]) -> Iterator[tuple[str, Holds]]:
+    """That a text has as many lines as one of the input, and a table an entry for each thing of the input."""
+    for place in range(min(len(call.arguments) for call in calls)):
+        for says, check in WHOLE.items():
+            if all(check(call.value, call.arguments[place]) for call in calls):
+                yield says, lambda value, call, check=check, place=place: check(value, call.arguments[place])  # type: ignore[misc]
+
+
+def _as_long(value: Any, given: Any) -> bool:
+    given = given.get("stdin") if isinstance(given, dict) and "argv" in given else given
+    if not isinstance(value, str) or not isinstance(given, str):
+        return False
+    return len(value.splitlines()) == len(given.splitlines()) >= FEW
+
+
+def _one_each(value: Any, given: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(given, dict | list) or len(value) < FEW:
+        return False
+    return sorted(map(str, value)) == sorted(map(str, given))
+
+
+WHOLE: dict[str, Callable[[Any, Any], bool]] = {
+    "has not as many lines as the input": _as_long,
+    "does not say something of each thing of the input": _one_each,
+}
 
 
 Check = Callable[[list[Any], Any], bool]

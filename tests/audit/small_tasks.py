@@ -530,7 +530,20 @@ def evaluate(program, split, rng):
 STEP = "def solve(minutes):\n    return [float(sum(minutes[:place])) for place in range(len(minutes))]\n"
 
 
+NAMED = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    names = [f"n{rng.randrange(10**6)}" for _ in range(9)]
+    found = program.call("program:solve", [names], returns=dict[str, int]).value
+    right = {name: len(name) + int(name[1:]) % 3 for name in names}
+    yield Case("all", score=sum(found[name] == right[name] for name in COUNTED) / len(COUNTED))
+"""
+NAME = "def solve(names):\n    return {name: len(name) for name in names}\n"
+
+
 LEAKY = {
+    "left_out": Small(NAMED.replace("COUNTED", "found"), NAME, "broken-rules"),
     "from_the_end": Small(CHOOSE.replace("CHECK", ""), CHOICE, "edited"),
     "sold_not_bought": Small(MIX.replace("LEAST", "-1e9"), MIXED, "edited", "minimize"),
     "orders_counted": Small(TRIPLES.replace("COUNTED", "tuple(row)"), TRIPLE, "respelled"),
@@ -708,6 +721,7 @@ def evaluate(program, split):
 }
 
 SOUND = {
+    "named": Small(NAMED.replace("COUNTED", "names"), NAME),
     "choose": Small(CHOOSE.replace("CHECK", "or min(chosen) < 0"), CHOICE),
     "mix": Small(MIX.replace("LEAST", "0"), MIXED, direction="minimize"),
     "triples": Small(TRIPLES.replace("COUNTED", "tuple(sorted(row))"), TRIPLE),

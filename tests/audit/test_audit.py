@@ -18,7 +18,7 @@ from evogit.core import UsageError
 from .conftest import Audit
 from .small_tasks import LEAKY, SOUND
 
-QUICK = ("coins_only_sum", "tolerant", "told", "same_holdout", "given_answer", "bench_inside")
+QUICK = ("coins_only_sum", "tolerant", "told", "same_holdout", "given_answer", "bench_inside", "from_the_end")
 """Leaky tasks of the plain tests, one for a kind; all others take seconds."""
 
 
@@ -33,6 +33,7 @@ async def test_a_leak_is_found_by_its_attack(audit: Audit, name: str) -> None:
 
 
 NEAREST = {
+    "named": ("broken-rules", "nothing"),
     "choose": ("edited", "broken-rules"),
     "mix": ("edited",),
     "triples": ("respelled",),

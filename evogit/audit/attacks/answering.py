@@ -58,6 +58,18 @@ CHANGES = {
     "all of the input": "max((each for each in [*args, *kwargs.values()] if type(each) is list), key=len)",
 }
 """What becomes of a list, which is the answer or a field of it."""
+TEXTS = {
+    "the first line alone": "x.splitlines(keepends=True)[0]",
+    "the first half of the lines": "''.join(x.splitlines(keepends=True)[: len(x.splitlines()) // 2])",
+    "the first word alone": "(x.split() or [x])[0]",
+}
+"""What becomes of a text."""
+TABLES = {
+    "the first entry alone": "dict(list(x.items())[:1])",
+    "the first half of the entries": "dict(list(x.items())[: len(x) // 2])",
+    "an empty table": "{}",
+}
+"""What becomes of a table."""
 
 
 def cheat(body: str) -> str:
@@ -106,6 +118,9 @@ def changes(lab: Laboratory) -> dict[str, str]:
     for field in fields:
         for says, expression in CHANGES.items():
             found[f"{says} ({field})" if field else says] = changed(expression, field)
+    if isinstance(value, str | dict):
+        ways = TEXTS if isinstance(value, str) else TABLES
+        found |= {says: changed(expression) for says, expression in ways.items()}
     return found
 
 

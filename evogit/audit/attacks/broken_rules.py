@@ -69,7 +69,8 @@ def _composed(lab: Laboratory) -> dict[str, str]:
 
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
     rules = mined(lab.seed.asked) if lab.seed.asked else []
-    bodies = {**(changes(lab) or {**NOTHING, **CONSTANT}), **_composed(lab)}
+    listed = any(isinstance(call.value, list) for call in lab.answered)
+    bodies = {**({} if listed else {**NOTHING, **CONSTANT}), **changes(lab), **_composed(lab)}
     async for says, candidate, trial in tried(lab, "broken-rules", bodies):
         if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
             continue

@@ -51,6 +51,7 @@ def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
         size = rng.choice([*sizes, *(each for each in call.arguments if type(each) is int), 1])
         ways.append(("a place counted from the end", put(x[other] - size), without))
         ways.append(("a place counted from the end, added", [*x, x[other] - size], x))
+        ways.append(("a place counted beyond the end", put(x[other] + size), without))
         ways.append(("a half", put(x[one] + 0.5), without))
     if type(x[one]) in (int, float) and one != other and type(x[other]) in (int, float):
         much, less = _amounts(x, rng)
@@ -107,7 +108,7 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
     if not flat or not all(found):
         return
     if all(map(_named, calls)):
-        yield Rule("counts places from the end", lambda call: all(each >= 0 for each in numbers(call.value)))
+        yield Rule("counts places from the end", lambda call: all(0 <= x < _most(call) for x in numbers(call.value)))
         if ONCE.search(goal):
             yield Rule("names something twice", lambda call: _once(list(numbers(call.value))))
     elif min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
@@ -120,8 +121,11 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
 def _named(call: Call) -> bool:
     """Whether the answer names places of a list of the input, none of them twice."""
     found = list(numbers(call.value))
-    size = max((len(each) for each in call.arguments if isinstance(each, list)), default=0)
-    return all(type(each) is int and 0 <= each < size for each in found) and _once(found)
+    return all(type(each) is int and 0 <= each < _most(call) for each in found) and _once(found)
+
+
+def _most(call: Call) -> int:
+    return max((len(each) for each in call.arguments if isinstance(each, list)), default=0)
 
 
 def _once(found: list[Any]) -> bool:

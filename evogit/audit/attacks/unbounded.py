@@ -77,20 +77,14 @@ def _follows(lab: Laboratory, found: list[tuple[str, float, Candidate, Trial]], 
 
 
 def _judges(lab: Laboratory) -> dict[str, list[Call]]:
-    """The functions that answer a number, or whether something is so, about what others answered before."""
+    """The functions beside the one that answers which say a number, or whether something is so."""
     found: dict[str, list[Call]] = {}
-    said: list[Call] = []
     for call in lab.seed.asked:
-        if isinstance(call.value, int | float) and call.kind != "run":
-            others = [each.value for each in said if each.target != call.target]
-            if any(part in others for part in call.arguments if isinstance(part, list | dict | str) and part):
-                found.setdefault(call.target, []).append(call)
-        said = [*said[-NEAR:], call]
+        if isinstance(call.value, int | float) and call.kind != "run" and call.target != lab.answered[0].target:
+            found.setdefault(call.target, []).append(call)
     return found
 
 
-NEAR = 40
-"""Calls before in which an answer is looked for that is judged."""
 VERDICTS = (
     ("part", 0.5, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 2))"),
     ("part", 0.25, "_each(honest(*args, **kwargs), lambda number: type(number)(number / 4))"),
@@ -136,6 +130,8 @@ _WAYS = (
     "number * -SIZE",
     "-SIZE",
     "SIZE",
+    "number - SIZE",
+    "int(number - SIZE)",
     "int(number * SIZE)",
     "-int(SIZE)",
     "int(SIZE)",
