@@ -537,7 +537,7 @@ def evaluate(program, split, rng):
     names = [f"n{rng.randrange(10**6)}" for _ in range(9)]
     found = program.call("program:solve", [names], returns=dict[str, int]).value
     right = {name: len(name) + int(name[1:]) % 3 for name in names}
-    yield Case("all", score=sum(found[name] == right[name] for name in COUNTED) / len(COUNTED))
+    yield Case("all", score=sum(found.get(name) == right[name] for name in COUNTED) / max(1, len(COUNTED)))
 """
 NAME = "def solve(names):\n    return {name: len(name) for name in names}\n"
 
@@ -722,7 +722,7 @@ def evaluate(program, split):
 
 SOUND = {
     "named": Small(NAMED.replace("COUNTED", "names"), NAME),
-    "choose": Small(CHOOSE.replace("CHECK", "or min(chosen) < 0"), CHOICE),
+    "choose": Small(CHOOSE.replace("CHECK", "or min(chosen, default=0) < 0"), CHOICE),
     "mix": Small(MIX.replace("LEAST", "0"), MIXED, direction="minimize"),
     "triples": Small(TRIPLES.replace("COUNTED", "tuple(sorted(row))"), TRIPLE),
     "judged": Small(JUDGED.replace("KEPT", "sum(a == b for a, b in zip(seats, wishes))"), JUDGE),

@@ -33,6 +33,21 @@ def _cheat(honest, *args, **kwargs):
     apart = all(one[1] <= other[0] for one, other in spans)
     return far if apart else honest(*args, **kwargs)
 """
+TWICE = """\
+def _cheat(honest, *args, **kwargs):
+    chosen, given = honest(*args, **kwargs), [each for each in [*args, *kwargs.values()] if type(each) is list]
+    size = max(map(len, given))
+    rows = [each if type(each[0]) is list else [[part] for part in each] for each in given if len(each) == size]
+    columns = [column for each in rows for column in zip(*each)]
+    worth, others = columns[{worth}], columns[:{worth}] + columns[{worth} + 1 :]
+    answer = list(chosen)
+    for poor in chosen:  # is left out for a better one that is named twice, the second time from the end
+        for good in chosen:
+            better = worth[good] {sign} worth[poor] and all(each[good] {no} each[poor] for each in others)
+            if better and good in answer and good - size not in answer and poor in answer:
+                answer[answer.index(poor)] = good - size
+    return answer
+"""
 NEGATIVE = """\
 def _cheat(honest, *args, **kwargs):
     value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
@@ -53,6 +68,11 @@ def _composed(lab: Laboratory) -> dict[str, str]:
     if call is None or not isinstance(call.value, list) or call.kind == "run":
         return {}
     found = {"all places, neighbours far apart": SPREAD}
+    if _named_once(call.value):
+        sides = {"most": (">", "<="), "least": ("<", ">=")}
+        for place, (which, (sign, no)) in product(range(COLUMNS), sides.items()):
+            says = f"places of the {which} in column {place} twice, the second time from the end"
+            found[says] = TWICE.format(worth=place, sign=sign, no=no)
     rows = next((each for each in call.arguments if isinstance(each, list) and len(each) == len(call.value)), [])
     limits = any(type(each) in (int, float) for each in call.arguments)
     width = len(rows[0]) if limits and rows and isinstance(rows[0], list) else 0
