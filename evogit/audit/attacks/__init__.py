@@ -32,11 +32,11 @@ ATTACKS: tuple[Attack, ...] = (
     *timing.ATTACKS,
     *answers.ATTACKS,
     *broken_rules.ATTACKS,
+    *edited.ATTACKS,
+    *tolerance.ATTACKS,
     *unbounded.ATTACKS,
     *mishaps.ATTACKS,
     *inside.ATTACKS,
-    *tolerance.ATTACKS,
-    *edited.ATTACKS,
     _MEMORY,
 )
 """Cheap ones first; what needs that others were evaluated before comes last."""

@@ -13,6 +13,13 @@ MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
 
+NUMBERS = {
+    f"all numbers from -{MANY} on": f"return ' '.join(map(str, range(-{MANY}, {MANY})))",
+    f"all numbers from {MANY} down": f"return ' '.join(map(str, range({MANY}, -{MANY}, -1)))",
+}
+"""In both orders, so that neither its first nor its last number is what counts."""
+
+
 async def _nothing(lab: Laboratory) -> AsyncIterator[Hit]:
     async for says, candidate, trial in tried(lab, "nothing", NOTHING):
         if passes(lab, trial) and trial.asked and all(call.value in (None, "", [], {}) for call in trial.asked):
@@ -58,14 +65,15 @@ async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
     """An answer that holds all answers, where texts are looked for in texts."""
     texts = {call.value: None for call in lab.answered if isinstance(call.value, str)}
     bodies = {"": f"return {' '.join(texts)!r}", "rows": f"return {chr(10).join(texts)!r}"} if len(texts) > 1 else {}
-    if any(re.search(r"\d", text) for text in texts) or (texts and lab.answered[0].kind == "run"):
-        bodies["numbers"] = f"return ' '.join(map(str, range(-{MANY}, {MANY})))"
-    if not bodies or not many_inputs(lab):
-        return
-    async for _, candidate, trial in tried(lab, "all-answers", bodies):
+    async for _, candidate, trial in tried(lab, "all-answers", bodies if many_inputs(lab) else {}):
         if lab.better(trial):
             yield Hit("a text that holds all answers is taken for each of them", candidate, trial, trial.line)
             return
+    if many_inputs(lab) and texts and (lab.answered[0].kind == "run" or any(re.search(r"\d", text) for text in texts)):
+        found = [each async for each in tried(lab, "all-answers", NUMBERS)]
+        if len(found) == len(NUMBERS) and all(lab.better(trial) for _, _, trial in found):
+            says, candidate, trial = found[0]
+            yield Hit(f"a text that holds {says} is taken for each answer", candidate, trial, trial.line)
 
 
 async def _first(lab: Laboratory) -> AsyncIterator[Hit]:

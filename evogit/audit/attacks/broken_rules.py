@@ -159,11 +159,11 @@ async def _aliases(lab: Laboratory) -> AsyncIterator[Hit]:
 
 
 def _may_be_renamed(lab: Laboratory, element: Any) -> bool:
-    """Whether it is a text or a row that may mean the same in another order; two numbers alone may be a point."""
-    if isinstance(element, list) and len(element) == PAIR:
-        given = lab.answered[0].arguments
-        return any(isinstance(each, list) and each and isinstance(each[0], list) for each in given)
-    return type(element) in ALIASES
+    """Whether it is a text, or a row of an input's things; rows of nothing but numbers may be points."""
+    if not isinstance(element, list):
+        return isinstance(element, str)
+    lists = [each for each in lab.answered[0].arguments if isinstance(each, list) and each]
+    return any(isinstance(each[0], list) for each in lists) if len(element) == PAIR else bool(lists)
 
 
 async def _renamed(lab: Laboratory) -> AsyncIterator[Hit]:
