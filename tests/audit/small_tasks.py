@@ -730,7 +730,11 @@ SOUND = {
     "beside": Small(BESIDE.replace("FILES", '{"order.txt": b"ascending"}'), SORTED),
     "games": Small(GAMES.replace("CODE", "rng.randrange(100)"), GUESS, direction="minimize"),
     "scripts_apart": Small(SQUEEZE.replace("AGAIN", "program.anew()"), SQUEEZED, direction="minimize"),
-    "phrases": Small(PHRASES.replace("TOLD", '"right" if got == day else "wrong"'), PHRASE),
+    "phrases": Small(
+        PHRASES.replace("TOLD", '"right" if got == day else "wrong"'),
+        PHRASE,
+        evaluator=PYTHON.replace(', "holdout"', ""),
+    ),
     "totals": Small(TOTALS.replace("LOOSE", 'ran.stdout == f"total: {sum(row)}\\\\n"'), TOTAL),
     "steps": Small(STEPS.replace("LESS", ""), STEP, direction="minimize"),
     "cover": Small(
