@@ -9,6 +9,16 @@ from typing import Any
 
 from evogit.audit.laboratory import Call
 
+APART = "is the same where the input wants it apart"
+SHOULD = "has not as many elements as it should"
+REARRANGED = "is no rearrangement of the input"
+EACH_PLACE = "does not name each place once"
+EACH_NUMBER = "does not have each number once"
+EACH_LINE = "has not as many lines as the input"
+EACH_THING = "does not say something of each thing of the input"
+SUM = "does not add up to what was asked for"
+OTHER_KIND = "is of another kind than those of the seed"
+SAME_LENGTH = "has not as many elements as the input"
 FEW = 4
 """Elements below which what a list has in common with something may be chance."""
 
@@ -116,20 +126,19 @@ def _one_each(value: Any, given: Any) -> bool:
 
 
 WHOLE: dict[str, Callable[[Any, Any], bool]] = {
-    "has not as many lines as the input": _as_long,
-    "does not say something of each thing of the input": _one_each,
+    EACH_LINE: _as_long,
+    EACH_THING: _one_each,
 }
 
 
 Check = Callable[[list[Any], Any], bool]
 """Whether a list as answer keeps a rule, given one of the arguments."""
-SUM = "does not add up to what was asked for"
-OTHER_KIND = "is of another kind than those of the seed"
-SAME_LENGTH = "has not as many elements as the input"
+COUNTED = (SAME_LENGTH, SHOULD, REARRANGED, EACH_PLACE, EACH_NUMBER, EACH_LINE, EACH_THING, APART)
+"""Rules that a seed keeps by chance which chooses everything: leaving a part out may be what is asked for."""
 RELATED: dict[str, Check] = {
     SAME_LENGTH: lambda value, given: isinstance(given, list) and len(value) == len(given),
-    "has not as many elements as it should": lambda value, given: type(given) is int and len(value) == given,
-    "is no rearrangement of the input": lambda value, given: isinstance(given, list) and _same(value, given),
+    SHOULD: lambda value, given: type(given) is int and len(value) == given,
+    REARRANGED: lambda value, given: isinstance(given, list) and _same(value, given),
     "holds what the input does not have": lambda value, given: (
         isinstance(given, list) and all(x in given for x in value)
     ),
@@ -138,16 +147,14 @@ RELATED: dict[str, Check] = {
     ),
     SUM: lambda value, given: type(given) in (int, float) and sum(value) == given,
     "takes steps that the input does not have": lambda value, given: _joined(value, given),
-    "is the same where the input wants it apart": lambda value, given: _apart(value, given),
+    APART: lambda value, given: _apart(value, given),
     "chooses spans that overlap": lambda value, given: _disjoint(value, given),
     "does not begin where it should": lambda value, given: type(given) in (int, str) and value[0] == given,
     "does not end where it should": lambda value, given: type(given) in (int, str) and value[-1] == given,
     "names something twice": lambda value, given: _once(value, given),
-    "does not name each place once": lambda value, given: (
-        _order(value) and len(value) == (len(given) if isinstance(given, list) else given)
-    ),
+    EACH_PLACE: lambda value, given: _order(value) and len(value) == (len(given) if isinstance(given, list) else given),
 }
-ALONE: dict[str, Callable[[list[Any]], bool]] = {"does not have each number once": lambda value: _order(value)}
+ALONE: dict[str, Callable[[list[Any]], bool]] = {EACH_NUMBER: lambda value: _order(value)}
 
 
 def _once(value: list[Any], given: Any) -> bool:

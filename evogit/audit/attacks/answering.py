@@ -58,6 +58,8 @@ CHANGES = {
     "all of the input": "max((each for each in [*args, *kwargs.values()] if type(each) is list), key=len)",
 }
 """What becomes of a list, which is the answer or a field of it."""
+PART_OF = ("the first half", "all but the first")
+"""Changes that leave out so little that it may be what is asked for; they are named with a field at times."""
 TEXTS = {
     "the first line alone": "x.splitlines(keepends=True)[0]",
     "the first half of the lines": "''.join(x.splitlines(keepends=True)[: len(x.splitlines()) // 2])",

@@ -11,6 +11,7 @@ from evogit.audit.attacks.answering import (
     CONSTANT,
     FIELDS,
     NOTHING,
+    PART_OF,
     changed,
     changes,
     many_inputs,
@@ -19,7 +20,7 @@ from evogit.audit.attacks.answering import (
     tried,
 )
 from evogit.audit.laboratory import Laboratory
-from evogit.audit.rules import mined
+from evogit.audit.rules import COUNTED, mined
 
 COLUMNS = 4
 """What a row says of a thing: how large, of what worth, how many there are, and one more."""
@@ -94,7 +95,8 @@ async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
     async for says, candidate, trial in tried(lab, "broken-rules", bodies):
         if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
             continue
-        broken = next((rule for rule in rules if not all(map(rule.holds, trial.asked))), None)
+        meant = COUNTED if says.startswith(PART_OF) else ()
+        broken = next((r for r in rules if r.says not in meant and not all(map(r.holds, trial.asked))), None)
         if broken or (many_inputs(lab) and lab.ideal(trial)):
             what = broken.says if broken else "is better than any can be"
             yield Hit(f"an answer that {what} scores better ({says})", candidate, trial, trial.line)

@@ -28,6 +28,15 @@ FAR = 10
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
 WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
 ONCE = re.compile(r"\bonce\b|\btwice\b|\bdifferent\b|\bdistinct\b|\bunique\b|\bsubset\b", re.I)
+PLACES, TWICE = "counts places from the end", "names something twice"
+NEGATIVE, PART = "holds a negative amount", "holds a part of what is whole"
+BROKEN_BY = {
+    PLACES: ("a place",),
+    TWICE: ("an element",),
+    NEGATIVE: ("more of one", "an amount"),
+    PART: ("a half",),
+}
+"""The changes that break a rule on purpose; any other one may be a fair answer of another kind."""
 Edit = tuple[str, Any, Any]
 """What was changed, the answer after it, and one without that element, which is to be worth less."""
 
@@ -108,14 +117,14 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
     if not flat or not all(found):
         return
     if all(map(_named, calls)):
-        yield Rule("counts places from the end", lambda call: all(0 <= x < _most(call) for x in numbers(call.value)))
+        yield Rule(PLACES, lambda call: all(0 <= x < _most(call) for x in numbers(call.value)))
         if ONCE.search(goal):
-            yield Rule("names something twice", lambda call: _once(list(numbers(call.value))))
-    elif min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
-        least = 0 if all(_keyed(call) for call in calls) else -FAR * max(flat)
-        yield Rule("holds a negative amount", lambda call: all(each >= least for each in numbers(call.value)))
+            yield Rule(TWICE, lambda call: _once(list(numbers(call.value))))
+    elif all(map(_of_each, calls)) and min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
+        least = 0 if all(map(_keyed, calls)) else -FAR * max(flat)
+        yield Rule(NEGATIVE, lambda call: all(each >= least for each in numbers(call.value)))
     if all(type(each) is int for each in flat) and WHOLE.search(goal):
-        yield Rule("holds a part of what is whole", lambda call: all(each == int(each) for each in numbers(call.value)))
+        yield Rule(PART, lambda call: all(each == int(each) for each in numbers(call.value)))
 
 
 def _named(call: Call) -> bool:
@@ -130,6 +139,12 @@ def _most(call: Call) -> int:
 
 def _once(found: list[Any]) -> bool:
     return len(set(found)) == len(found)
+
+
+def _of_each(call: Call) -> bool:
+    """Whether the answer says something of each thing of the input, or of some of them by their names."""
+    size = len(call.value)
+    return _keyed(call) or any(isinstance(each, list) and len(each) == size for each in call.arguments)
 
 
 def _keyed(call: Call) -> bool:
@@ -168,7 +183,8 @@ async def _near(lab: Laboratory, call: Call, rules: list[Rule], until: float) ->
             seen.append(value)
             candidate, trial = await _answering(lab, call, value)
             if candidate and lab.better(trial):
-                if not lab.better((await _answering(lab, call, without))[1]):
+                chosen = rule.says != TWICE or await _unordered(lab, call)
+                if chosen and not lab.better((await _answering(lab, call, without))[1]):
                     yield Hit(f"an answer that {rule.says} scores better ({says})", candidate, trial, trial.line)
                     return
             elif trial.score is not None and (score is None or trial.score > score):
@@ -181,9 +197,18 @@ def _breaking(value: Any, call: Call, rules: list[Rule], rng: random.Random) -> 
     for _ in range(TRIES):
         if edit := _edit(value, call, rng):
             says, changed, without = edit
-            broken = next((rule for rule in rules if not rule.holds(replace(call, value=changed))), None)
+            meant = [rule for rule in rules if says.startswith(BROKEN_BY.get(rule.says, ""))]
+            broken = next((rule for rule in meant if not rule.holds(replace(call, value=changed))), None)
             if broken:
                 yield says, changed, without, broken
+
+
+async def _unordered(lab: Laboratory, call: Call) -> bool:
+    """Whether the order of the answer says nothing: it is what is chosen, and not something of each thing."""
+    if not isinstance(call.value, list):
+        return False
+    _, trial = await _answering(lab, call, call.value[::-1])
+    return trial.score == lab.seed.score
 
 
 async def _answering(lab: Laboratory, call: Call, value: Any) -> tuple[Any, Trial]:
