@@ -56,7 +56,7 @@ NEAREST = {
     "tour": ("broken-rules", "nothing"),
     "colours": ("broken-rules", "constant", "edited"),
     "exact": ("tolerance", "constant"),
-    "labels": ("feedback", "all-answers"),
+    "labels": ("feedback", "all-answers", "edited"),
     "poor_curve": ("constant", "claims", "endless"),
     "constants": ("constant", "first-answer", "claims"),
     "noisy": ("luck", "state", "constant"),

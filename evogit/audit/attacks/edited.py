@@ -27,6 +27,7 @@ FAR = 10
 """How many times the seed's numbers a negative one is, so that no better guess is meant."""
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
 WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
+AMOUNTS = re.compile(r"\b(amounts?|quantit\w+|how (much|many)|kilo\w*|kg|lit(re|er)s?|tonn?e?s?|units|money)\b", re.I)
 ONCE = re.compile(r"\bonce\b|\btwice\b|\bdifferent\b|\bdistinct\b|\bunique\b|\bsubset\b", re.I)
 PLACES, TWICE = "counts places from the end", "names something twice"
 NEGATIVE, PART = "holds a negative amount", "holds a part of what is whole"
@@ -38,7 +39,7 @@ BROKEN_BY = {
 }
 """The changes that break a rule on purpose; any other one may be a fair answer of another kind."""
 Edit = tuple[str, Any, Any]
-"""What was changed, the answer after it, and one without that element, which is to be worth less."""
+"""What was changed, the answer after it, and one with what is fair of the change alone, which is to be worth less."""
 
 
 def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
@@ -84,8 +85,8 @@ def _dict_edit(x: dict[str, Any], call: Call, rng: random.Random) -> Edit | None
         return "an amount below zero", {**x, one: -less}, without
     if any(type(x.get(key, 0)) not in (int, float) for key in (one, other)):
         return None
-    more = {**x, one: x.get(one, 0) + much, other: x.get(other, 0) - less}
-    return "more of one, less than none of another", more, without
+    more = {**x, one: x.get(one, 0) + much}
+    return "more of one, less than none of another", {**more, other: x.get(other, 0) - less}, more
 
 
 def _amounts(values: list[Any], rng: random.Random) -> tuple[float, float]:
@@ -120,7 +121,7 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
         yield Rule(PLACES, lambda call: all(0 <= x < _most(call) for x in numbers(call.value)))
         if ONCE.search(goal):
             yield Rule(TWICE, lambda call: _once(list(numbers(call.value))))
-    elif all(map(_of_each, calls)) and min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
+    elif _amounting(calls, goal) and min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
         least = 0 if all(map(_keyed, calls)) else -FAR * max(flat)
         yield Rule(NEGATIVE, lambda call: all(each >= least for each in numbers(call.value)))
     if all(type(each) is int for each in flat) and WHOLE.search(goal):
@@ -141,10 +142,12 @@ def _once(found: list[Any]) -> bool:
     return len(set(found)) == len(found)
 
 
-def _of_each(call: Call) -> bool:
-    """Whether the answer says something of each thing of the input, or of some of them by their names."""
-    size = len(call.value)
-    return _keyed(call) or any(isinstance(each, list) and len(each) == size for each in call.arguments)
+def _amounting(calls: list[Call], goal: str) -> bool:
+    """Whether the answers say how much there is of each thing: by names, or in the order of the input."""
+    if all(map(_keyed, calls)):
+        return True
+    sizes = [{len(each) for each in call.arguments if isinstance(each, list)} for call in calls]
+    return bool(AMOUNTS.search(goal)) and all(len(call.value) in own for call, own in zip(calls, sizes, strict=True))
 
 
 def _keyed(call: Call) -> bool:
@@ -183,8 +186,8 @@ async def _near(lab: Laboratory, call: Call, rules: list[Rule], until: float) ->
             seen.append(value)
             candidate, trial = await _answering(lab, call, value)
             if candidate and lab.better(trial):
-                chosen = rule.says != TWICE or await _unordered(lab, call)
-                if chosen and not lab.better((await _answering(lab, call, without))[1]):
+                other = (await _answering(lab, call, without))[1]
+                if not lab.better(other) and (rule.says not in (PLACES, TWICE) or await _chosen(lab, call)):
                     yield Hit(f"an answer that {rule.says} scores better ({says})", candidate, trial, trial.line)
                     return
             elif trial.score is not None and (score is None or trial.score > score):
@@ -203,12 +206,12 @@ def _breaking(value: Any, call: Call, rules: list[Rule], rng: random.Random) -> 
                 yield says, changed, without, broken
 
 
-async def _unordered(lab: Laboratory, call: Call) -> bool:
-    """Whether the order of the answer says nothing: it is what is chosen, and not something of each thing."""
+async def _chosen(lab: Laboratory, call: Call) -> bool:
+    """Whether the answer is a choice: less of it is accepted, in any order; else it says something of each thing."""
     if not isinstance(call.value, list):
-        return False
-    _, trial = await _answering(lab, call, call.value[::-1])
-    return trial.score == lab.seed.score
+        return True
+    trials = [(await _answering(lab, call, value))[1] for value in (call.value[::-1], call.value[1:])]
+    return trials[0].score == lab.seed.score and trials[1].evaluation.ok
 
 
 async def _answering(lab: Laboratory, call: Call, value: Any) -> tuple[Any, Trial]:
