@@ -236,7 +236,7 @@ async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate,
         if high > 1e6:
             return None  # nothing ever stops it
     high *= 8
-    while high - low > max(fine, low) / 16:
+    while high - low > fine / 4:
         middle = (low + high) / 2
         if further := await at(middle):
             low, best = middle, further
