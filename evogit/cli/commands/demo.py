@@ -31,6 +31,9 @@ ROWS = 14
 EXCERPT = 40
 """Lines of the diff."""
 
+GRACE = 1.5
+"""Seconds kept for what is in flight and the holdout, which take a fraction of one."""
+
 
 @click.command()
 @click.option("--seed", type=int, metavar="N", help="Random seed; default: the number of the demo.")
@@ -63,7 +66,8 @@ def settings_of(seed: int, minutes: float = 1.0, sandbox: str = "auto") -> Setti
     mutator's move takes half as long as an evaluation.
     """
     mutators = AgentSpec("mutator", count=2 * MUTATORS)
-    return Settings(population=(mutators,), minutes=minutes, seed=seed, sandbox=sandbox)
+    grace = min(GRACE, 6 * minutes)
+    return Settings(population=(mutators,), minutes=minutes, grace=grace, seed=seed, sandbox=sandbox)
 
 
 def _next_name(repository: Repository) -> tuple[str, int]:
