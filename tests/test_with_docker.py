@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,16 @@ def environment(folder: Path, host: str = "unix:///nonexistent/docker.sock") -> 
     return {**os.environ, **own, "EVOGIT": str(Path(sys.executable).with_name("evogit"))}
 
 
+def commands() -> Iterator[str]:
+    """The command lines of all processes, but for those that end meanwhile."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            yield path.read_bytes().replace(b"\0", b" ").decode()
+
+
 def remains(folder: Path) -> list[str]:
     """Processes, mounts, interfaces and control groups of daemons that were started in the folder."""
-    commands = [path.read_bytes().replace(b"\0", b" ").decode() for path in Path("/proc").glob("[0-9]*/cmdline")]
-    found = [command for command in commands if str(folder) in command and "with-docker" not in command]
+    found = [command for command in commands() if str(folder) in command and "with-docker" not in command]
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
     found += [path.name for path in folder.glob("evogit-docker.*")]
     return found
