@@ -11,15 +11,14 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.advising import advice_of
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
-from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import listed
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import read_calls
 from evogit.agents.editing.tools import ToolResults, ToolSession
+from evogit.agents.model_agent import ModelAgent
 from evogit.config.run_settings import TURNS
 from evogit.llm import (
     Account,
@@ -57,13 +56,13 @@ class CoderBounds:
     useless: int = 4
 
 
-class Coder(Agent):
+class Coder(ModelAgent):
     """Has a model, chosen as an editor's is, work on a draft; `trials` of it may be evaluated before it is proposed."""
 
     kind = "coder"
 
     def __init__(self, *models: Model, bounds: CoderBounds | None = None, trials: int = TRIALS) -> None:
-        self._models = {model.name: model for model in models}
+        super().__init__(*models)
         self._bounds = bounds or CoderBounds()
         self.trials = trials
 
@@ -78,18 +77,8 @@ class Coder(Agent):
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
         account = SessionAllowance(brief.account, self._bounds.tokens)
-        model = self._models[choose(list(self._models), brief.merits, rng)]
+        model = self._chosen(brief, rng)
         return await _Session(model, self._bounds, brief, brief.background(), account).work()
-
-    async def advise(self, brief: Brief, rng: random.Random) -> Advice:
-        """Have the model that is worth most say what to try.
-
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: no answer came.
-        """
-        return await advice_of(self._models[choose(list(self._models), brief.merits, rng)], brief)
 
 
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:

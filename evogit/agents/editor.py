@@ -8,9 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.advising import advice_of
-from evogit.agents.bandit import choose
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.directions import direction
 from evogit.agents.editing.blocks import EditError
@@ -19,6 +17,7 @@ from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
 from evogit.agents.editing.reading import read
 from evogit.agents.editing.reply import EditReply, parse
+from evogit.agents.model_agent import ModelAgent
 from evogit.llm import (
     Account,
     Message,
@@ -42,13 +41,10 @@ ENOUGH = "Answer now with your change, as you were told; nothing more can be rea
 """What a model is told once it has read."""
 
 
-class Editor(Agent):
+class Editor(ModelAgent):
     """Asks a model, of several the one that gains most for its money; an unusable reply gets one try to repair it."""
 
     kind = "editor"
-
-    def __init__(self, *models: Model) -> None:
-        self._models = {model.name: model for model in models}
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the model change the brief's parent.
@@ -60,7 +56,7 @@ class Editor(Agent):
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
-        model = self._models[choose(list(self._models), brief.merits, rng)]
+        model = self._chosen(brief, rng)
         background = brief.background()
         if brief.claims and (place := direction(brief, background)):
             brief.claims.make(place)
@@ -76,16 +72,6 @@ class Editor(Agent):
             return talk.proposal(reply)
         except EditError as error:
             raise NoUsableChangeError(str(error), talk.evidence) from error
-
-    async def advise(self, brief: Brief, rng: random.Random) -> Advice:
-        """Have the model that is worth most say what to try.
-
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: no answer came.
-        """
-        return await advice_of(self._models[choose(list(self._models), brief.merits, rng)], brief)
 
 
 class _Talk:

@@ -89,8 +89,7 @@ class Backgrounds:
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
         best = self._best(parent)
-        ancestry = self._ancestry(parent, lineage, donor, inspirations)
-        entries = self._repository.trees.entries(parent.tree)
+        latest = history.moves if known is None else known
         return Background(
             task=task.name,
             metrics=_metrics(task),
@@ -101,7 +100,7 @@ class Backgrounds:
             read=files.__getitem__,
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
-            entries={path: (mode, blob) for path, mode, blob in entries if self._visible(path)},
+            entries=self._entries(parent.tree),
             evaluation=evaluation,
             feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
             log=evidence.get(LOG, b"").decode(errors="replace"),
@@ -111,8 +110,8 @@ class Backgrounds:
             guidance=tuple(history.guidance),
             lineage=lineage,
             siblings=self._siblings(parent, inspirations, known),
-            failures=self._failures(parent, history.moves if known is None else known),
-            elsewhere=self._elsewhere(parent, history.moves if known is None else known),
+            failures=self._failures(parent, latest),
+            elsewhere=self._elsewhere(parent, latest),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
             best=best,
@@ -124,18 +123,22 @@ class Backgrounds:
             runtime=_runtime(task, history.started.provider if history.started else "", files.entries),
             agents=len(history.started.agents) if history.started else 1,
             templates=task.templates,
-            bundle=lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible),
+            bundle=self._bundle(parent, lineage, donor, inspirations),
         )
 
-    def _ancestry(
+    def _entries(self, tree: str) -> dict[str, tuple[int, str]]:
+        entries = self._repository.trees.entries(tree)
+        return {path: (mode, blob) for path, mode, blob in entries if self._visible(path)}
+
+    def _bundle(
         self, parent: Candidate, lineage: Sequence[Relative], donor: Candidate | None, inspirations: Sequence[Relative]
-    ) -> Ancestry:
-        """What a bundle tells, as it is known now."""
+    ) -> Callable[[], bytes]:
+        """Makes a bundle of what is known now, whenever it is called."""
         history, graph = self._history, self._history.phylogeny
         seed = graph[history.seed] if history.seed else lineage[0].candidate
         known = [Relative(candidate=seed, evaluation=history.evaluation(seed.commit)), *lineage, *inspirations]
         candidates = {each.candidate.commit: graph[each.candidate.commit] for each in known}
-        return Ancestry(
+        ancestry = Ancestry(
             parent=parent,
             seed=known[0],
             lineage=lineage,
@@ -144,6 +147,7 @@ class Backgrounds:
             before={each.commit: history.evaluation(each.parents[0]) for each in candidates.values() if each.parents},
             metrics=_metrics(self._task),
         )
+        return lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible)
 
     def _changed(self, judged: bool) -> Collection[str]:
         """Paths that candidates changed, where `judged` those before the first one that awaits its evaluation."""
