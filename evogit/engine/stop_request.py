@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -68,7 +68,7 @@ class StopRequest:
         self._later(calls, self.dropped.set)
         self._later(rest, self.ended.set)
 
-    def _later(self, seconds: float, act: Any) -> None:
+    def _later(self, seconds: float, act: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # asked before there is a loop: whoever runs it has begun nothing
             self._timers.append(asyncio.get_running_loop().call_later(max(0.0, seconds), act))
 

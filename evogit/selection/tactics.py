@@ -51,10 +51,10 @@ class Tactics:
         return CALLS_EACH * (len(known) + 1) <= calls and self._now() - since >= self._wait()
 
     def line(self, tactic: str) -> list[str]:
-        """The valid candidates that were made by a tactic, in the order of their evaluation."""
-        history = self.history
-        made = [each for each in history.judgements if history.advised.get(each) == tactic]
-        return [each for each in made if each not in history.pruned and history.fitness(each) is not None]
+        """The valid candidates that were made by a tactic, oldest first."""
+        history, pruned = self.history, self.history.pruned
+        made = [each for each, by in history.advised.items() if by == tactic and each not in pruned]
+        return [each for each in made if history.fitness(each) is not None]
 
     def best_of(self, tactic: str) -> str | None:
         """The fittest candidate that a tactic made; None while there is none."""
