@@ -176,7 +176,7 @@ class SupervisedSession:
         *values, stdout, stderr = answer.parts
         self._stdout += stdout
         self._stderr += stderr
-        for value, share in zip(values[:-1], answer.shares[:-1], strict=False):
+        for value, share in zip(values[:-1], answer.shares[:-1], strict=True):
             yield CallReply(value=value, usage=share.usage, phases=share.phases, binary=share.binary)
         yield _called(answer, answer.shares[-1] if answer.shares else answer, values[-1])
 
