@@ -16,7 +16,8 @@ from evogit.content import content
 from evogit.core import UsageError
 
 from .conftest import Audit
-from .small_tasks import LEAKY, SOUND
+from .leaky_tasks import LEAKY
+from .sound_tasks import SOUND
 
 QUICK = ("coins_only_sum", "tolerant", "told", "same_holdout", "given_answer", "bench_inside", "from_the_end")
 """Leaky tasks of the plain tests, one for a kind; all others take seconds."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.audit.small_tasks import LEAKY, SOUND
+from tests.audit.leaky_tasks import LEAKY
+from tests.audit.sound_tasks import SOUND
 
 from .conftest import Cli
 
