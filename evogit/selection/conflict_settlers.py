@@ -68,8 +68,10 @@ def refuse_repeats(trees: Trees, merged: str, ours: str, theirs: str) -> None:
     for mine, new in trees.differences(ours, merged):
         if new is None or new.path not in its or not is_python(new.path) or trees.size(new.blob) > MAX_SOURCE_BYTES:
             continue
-        known = (definitions.repeated(trees.blob(side.blob)) for side in (mine, its[new.path]) if side)
-        if twice := definitions.repeated(trees.blob(new.blob)).difference(*known):
+        twice = definitions.repeated(trees.blob(new.blob))
+        for side in filter(None, (mine, its[new.path])) if twice else ():
+            twice -= definitions.repeated(trees.blob(side.blob))
+        if twice:
             raise UnfitChangeError(f"the merge of {new.path} defines {min(twice)} twice")
 
 

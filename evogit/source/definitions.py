@@ -174,12 +174,18 @@ def _parts(statements: Iterable[_Statement], known: frozenset[str]) -> Parts:
     return parts
 
 
+_DEFINED = re.compile(rb"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+([^\s(:\[]+)", re.MULTILINE)
+
+
 @lru_cache(maxsize=256)
 def repeated(content: bytes) -> frozenset[str]:
     """The functions and classes, as `Class.method`, that a module defines more than once in one body.
 
-    None of what cannot be parsed.
+    None of what cannot be parsed. Most files have no name twice anywhere, and are not even parsed.
     """
+    names = _DEFINED.findall(content)
+    if len(set(names)) == len(names):
+        return frozenset()
     try:
         bodies: list[tuple[str, Sequence[ast.stmt]]] = [("", syntax(content).body)]
     except _UNREADABLE:
