@@ -18,7 +18,7 @@ from evogit.cli.crossings import step_rows, strategy_rows
 from evogit.cli.front import front_lines
 from evogit.cli.options import with_run, with_terminal
 from evogit.cli.place import Place
-from evogit.cli.spending import money, spending_lines
+from evogit.cli.spending import amount, money, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
 from evogit.cli.view import SHORT, View, first_line, on_one_line
@@ -189,7 +189,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
         f"{first_line(metric['name'])} on {record['split']}, {better} is better",
     ]
     words += [f"target {asked['target']:g}"] if asked["target"] is not None else []
-    words += [f"{asked['minutes']:g} minutes"] if asked["minutes"] is not None else []
+    words += [amount("minutes", asked["minutes"])] if asked["minutes"] is not None else []
     words += [f"patience {asked['patience']:,}"] if asked["patience"] is not None else []
     words += [f"at most {count(asked['confirmations'], 'repeat')}"] if asked["confirmations"] is not None else []
     words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, DEFAULT_SELECTOR) else []
