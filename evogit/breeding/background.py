@@ -77,15 +77,13 @@ class Backgrounds:
     def of(
         self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
     ) -> Background:
-        """What is known about `parent`, and what `donor` did that it does not have.
+        """What is known about `parent`, what `donor` did that it does not have, and the `plans` of others.
 
-        `plans` are what others are about to try. `known` is the last move that may be told of where the same must be
-        told however long others take.
+        `known` is the last move that may be told of, where the same must be told however long others take.
         """
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
-        evidence = self._evidence(parent)
-        evaluation = history.evaluation(parent.commit)
+        evidence, evaluation = self._evidence(parent), history.evaluation(parent.commit)
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
         best = self._best(parent)
