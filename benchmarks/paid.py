@@ -34,7 +34,8 @@ from statistics import fmean
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT)]
 
-from evogit.agents import Advice, Agent, Brief, NoUsableChangeError, Proposal  # noqa: E402
+from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal  # noqa: E402
+from evogit.agents.briefs.directions import DIRECTIONS, direction  # noqa: E402
 from evogit.config import load_task  # noqa: E402
 from evogit.config.run_settings import AgentSpec  # noqa: E402
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Tactic  # noqa: E402
@@ -47,6 +48,8 @@ PARTS, VARIANTS = 10, 6
 LATENCY = 5.0, 15.0
 """Seconds that a call takes, by a clock that nobody waits for: all else takes none, so that runs repeat."""
 BASIN_PARTS, BASIN_VARIANTS = 6, 4
+IDEAS = 40
+"""Ideas that a stand-in goes through, where it is to look first and elsewhere, for one that is new to it."""
 PART = re.compile(rb"^def part(\d+)\(\):.*\n(?:    .*\n)*?    return (\d+)", re.MULTILINE)
 
 TASK = """
@@ -117,6 +120,12 @@ def written(variants: Sequence[int], style: str = "") -> bytes:
     ).encode()
 
 
+def title(old: Sequence[int], new: Sequence[int]) -> str:
+    """What a change is called."""
+    changes = [f"part{at}: {a} -> {b}" for at, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+    return ", ".join(changes) or "no change"
+
+
 def read(program: bytes) -> list[int]:
     """The variants in a program; of a part that is there twice the last one counts, as in Python."""
     return [int(variant) for variant in dict(PART.findall(program)).values()]
@@ -138,20 +147,34 @@ class StandIn(Agent):
     kind = "stand-in"
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Change a part of the parent, or settle a conflict by a coin for each part."""
+        """Change a part of the parent, or settle a conflict by a coin for each part; all it knows is in the brief."""
         assert brief.background
-        if not brief.conflicts and not brief.background().tactic:
+        background = brief.background()
+        if not brief.conflicts and not background.tactic:
             self.story.ask(self.world.worth(read(brief.files["parts.py"])))
+        place = direction(brief, background)
+        if brief.claims and place:
+            brief.claims.make(place)
         await asyncio.sleep(rng.uniform(*LATENCY))
         if brief.conflicts:
-            return self._proposal(
-                [rng.choice(each) for each in sides(brief.files["parts.py"], len(self.world.seed))], ""
-            )
-        return await self.think(brief, rng)
+            either = sides(brief.files["parts.py"], len(self.world.seed))
+            return self._proposal([first for first, *_ in either], [rng.choice(each) for each in either])
+        return self.think(brief, background, place, rng)
 
-    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
-        """An idea."""
-        return self._proposal(self._changed(read(brief.files["parts.py"]), rng), "")
+    def think(self, brief: Brief, background: Background, place: str, rng: random.Random) -> Proposal:
+        """An idea that the brief does not tell of, neither as tried nor as being tried, and that undoes none before."""
+        shown = read(brief.files["parts.py"])
+        told = [each.candidate.title for each in background.siblings] + [*background.others]
+        undone = [each.candidate.title for each in background.lineage]
+        places = [place] * IDEAS + [""] * IDEAS
+        ideas = [self._changed(shown, place, rng) for place in places]
+        new = (
+            idea
+            for idea in ideas
+            if not any(title(shown, idea) in each for each in told)
+            and not any(title(idea, shown) in each for each in undone)
+        )
+        return self._proposal(shown, next(new, ideas[0]))
 
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
         """Name what was tried in vain."""
@@ -160,54 +183,48 @@ class StandIn(Agent):
         tried = [each.candidate.title for each in brief.background().siblings]
         return Advice(text=f"Tried in vain: {'; '.join(tried[-5:])}. Leave this design.")
 
-    def _changed(self, shown: list[int], rng: random.Random) -> list[int]:
-        at = rng.randrange(PARTS)
-        others = [variant for variant in range(VARIANTS) if variant != shown[at]]
-        made = [[*shown[:at], variant, *shown[at + 1 :]] for variant in others]
+    def _changed(self, shown: list[int], place: str, rng: random.Random) -> list[int]:
+        """What it is shown with one part changed, one of those where the brief says to look first."""
+        at = rng.choice([at for at in range(PARTS) if DIRECTIONS[at % len(DIRECTIONS)] in place] or range(PARTS))
+        made = [[*shown[:at], variant, *shown[at + 1 :]] for variant in range(VARIANTS) if variant != shown[at]]
         return max(made, key=self.world.worth) if rng.random() < 1 / 3 else rng.choice(made)
 
-    def _proposal(self, variants: list[int], style: str) -> Proposal:
-        return Proposal(changes={"parts.py": written(variants, style)}, title=f"variants {variants}")
+    def _proposal(self, shown: list[int], variants: list[int], style: str = "") -> Proposal:
+        return Proposal(changes={"parts.py": written(variants, style)}, title=title(shown, variants))
 
 
 class NeedsFailures(StandIn):
-    """Has one idea for a program, and the next one only when it is told of the first."""
+    """Has one idea for what it is shown, and the next one only when it is told of the first."""
 
-    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
-        """The first idea that the brief does not tell of."""
-        shown = read(brief.files["parts.py"])
-        assert brief.background
-        background = brief.background()
-        told = {each.candidate.title for each in (*background.siblings, *background.lineage)} | {*background.others}
-        ideas = random.Random(hashlib.sha256(repr(shown).encode()).digest())
-        proposals = (self._proposal(self._changed(shown, ideas), "") for _ in range(40))
-        first = next(proposals)
-        return next((each for each in (first, *proposals) if each.title not in told), first)
+    def think(self, brief: Brief, background: Background, place: str, rng: random.Random) -> Proposal:
+        """The first idea that the brief does not tell of; where it is to look somewhere first, another one."""
+        asked = brief.files["parts.py"] + place.encode()
+        ideas = random.Random(hashlib.sha256(asked).digest())
+        return super().think(brief, background, place, ideas)
 
 
 class Careless(StandIn):
     """Rewrites the file in a style of the day, and writes what cannot be used one time in three."""
 
-    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
+    def think(self, brief: Brief, background: Background, place: str, rng: random.Random) -> Proposal:
         """A rewrite, or nothing."""
         if rng.random() < 1 / 3:
             raise NoUsableChangeError("the reply has no block that fits")
-        return self._proposal(self._changed(read(brief.files["parts.py"]), rng), f"style {rng.getrandbits(30)}")
+        shown = read(brief.files["parts.py"])
+        return self._proposal(shown, self._changed(shown, "", rng), f"style {rng.getrandbits(30)}")
 
 
 class Settled(StandIn):
     """Keeps to the design that it is shown, unless a tactic names what was tried in vain: then it begins anew."""
 
-    async def think(self, brief: Brief, rng: random.Random) -> Proposal:
+    def think(self, brief: Brief, background: Background, place: str, rng: random.Random) -> Proposal:
         """Another variant of one part, or another design."""
-        *parts, design = read(brief.files["parts.py"])
-        assert brief.background
-        background = brief.background()
+        *parts, design = shown = read(brief.files["parts.py"])
         if not design and any(each.candidate.title in background.tactic for each in background.siblings):
-            return self._proposal([*(rng.randrange(BASIN_VARIANTS) for _ in parts), 1], "")
+            return self._proposal(shown, [*(rng.randrange(BASIN_VARIANTS) for _ in parts), 1])
         at = rng.randrange(BASIN_PARTS)
         variant = rng.choice([each for each in range(BASIN_VARIANTS) if each != parts[at]])
-        return self._proposal([*parts[:at], variant, *parts[at + 1 :], design], "")
+        return self._proposal(shown, [*parts[:at], variant, *parts[at + 1 :], design])
 
 
 MODELS: dict[str, type[StandIn]] = {"improver": StandIn, "needs-failures": NeedsFailures, "careless": Careless}

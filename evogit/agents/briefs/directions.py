@@ -15,8 +15,16 @@ DIRECTIONS = (
 
 
 def place_to_look(brief: Brief) -> str:
-    """The direction of a move, which follows from its number; empty where conflicts say what to do."""
-    return "" if brief.conflicts or not brief.move else DIRECTIONS[brief.move % len(DIRECTIONS)]
+    """The direction of a move: the next one by its number that nobody follows now; empty where conflicts say what.
+
+    Where all are taken, and in a deterministic run, where nobody is told of others, the number alone decides.
+    """
+    if brief.conflicts or not brief.move:
+        return ""
+    taken = "\n".join(brief.claims.others()) if brief.claims else ""
+    first = brief.move % len(DIRECTIONS)
+    places = DIRECTIONS[first:] + DIRECTIONS[:first]
+    return next((place for place in places if place not in taken), places[0])
 
 
 def direction(brief: Brief, background: Background) -> str:
