@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from evogit.agents.briefs import briefing, digest
 from evogit.agents.briefs.bodies import Mentions, named, part_of
 from evogit.agents.briefs.briefing import Written
 from evogit.breeding.breeder import Breeder
+from evogit.breeding.claims import Board
 from evogit.core import ConfigError, Cost, Decision, Evaluated, Evaluation, FailedProposal, Spent
 from evogit.llm import Question, estimate_tokens
 from evogit.llm.recording import question_key
@@ -522,13 +524,17 @@ def test_a_difference_within_the_noise_is_told_as_such(lab: Lab) -> None:
     assert digest.outcome(one, two, metric) == "96.05 (worse, -2.09)"
 
 
-def test_agents_that_begin_together_are_sent_to_different_places(lab: Lab) -> None:
-    seed = lab.seed()
-    graph = lab.history.phylogeny
-    briefs = [lab.breeder.brief(graph[seed], None, number=number) for number in (1, 2, 3)]
-    told = [briefing.write(each, each.background(), 100_000).text for each in briefs if each.background]
-    places = [section(each, "Where to look first") for each in told]
-    assert len({*places}) == 3
+def test_agents_that_work_at_the_same_time_are_sent_to_different_places(lab: Lab) -> None:
+    seed, board, places = lab.seed(), Board(), list[str]()
+    with ExitStack() as at_work:
+        for number in (1, 2, 6, 7):  # merges have numbers, too: those of two that think may be any
+            brief = lab.breeder.brief(lab.history.phylogeny[seed], None, number=number)
+            claim = at_work.enter_context(board.claim("editor"))
+            brief = replace(brief, claims=claim)
+            assert brief.background
+            places.append(section(briefing.write(brief, brief.background(), 100_000).text, "Where to look first"))
+            claim.make(places[-1])
+    assert len({*places}) == 4
     assert all(places)
 
 
