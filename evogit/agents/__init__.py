@@ -38,11 +38,11 @@ class OperatorCredit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCredit:
-    """What the moves of a model brought of late, where each move counts less the longer ago it was.
+    """What the moves of a model, or of a kind of agents, brought of late; each counts less the longer ago it was.
 
     Attributes:
         moves: how many there were, so counted.
-        gain: what a move of it gained on average, from 0 to 1: the largest gain of all models' moves of late.
+        gain: what a move of it gained on average, from 0 to 1: the largest gain of all moves that asked models of late.
         tokens: what a move of it took on average.
         dollars: the same in money; None where a price is not known.
     """

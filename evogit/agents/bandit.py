@@ -70,6 +70,20 @@ def choose(models: Sequence[str], merits: Callable[[], Mapping[str, ModelCredit]
     return rng.choice([model for model, score in told.items() if score.total == highest])
 
 
+def worth(kinds: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, float]:
+    """Up to what each kind of agents gains for what its moves cost, 1 for the one that gains most.
+
+    That is (gain + doubt) / cost with the bound from above: kinds differ in cost by more than models do, a session of a
+    coder from an editor's question by a factor of 20, so that cost is no weight beside but what gain is a share of.
+    What is unknown is worth 1.
+    """
+    known = scores([kind for kind in kinds if kind in merits], merits)
+    costs = _costs({kind: merits[kind] for kind in known})
+    ratios = {kind: (score.gain + score.doubt) / (costs[kind] or 1.0) for kind, score in known.items()}
+    most = max(ratios.values(), default=0.0) or 1.0
+    return {kind: ratios[kind] / most if kind in ratios else 1.0 for kind in kinds}
+
+
 def _costs(known: Mapping[str, ModelCredit]) -> dict[str, float]:
     """What a move of each takes: dollars, or tokens where a price is not known."""
     dollars = {model: merit.dollars for model, merit in known.items() if merit.dollars is not None}

@@ -1,10 +1,10 @@
-"""What the run has taught about the models: what their moves gained of late, and what these cost."""
+"""What the run has taught about models and kinds of agents: what their moves gained of late, and what these cost."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,6 +12,7 @@ from evogit.agents import ModelCredit
 from evogit.core import Proposed
 from evogit.history import History
 from evogit.history.authors import Effort
+from evogit.history.kinds import past_kinds
 
 WINDOW = 100
 """Moves that are looked at, the latest ones; those before would weigh less than a hundredth."""
@@ -25,7 +26,7 @@ LARGEST = 1e300
 
 @dataclass(slots=True)
 class _Sum:
-    """Sums over the moves of one model, each with its weight; `priced` are the weights of those with a known price."""
+    """Sums over moves, each with its weight; `priced` are the weights of those with a known price."""
 
     weight: float = 0.0
     reward: float = 0.0
@@ -35,7 +36,18 @@ class _Sum:
 
 
 def merits(history: History) -> Mapping[str, ModelCredit]:
-    """What each model's moves brought: those that came to nothing, and candidates once they are evaluated.
+    """What each model's moves brought: those that came to nothing, and candidates once they are evaluated."""
+    return _credit(history, lambda key, effort: effort.model)
+
+
+def kind_merits(history: History) -> Mapping[str, ModelCredit]:
+    """The same for each kind of agents that asks models, as `history.kinds` calls them."""
+    kinds = past_kinds(history)
+    return _credit(history, lambda key, effort: kinds.get(key[1:], ""))
+
+
+def _credit(history: History, whose: Callable[[tuple[int, str, str], Effort], str]) -> Mapping[str, ModelCredit]:
+    """What the moves of each brought of late.
 
     The reward of a move is that of ShinkaEvolve (arXiv 2509.19349), exp(max(r - max(parent, seed), 0)) - 1 for a
     fitness of r, with two changes that make it the same for every unit of fitness: the gain is taken as a share x of
@@ -43,29 +55,29 @@ def merits(history: History) -> Mapping[str, ModelCredit]:
     candidates give the same merits, so that a resumed run knows what it knew.
     """
     efforts = list(islice(_settled(history), WINDOW))
-    gains = [_gain(history, effort) for effort in efforts]
+    gains = [_gain(history, effort) for _, effort in efforts]
     largest = max(gains, default=0.0) or 1.0
     sums: dict[str, _Sum] = defaultdict(_Sum)
-    for age, (effort, gain) in enumerate(zip(efforts, gains, strict=True)):
-        known, spent, weight = sums[effort.model], effort.spent[effort.model], MEMORY**age
+    for age, ((key, effort), gain) in enumerate(zip(efforts, gains, strict=True)):
+        known, weight = sums[whose(key, effort)], MEMORY**age
         known.weight += weight
         known.reward += weight * math.expm1(gain / largest) / math.expm1(1)
-        known.tokens += weight * spent.tokens
-        known.dollars += weight * spent.dollars
-        known.priced += 0.0 if spent.unpriced else weight
+        known.tokens += weight * sum(each.tokens for each in effort.spent.values())
+        known.dollars += weight * sum(each.dollars for each in effort.spent.values())
+        known.priced += 0.0 if any(each.unpriced for each in effort.spent.values()) else weight
     return {
-        model: ModelCredit(
+        name: ModelCredit(
             moves=each.weight,
             gain=each.reward / each.weight,
             tokens=each.tokens / each.weight,
             dollars=each.dollars / each.weight if each.priced == each.weight else None,
         )
-        for model, each in sorted(sums.items())
+        for name, each in sorted(sums.items())
     }
 
 
-def _settled(history: History) -> Iterator[Effort]:
-    """The moves in which models were asked and of which all is known, the latest first.
+def _settled(history: History) -> Iterator[tuple[tuple[int, str, str], Effort]]:
+    """The keys of the moves in which models were asked and of which all is known, with what is known; the latest first.
 
     In a deterministic run only those that selection may know of, whose results are in by then.
     """
@@ -75,7 +87,7 @@ def _settled(history: History) -> Iterator[Effort]:
         done = effort.done
         pending = isinstance(done, Proposed) and not history.judged(done.candidate)
         if not pending and (horizon is None or effort.move <= horizon):
-            yield effort
+            yield key, effort
 
 
 def _gain(history: History, effort: Effort) -> float:

@@ -18,6 +18,7 @@ from evogit.engine.account import RunAccount
 from evogit.engine.asking import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
+from evogit.engine.kind_shares import KindShares
 from evogit.engine.panel import open_panel
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
@@ -99,6 +100,7 @@ class Engine:
         panel = open_panel(context, models, self._account)
         self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
+        self._shares = KindShares(context, settings)
         self._confirmation = Confirmation(
             context,
             self._evaluations,
@@ -220,7 +222,11 @@ class Engine:
             if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)
-            if self._quota.reserve(name):
+            self._history.attempts.horizon = number - self._quota.agents if self._settings.deterministic else None
+            if not self._shares.allow(name):
+                self._show(name, "waiting, as others gain more for what they cost")
+                await self._turns.skip(number)
+            elif self._quota.reserve(name):
                 failed = await self._move(number, name, agent)
                 failures = failures + 1 if failed and agent.pauses else 0
                 if failures:
@@ -247,7 +253,6 @@ class Engine:
         """Choose parents, breed, propose, evaluate, and take the child if it is worth it; says why none came of it."""
         history = self._history
         rng = generator(self._settings.seed, number, name)
-        history.attempts.horizon = number - self._quota.agents if self._settings.deterministic else None
         move = self._selector.next_move(history, name, rng)
         if move.advise:
             return await self._advise(number, name, agent, move, rng)

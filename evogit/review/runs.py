@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.context import StoredRun
+from evogit.history.kinds import past_kinds
 from evogit.plugins import is_own
 from evogit.repository import Repository
 
@@ -43,24 +42,10 @@ def kinds(history: History) -> dict[str, str]:
     return {agent: kind for (_, agent), kind in past_kinds(history).items()}
 
 
-def past_kinds(history: History) -> dict[tuple[str, str], str]:
-    """What each agent was under each engine, in the order of the engines: a fork may give a name to another kind."""
-    known: dict[tuple[str, str], str] = {}
-    for engine, started in history.engines.items():
-        population = started.settings.get("population", ())
-        each = [_kind(spec) for spec in population for _ in range(spec.get("count", 1))]
-        known.update({(engine, agent): kind for agent, kind in zip(started.agents, each, strict=False)})
-    return known
-
-
 def own_names(history: History) -> dict[str, str]:
     """The agents that are a person's own, and the names of their classes."""
     found = {agent: kind.rpartition(":") for agent, kind in kinds(history).items() if is_own(kind)}
     return {agent: name for agent, (_, _, name) in found.items()}
-
-
-def _kind(spec: Mapping[str, Any]) -> str:
-    return f"{spec.get('kind')}@{spec['model']}" if spec.get("model") else str(spec.get("kind"))
 
 
 def resolve(history: History, revision: str) -> Candidate:

@@ -1,0 +1,106 @@
+"""Which kind of paid agents a run's money goes to; agents here are as good and as dear as a test says."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evogit import Repository, Run, Settings, Task
+from evogit.agents import Brief, Proposal
+from evogit.config.run_settings import AgentSpec
+from evogit.core import Spent
+from evogit.engine import kind_shares
+from evogit.llm import TokenUsage
+from evogit.testing import Asked, InMemoryBackend, ScriptedAgent
+from tests.clock import PATIENCE
+
+SHARED = (AgentSpec("editor", "m", 2), AgentSpec("coder", "m", 2))
+
+
+def paid(tokens: int, gain: int, before: Callable[[int], Awaitable[None]] | None = None) -> ScriptedAgent:
+    """Takes so many tokens for a change that adds to the value, once it is time for the move of that number."""
+    done = 0
+
+    async def think(brief: Brief, rng: random.Random) -> Proposal:
+        nonlocal done
+        assert brief.account
+        done += 1
+        if before:
+            await before(done)
+        brief.account.check()
+        brief.account.charge(SimpleNamespace(name="m", price=None, context=0), TokenUsage(prompt=tokens, completion=0))
+        value = int(brief.files["program.py"].decode().rpartition(" ")[2]) + gain
+        text = f"# {rng.random()}\nA = {value}\n"
+        return Proposal(changes={"program.py": text.encode()}, title="a step")
+
+    return ScriptedAgent(think)
+
+
+async def moves(folder: Path, task: Task, agents: list[ScriptedAgent], **limits: Any) -> Counter[str]:
+    """How often each agent asked its model."""
+    asked: Counter[str] = Counter()
+
+    def value(asked: Asked) -> float:
+        return float(asked.changed.get("program.py", b"A = 0").decode().rpartition(" ")[2])
+
+    class Watch:
+        def entry(self, entry: Any) -> None:
+            if isinstance(entry.event, Spent):
+                asked[entry.event.agent] += 1
+
+        def activity(self, agent: str, doing: str) -> None: ...
+
+    settings = Settings(**{"population": SHARED, "deterministic": True, **limits})
+    backend = InMemoryBackend(task, value)
+    await Run(Repository.create(folder), task, "r", settings, Watch(), agents=agents, backend=backend).evolve()
+    return asked
+
+
+@pytest.fixture
+def plain(tiny: Callable[..., Task]) -> Task:
+    return tiny(program="A = 0\n")
+
+
+async def test_what_is_left_goes_to_the_kind_that_gains_most_for_it(tmp_path: Path, plain: Task) -> None:
+    agents = [*(paid(1_000, 1) for _ in range(2)), *(paid(10_000, 1) for _ in range(2))]
+    asked = await moves(tmp_path / "r", plain, agents, tokens=100_000)
+    assert asked["a1"] + asked["a2"] > 5 * (asked["a3"] + asked["a4"])
+    assert asked["a3"], "nobody is judged unseen"
+
+
+async def test_kinds_that_earn_the_same_work_side_by_side(tmp_path: Path, plain: Task) -> None:
+    asked = await moves(tmp_path / "r", plain, [paid(1_000, 1) for _ in range(4)], proposals=40)
+    assert max(asked.values()) <= 2 * min(asked.values())
+
+
+async def test_nobody_waits_where_calls_use_up_no_limit(tmp_path: Path, plain: Task) -> None:
+    agents = [*(paid(1_000, 1) for _ in range(2)), *(paid(10_000, 0) for _ in range(2))]
+    asked = await moves(tmp_path / "r", plain, agents, evaluations=40)
+    assert max(asked.values()) <= 2 * min(asked.values())
+
+
+async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(
+    tmp_path: Path, plain: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind_shares, "LONGEST", 0.05)
+    down, mended = 8, asyncio.Event()
+
+    async def endpoint(move: int) -> None:
+        if move > down:
+            await asyncio.wait_for(mended.wait(), PATIENCE)
+
+    async def other(move: int) -> None:
+        if move > 5:
+            mended.set()
+
+    agents = [*(paid(1_000, 1, endpoint) for _ in range(2)), *(paid(10_000, 1, other) for _ in range(2))]
+    asked = await moves(tmp_path / "r", plain, agents, proposals=40, deterministic=False)
+    assert mended.is_set()
+    assert max(asked["a3"], asked["a4"]) > 5
