@@ -2,9 +2,9 @@
 
 Run: `python benchmarks/kinds.py [--seeds 20] [--first-seed 0]`. The landscape is that of `benchmarks/paid.py`. Two
 agents have an idea that is good in a share of moves, for so many tokens each; two others are of a kind that is better
-or worse, and dearer. Each run has tokens for 60 moves of the cheaper kind. Printed: the value of the best at the end, from
-the seed (0) to the best there is (1), where kinds share as they gain and where nobody waits, their difference (sign-
-flip test), and the share of the tokens that the dearer kind took.
+or worse, and dearer. Each run has tokens for 60 moves of the cheaper kind. Printed: the value of the best at the end,
+from the seed (0) to the best there is (1), where kinds share as they gain and where nobody waits, their difference
+(sign-flip test), and the share of the tokens that the dearer kind took.
 """
 
 from __future__ import annotations
