@@ -83,9 +83,8 @@ class Engine:
         observer: Observer | None = None,
         asking: AskingInOrder | None = None,
     ) -> None:
-        self._journal = context.journal
-        self._history = context.history
         self._context = context
+        self._journal, self._history = context.journal, context.history
         self._settings = settings
         self._stopping = stopping
         self._agents = agents

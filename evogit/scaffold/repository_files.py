@@ -228,8 +228,8 @@ def _measures_time(choices: Choices) -> bool:
 
 
 def _sandbox(choices: Choices) -> Iterator[str]:
-    yield "# what one candidate may use"
-    yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"timeout = {_text(choices.timeout)}", "pids = 256")
+    yield "# what one candidate may use; of wall clock three times as much as of CPU"
+    yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"cpu = {_text(choices.timeout)}", "pids = 256")
     if choices.disk:
         yield f"disk = {_text(choices.disk)}"
     if choices.prepare and FETCHES.search(choices.prepare):

@@ -52,12 +52,12 @@ async def refusal(lab: Lab, *replies: str | Exception, **bounds: Any) -> NoUsabl
 def test_a_reply_is_read_call_by_call() -> None:
     said = (
         "I look.\nTITLE: a title\n<<<<<<< LIST ./\n<<<<<<< LIST src\n```\n<<<<<<< READ ./a b.py 3-7\n```\n"
-        "<<<<<<< READ a.py 4\n>>>>>>> END\n<<<<<<< READ a.py 9-\n<<<<<<< GREP x = 1\n<<<<<<< RUN ls -l\n"
+        "<<<<<<< READ a.py 4\n>>>>>>> END\n<<<<<<< READ a.py 9-, L12-L14\n<<<<<<< GREP x = 1\n<<<<<<< RUN ls -l\n"
         f"<<<<<<< RUN\na\nb\n>>>>>>> END\n{EDIT}<<<<<<< DELETE b.py\n<<<<<<< EVALUATE\n<<<<<<< FINISH TITLE: done\n"
     )
     asked = read_calls(said)
     kinds = [call for call in asked.calls if not isinstance(call, Edits)]
-    reads = [ReadLines("a b.py", 3, 7), ReadLines("a.py", 4, 4), ReadLines("a.py", 9)]
+    reads = [ReadLines("a b.py", 3, 7), ReadLines("a.py", 4, 4), ReadLines("a.py", 9), ReadLines("a.py", 12, 14)]
     runs = [RunCommand("ls -l"), RunCommand("a\nb")]
     assert kinds == [List(""), List("src"), *reads, Grep("x = 1"), *runs, Evaluate(), Finish("done")]
     assert [len(call.blocks) for call in asked.calls if isinstance(call, Edits)] == [2]

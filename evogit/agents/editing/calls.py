@@ -7,6 +7,7 @@ Beside the blocks that change files there are lines that begin with a marker and
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evogit.agents.editing.blocks import Block, EditError
@@ -23,7 +24,10 @@ ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")
 LONGEST_COMMAND = 20_000
 """Characters of a command."""
 
-_PLACE = re.compile(r"(.*\S)(?::[ \t]*([A-Za-z_$][\w.$]*)(?:\(\))?|[: \t][ \t]*L?(\d{1,9}(?:-L?\d{0,9})?))")
+_RANGE = r"L?\d{1,9}(?:-L?\d{0,9})?"
+_PLACE = re.compile(
+    rf"(.*?\S)(?::[ \t]*([A-Za-z_$][\w.$]*)(?:\(\))?|[: \t][ \t]*({_RANGE}(?:,[ \t]*{_RANGE}){{0,{MOST_CALLS}}}))"
+)
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*([\"']?)([A-Za-z_]\w*)\1")
 
 
@@ -100,7 +104,7 @@ def read_calls(reply: str) -> ToolCalls:
         if number > MOST_CALLS:
             raise EditError(f"the reply holds more than {MOST_CALLS} blocks", "Ask for less at a time.")
         if opening.kind not in (*EDITS, PATCH):
-            calls.append(_call(reader, opening))
+            calls += _calls(reader, opening)
         elif calls and isinstance(before := calls[-1], Edits):
             calls[-1] = Edits((*before.blocks, *reader.blocks(opening)))
         else:
@@ -111,20 +115,21 @@ def read_calls(reply: str) -> ToolCalls:
     return ToolCalls(tuple(calls), reader.title)
 
 
-def _call(reader: Reader, opening: Opening) -> Call:
+def _calls(reader: Reader, opening: Opening) -> Sequence[Call]:
+    """What one block asks for; a READ may name several ranges of its file."""
     kind, name = opening.kind, opening.name
     if kind == "RUN":
-        return _run(reader, opening)
+        return [_run(reader, opening)]
     reader.pass_close(opening.length)
     if kind == "LIST":
-        return List("" if name in (".", "./", "/") else name.removeprefix("./"))
+        return [List("" if name in (".", "./", "/") else name.removeprefix("./"))]
     if kind == "READ":
         return _read(name)
     if kind == "GREP":
         if not name:
             raise EditError("a GREP block names no text", "Write the text behind GREP, on the same line.")
-        return Grep(name)
-    return Evaluate() if kind == "EVALUATE" else Finish(one_line(name.removeprefix("TITLE:").strip("*_ \t")))
+        return [Grep(name)]
+    return [Evaluate() if kind == "EVALUATE" else Finish(one_line(name.removeprefix("TITLE:").strip("*_ \t")))]
 
 
 def _run(reader: Reader, opening: Opening) -> RunCommand:
@@ -150,15 +155,19 @@ def _heredocs(reader: Reader, line: str) -> list[str]:
     return lines
 
 
-def _read(name: str) -> ReadLines:
+def _read(name: str) -> list[ReadLines]:
     if not name:
         raise EditError("a READ block names no file", "Write the path behind READ, on the same line.")
     found = _PLACE.fullmatch(name)
     if not found:
-        return ReadLines(cleaned(name))
-    path, defined, lines = cleaned(found[1]), found[2], (found[3] or "").replace("L", "")
+        return [ReadLines(cleaned(name))]
+    path, defined, ranges = cleaned(found[1]), found[2], (found[3] or "").replace("L", "")
     if defined:
-        return ReadLines(path, name=defined)
+        return [ReadLines(path, name=defined)]
+    return [_lines(path, each.strip()) for each in ranges.split(",")]
+
+
+def _lines(path: str, lines: str) -> ReadLines:
     first, dash, last = lines.partition("-")
     return ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first))
 

@@ -59,7 +59,9 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.option("--maximize", multiple=True, metavar="METRIC", help="Higher is better.")
 @click.option("--minimize", multiple=True, metavar="METRIC", help="Lower is better.")
 @click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are evaluated.")
-@click.option("--timeout", default="2m", show_default=True, metavar="TIME", help="Time for the command.")
+@click.option(
+    "--timeout", default="2m", show_default=True, metavar="TIME", help="CPU for the command; thrice that by the clock."
+)
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
 @click.option("--disk", metavar="SIZE", help="Disk of a candidate: its files, and what it writes. [default: 256m]")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
