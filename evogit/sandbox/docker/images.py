@@ -86,7 +86,7 @@ def remove_images(client: docker.DockerClient, keep: Iterable[Environment]) -> I
         needed = set()
         for environment in keep:
             source = _local(client, environment.image) if environment.image else None
-            needed |= {f"{IMAGES}:{_key(environment, source)}", f"{BASES}:{_base_key(environment)}"}
+            needed |= {f"{IMAGES}:{_key(environment, source)}", f"{BASES}:{_base_key()}"}
         for name in sorted(set(_ours(client)) - needed):
             try:
                 client.images.remove(name)
@@ -115,21 +115,20 @@ def _source(client: docker.DockerClient, name: str, say: Say) -> Any:
         ) from error
 
 
-def _base(client: docker.DockerClient, environment: Environment, say: Say) -> Any:
+def _base(client: docker.DockerClient, say: Say) -> Any:
     """EvoGit's own base: from a registry where one answers, else from Debian packages."""
-    name = f"{BASES}:{_base_key(environment)}"
+    name = f"{BASES}:{_base_key()}"
     with locked(name.replace("/", "-"), say):
-        return (
-            _local(client, name) or _from_registry(client, name, say) or _from_packages(client, environment, name, say)
-        )
+        return _local(client, name) or _from_registry(client, name, say) or _from_packages(client, name, say)
 
 
 def _beginning(client: docker.DockerClient, environment: Environment, say: Say) -> Any:
-    """EvoGit's own base, or where something is added to it the image that has its library compiled."""
-    plain = Environment(packages=tuple(f"{DEBIAN}{name}" for name in _apt(environment)))
-    if _key(plain, None) == _key(environment, None):
-        return _base(client, environment, say)
-    return client.images.get((find_image(client, plain) or build_image(client, plain, say)).id)
+    """The image of the largest environment that this one only adds to; EvoGit's own base where it adds nothing."""
+    debian_alone = Environment(packages=tuple(f"{DEBIAN}{name}" for name in _apt(environment)))
+    for less in (debian_alone, Environment()):
+        if _key(less, None) != _key(environment, None):
+            return client.images.get((find_image(client, less) or build_image(client, less, say)).id)
+    return _base(client, say)
 
 
 def _from_registry(client: docker.DockerClient, name: str, say: Say) -> Any:
@@ -140,12 +139,12 @@ def _from_registry(client: docker.DockerClient, name: str, say: Say) -> Any:
         return None
 
 
-def _from_packages(client: docker.DockerClient, environment: Environment, name: str, say: Say) -> Any:
+def _from_packages(client: docker.DockerClient, name: str, say: Say) -> Any:
     say("no registry answers: making a system from Debian packages (about 20 s)")
     with tempfile.TemporaryDirectory(prefix="evogit-image-") as folder:
         archive = Path(folder, "base.tar")
         try:
-            debian.make_archive(_apt(environment), archive)
+            debian.make_archive(archive)
         except SandboxError as error:
             raise SandboxError(
                 "expected an image for sandboxes from Docker's registry, which does not answer, or from Debian "
@@ -184,12 +183,12 @@ def _build(client: docker.DockerClient, environment: Environment, source: Any, n
 
 def _key(environment: Environment, source: Any) -> str:
     """What an image is made from; a task's own image counts by its id, since names are given anew."""
-    parts = [source.id if source else _base_key(environment), sorted(environment.packages), environment.setup, FINISH]
+    parts = [source.id if source else _base_key(), sorted(environment.packages), environment.setup, FINISH]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def _base_key(environment: Environment) -> str:
-    parts = [_dockerfile().decode(), debian.SUITE, debian.EPOCH, debian.LEFT_OUT, _apt(environment)]
+def _base_key() -> str:
+    parts = [_dockerfile().decode(), debian.SUITE, debian.EPOCH, debian.LEFT_OUT]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -230,10 +229,13 @@ def _apt(environment: Environment) -> list[str]:
 def _apt_commands(environment: Environment) -> list[str]:
     """What installs Debian packages in an image that has not come with them."""
     names = " ".join(map(shlex.quote, _apt(environment)))
-    install = (
-        f"apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends {names}"
+    steps = (
+        "apt-get -qq -o Acquire::Languages=none update",
+        f"DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends {names}",
+        "apt-get clean",
+        "rm -rf /var/lib/apt/lists/*",
     )
-    return [f"dpkg -s {names} >/dev/null 2>&1 || {{ {install}; rm -rf /var/lib/apt/lists/*; }}"] if names else []
+    return [f"dpkg -s {names} >/dev/null 2>&1 || {{ {' && '.join(steps)}; }}"] if names else []
 
 
 def _dockerfile() -> bytes:
