@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,23 @@ from evogit.sandbox.interpreter import choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import Pool, WorkerStart
 from evogit.sandbox.process import JailProcess
+from evogit.sandbox.supervisor import NAMES
 
 logger = logging.getLogger(__name__)
+
+LOADER = """
+import marshal, sys
+del sys.path[0]
+names, held = sys.argv.pop(1).split(","), int(sys.argv.pop(1))
+with open(held, "rb") as codes:
+    for name in names:
+        module = sys.modules[name] = type(sys)(name)
+        exec(marshal.load(codes), module.__dict__)
+sys.modules["jail_main"].main()
+"""
+"""What a worker's `python3 -c` runs; the supervisor comes compiled, since each session takes a new worker."""
+HEADER = 16
+"""Bytes of a compiled file before its code."""
 
 
 class Bare:
@@ -42,8 +58,8 @@ class Bare:
             SandboxError: when the interpreter does not work.
         """
         logger.warning("sandbox none: candidates run without any isolation, with all rights of your account")
-        self._folder = content("sandbox")
-        self._python = prepare(*choose(privileged=False), self._folder)
+        self._python = prepare(*choose(privileged=False), content("sandbox"))
+        self._supervisor = b"".join(self._python.modules[name][HEADER:] for name in NAMES)
         self._packages = packages_folder(wanted or Environment(), self._python.version)
         self._lease = lease(self._packages) if self._packages else None
         self._core = exclusive_core() if wanted and wanted.exclusive else None
@@ -57,12 +73,17 @@ class Bare:
 
     def _spawn(self, start: WorkerStart) -> JailProcess:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
-        command = [str(self._python.path), "-s", "-S", "-B", str(self._folder / "jail_main.py"), "plain", str(box)]
         variables = environment(self._python.path, str(box))
         if self._packages:
             variables["PYTHONPATH"] = str(self._packages)
-        with pinned(self._core) if self._core is not None else nullcontext():
-            return JailProcess(command, environment=variables, cleanup=lambda: _remove(box))
+        core = pinned(self._core) if self._core is not None else nullcontext()
+        with core, os.fdopen(os.memfd_create("supervisor"), "wb") as supervisor:
+            supervisor.write(self._supervisor)
+            supervisor.seek(0)
+            held = supervisor.fileno()
+            command = [str(self._python.path), "-s", "-S", "-B", "-c", LOADER, ",".join(NAMES), str(held)]
+            command += ["plain", str(box)]
+            return JailProcess(command, environment=variables, pass_fds=[held], cleanup=lambda: _remove(box))
 
 
 def _remove(folder: Path) -> None:

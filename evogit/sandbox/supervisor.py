@@ -12,6 +12,7 @@ MODULES = (
     "keeper", "session", "main",
 )  # fmt: skip
 """Files of the supervisor, `jail_*.py`, each after those that it imports."""
+NAMES = tuple(f"jail_{part}" for part in MODULES)
 BOOTSTRAP = """\
 import os, sys
 def read(size):
@@ -32,7 +33,7 @@ sys.modules["jail_main"].main()
 
 def program(folder: Path) -> bytes:
     """What a sandbox reads after `BOOTSTRAP` has started: the length (four bytes, big-endian) and the whole program."""
-    sources = {name: (folder / f"{name}.py").read_text() for name in (f"jail_{part}" for part in MODULES)}
+    sources = {name: (folder / f"{name}.py").read_text() for name in NAMES}
     text = f"sources = {json.dumps(sources)}\n{LOADER}".encode()
     return len(text).to_bytes(4, "big") + text
 
