@@ -1,4 +1,4 @@
-"""Agents of every kind at once, two real coding programs among them, with one scripted model behind all that ask."""
+"""Agents of every kind at once, a real coding program among them, with one scripted model behind all that ask."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ SETTINGS = """
 base_url = "{url}"
 key_env = "TEST_KEY"
 price = {{ input = 3, output = 15 }}
-[commands.aider]
-packages = {packages}
-env = {{ AIDER_MAP_TOKENS = "0" }}
 [commands.mini]
 packages = {packages}
 """
@@ -66,7 +63,7 @@ def evaluate(program, split):
 
 @pytest.fixture(scope="module")
 def cache() -> str:
-    """Where the programs are installed, once."""
+    """Where the program is installed, once."""
     faulthandler.cancel_dump_traceback_later()  # pip may take minutes
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_NO_DEPS", "1")
@@ -78,7 +75,7 @@ def cache() -> str:
 def evolve(cli: Cli, folder: Path, server: Server, cache: str, *what: str) -> Done:
     (folder / "settings.toml").write_text(SETTINGS.format(url=server.url, packages=list(lean())))
     env = {"EVOGIT_SETTINGS": str(folder / "settings.toml"), "TEST_KEY": KEY, "XDG_CACHE_HOME": cache}
-    agents = ["mutator:1", "editor@m", "coder@m", "aider@m", "mini@m"]
+    agents = ["mutator:1", "editor@m", "coder@m", "mini@m"]
     options = [word for agent in agents for word in ("--agent", agent)]
     return cli("run", *what, *options, "--evaluations", "12", "--dollars", "5", "--yes", **env)
 
@@ -89,7 +86,7 @@ def kinds(cli: Cli, place: Path) -> set[str]:
     return {each["kind"].partition("@")[0] for each in report["contributions"]["agents"] if each["valid"]}
 
 
-ALL = {"mutator", "editor", "coder", "aider", "mini"}
+ALL = {"mutator", "editor", "coder", "mini"}
 
 
 def test_all_kinds_work_on_a_repository(cli: Cli, tmp_path: Path, cache: str) -> None:
