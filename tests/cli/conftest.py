@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import inspect
 import json
 import os
 import shutil
@@ -9,10 +11,10 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -121,10 +123,8 @@ def cli(tmp_path: Path) -> Cli:
 
     def call(*arguments: str | Path, cwd: Path = tmp_path, **env: str) -> Done:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            child = os.fork()
-            if not child:
-                become_evogit([str(argument) for argument in arguments], cwd, environment(tmp_path, **env), out, err)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            child = Forked(arguments, cwd=cwd, env=environment(tmp_path, **env), stdout=out, stderr=err)
+            code = child.wait()
             texts = []
             for file in (out, err):
                 file.seek(0)
@@ -135,14 +135,38 @@ def cli(tmp_path: Path) -> Cli:
     return call
 
 
-def become_evogit(arguments: list[str], cwd: Path, env: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> NoReturn:
+class Forked(subprocess.Popen[str]):
+    """The console script as a fork of this process, for tests of all but how an interpreter starts and ends."""
+
+    def __init__(self, arguments: Sequence[str | Path], **options: Any) -> None:
+        everywhere: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        super().__init__([EVOGIT, *arguments], text=True, **everywhere | options)
+
+    def _execute_child(self, *given: Any) -> None:
+        known = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
+        pipes = {name: known[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")}
+        self.pid = os.fork()
+        if not self.pid:
+            if known["start_new_session"]:
+                os.setsid()
+            for number, end in enumerate(("p2cread", "c2pwrite", "errwrite")):
+                os.dup2(pipes[end], number)
+            for end in ("p2cwrite", "c2pread", "errread"):
+                if pipes[end] >= 0:
+                    os.close(pipes[end])
+            become_evogit([str(word) for word in known["args"][1:]], known["cwd"], known["env"])
+        self._child_created = True
+        self._close_pipe_fds(*pipes.values())  # type: ignore[attr-defined]
+
+
+def become_evogit(arguments: list[str], cwd: Path, env: Mapping[str, str]) -> NoReturn:
     """What the console script does, in a process that has been forked; does not return."""
     code = 1
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
-        sys.stdin, sys.stdout, sys.stderr = (open(fd, mode, encoding="utf-8") for fd, mode in enumerate("rww"))  # noqa: SIM115, PTH123
+        gc.freeze()
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115, PTH123
+        sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+        sys.stderr = open(2, "w", buffering=1, encoding="utf-8")  # noqa: SIM115, PTH123
         os.environ.clear()
         os.environ.update(env)
         os.chdir(cwd)

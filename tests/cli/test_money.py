@@ -24,7 +24,7 @@ from evogit.llm import Price
 from tests.clock import PATIENCE
 from tests.openai_server import CUT, EMPTY, NOT_JSON, RESET, Behaviour, Request, Server, reply, serve
 
-from .conftest import EVOGIT, Cli, environment
+from .conftest import Cli, Forked, environment
 from .test_run import Screen
 
 KEY = "sk-very-secret-0123456789"
@@ -253,9 +253,7 @@ def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
 @pytest.mark.slow
 def test_limits_hold_after_a_kill(cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server) -> None:
     command = ["run", "sine", "--model", "dear", "--agents", "3", "--dollars", "1.2", "--yes"]
-    engine = subprocess.Popen(
-        [EVOGIT, *command], cwd=tmp_path, env=environment(tmp_path, **place), stderr=subprocess.PIPE, text=True
-    )
+    engine = Forked(command, cwd=tmp_path, env=environment(tmp_path, **place), stderr=subprocess.PIPE)
     assert engine.stderr
     for _ in range(4):
         next(line for line in engine.stderr if "  asked  " in line)
@@ -318,12 +316,12 @@ def test_engines_that_join_and_one_that_is_killed_never_exceed_what_the_endpoint
     with serve([till.answer]) as server:
         file = tmp_path / "settings.toml"
         file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"\npause = "10ms"', file.read_text()))
-        command = [EVOGIT, "run", "sine", "--model", "dear", "--agents", "3", "--dollars", "3", "--yes"]
-        known: dict[str, Any] = {"cwd": tmp_path, "env": environment(tmp_path, **place), "text": True}
-        first = subprocess.Popen(command, stderr=subprocess.PIPE, **known)
+        command = ["run", "sine", "--model", "dear", "--agents", "3", "--dollars", "3", "--yes"]
+        known: dict[str, Any] = {"cwd": tmp_path, "env": environment(tmp_path, **place)}
+        first = Forked(command, stderr=subprocess.PIPE, **known)
         assert first.stderr
         next(line for line in first.stderr if "  asked  " in line)
-        others = [subprocess.Popen([*command, "--join"], stderr=subprocess.DEVNULL, **known) for _ in range(2)]
+        others = [Forked([*command, "--join"], **known) for _ in range(2)]
         for _ in range(3):
             next(line for line in first.stderr if "  asked  " in line)
         first.kill()

@@ -19,7 +19,7 @@ from evogit.review import open_run
 from tests.clock import PATIENCE, wait_until
 from tests.conftest import EVALUATE, write_task
 
-from .conftest import EVOGIT, Cli, Small, environment
+from .conftest import Cli, Forked, Small, environment
 
 SLOW = EVALUATE.replace("    for x", "    time.sleep(0.1)\n    for x")
 
@@ -71,14 +71,12 @@ def engine(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*options: str) -> subprocess.Popen[str]:
         started.append(
-            subprocess.Popen(
-                [EVOGIT, "run", "task", "--evaluations", "100000", "--sandbox", "none", *options],
+            Forked(
+                ("run", "task", "--evaluations", "100000", "--sandbox", "none", *options),
                 cwd=tmp_path,
                 env=environment(tmp_path),
-                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
             )
         )
         return started[-1]

@@ -19,7 +19,7 @@ import pytest
 from evogit.cli.watch import STOPPING
 from tests.clock import PATIENCE
 
-from .conftest import EVOGIT, Cli, Small, Story, environment
+from .conftest import EVOGIT, Cli, Forked, Small, Story, environment
 
 
 @pytest.fixture
@@ -209,10 +209,11 @@ class Screen:
     """A command on a terminal of 80 by 24, and everything that it wrote there."""
 
     def __init__(self, *arguments: str | Path, cwd: Path, **env: str) -> None:
+        """Start it, in a fork of this process."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.process = subprocess.Popen(
-            [EVOGIT, *arguments],
+        self.process = Forked(
+            arguments,
             cwd=cwd,
             env=environment(cwd, TERM="xterm-256color", **env),
             stdin=theirs,
