@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import PROGRAM, write_task
 from tests.plain_git import git
 
-from .conftest import EVOGIT, Cli, environment
+from .conftest import EVOGIT, Cli, Forked, become_evogit, environment
 
 
 def state(folder: Path) -> list[str]:
@@ -152,9 +152,8 @@ def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
     """
     pid, master = pty.fork()
     if not pid:
-        os.chdir(toy)
         daemon = {name: value for name, value in os.environ.items() if name.startswith("DOCKER_")}
-        os.execve(EVOGIT, [str(EVOGIT), *BOX, sandbox], environment(toy, TERM="xterm", **daemon))
+        become_evogit([*BOX, sandbox], toy, environment(toy, TERM="xterm", **daemon))
     shown, typed = b"", list(keys)
     with contextlib.suppress(OSError):
         while data := os.read(master, 4096):
@@ -170,10 +169,11 @@ def on_a_terminal(toy: Path, sandbox: str, *keys: bytes) -> tuple[int, bytes]:
 
 @pytest.mark.slow
 def test_shell_carries_more_than_its_buffers_hold_in_both_directions(toy: Path) -> None:
-    line = 74 * b"x" + b"\n"
-    said = 50_000 * (b"echo " + line)
-    done = subprocess.run([EVOGIT, *BOX, "bubblewrap"], cwd=toy, env=environment(toy), input=said, capture_output=True)
-    assert (done.returncode, done.stdout) == (0, 50_000 * line)
+    line = 74 * "x" + "\n"
+    said = 50_000 * ("echo " + line)
+    box = Forked([*BOX, "bubblewrap"], cwd=toy, env=environment(toy), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert box.communicate(said) == (50_000 * line, None)
+    assert box.returncode == 0
 
 
 @pytest.mark.slow

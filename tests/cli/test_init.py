@@ -6,7 +6,6 @@ import contextlib
 import os
 import pty
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from evogit.scaffold.detect import Project
 from evogit.scaffold.repository_files import files
 from tests.plain_git import git
 
-from .conftest import EVOGIT, Cli, environment
+from .conftest import Cli, Forked, environment
 
 PROJECTS = Path(__file__).parent.parent / "projects"
 MEASURED = {"sort.sh": "sleep 0\n", "bench.sh": "sh sort.sh; echo '{\"seconds\": 2.5}'\n"}
@@ -137,7 +136,7 @@ def test_a_person_is_asked_and_may_answer_nonsense(repository: Make, tmp_path: P
     folder = repository({**MEASURED, "sort.c": "", "Makefile": "bench:\n\tsh bench.sh\n"})
     person, terminal = pty.openpty()
     env = environment(tmp_path, TERM="dumb")
-    process = subprocess.Popen([EVOGIT, "init"], cwd=folder, env=env, stdin=terminal, stdout=terminal, stderr=terminal)
+    process = Forked(["init"], cwd=folder, env=env, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
     os.write(
         person, b"\nspeed=often\nspeed=regex:([0-9.]+)\nup\nhigher\nit's\nsrc/**\n/x\nsort.c\n'\nhidden/**\nBe quick.\n"

@@ -143,7 +143,18 @@ def test_an_engine_takes_in_a_prune_and_a_stop_soon(
 def test_a_run_tells_of_its_bests_and_of_what_happened(cli: Cli, tmp_path: Path) -> None:
     write_task(tmp_path / "task")
     tell = 'echo "$EVOGIT_RUN $EVOGIT_BEST $EVOGIT_SCORE $EVOGIT_GAIN $EVOGIT_REPOSITORY" >> told; cat; exit 3'
-    options = ["--evaluations", "30", "--seed", "1", "--sandbox", "none", "--exit-code", "--log", "log"]
+    options = [
+        "--evaluations",
+        "12",
+        "--seed",
+        "1",
+        "--deterministic",
+        "--sandbox",
+        "none",
+        "--exit-code",
+        "--log",
+        "log",
+    ]
     done = cli("run", "task", *options, "--on-best", f"{tell} >&2", "--json")
     assert done.code == 0
     assert "--on-best ended with 3" in done.err
@@ -155,7 +166,7 @@ def test_a_run_tells_of_its_bests_and_of_what_happened(cli: Cli, tmp_path: Path)
     assert told[-1][4] == str(tmp_path / "evogit-tiny")
     log = (tmp_path / "log").read_text().splitlines()
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}  \w", line) for line in log)
-    assert sum("  evaluated " in line for line in log) >= 30
+    assert sum("  evaluated " in line for line in log) >= 12
     assert "  stopped    evaluations" in log[-1]
 
 

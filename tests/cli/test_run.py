@@ -185,11 +185,12 @@ def test_a_closed_terminal_hangs_up_twice_and_is_a_clean_stop(cli: Cli, task: Pa
 def test_a_second_engine_is_refused_until_it_joins(cli: Cli, task: Path, tmp_path: Path) -> None:
     seed = task / "seed" / "solution.py"
     seed.write_text(seed.read_text() + "\n\nimport time\ntime.sleep(0.2)\n")  # or the first does all there is to do
-    engine = start("run", "sine", "--agents", "4", "--minutes", "1", cwd=tmp_path)
+    command = ("run", "sine", "--agents", "4", "--minutes", "1")
+    engine = Forked(command, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE)
     wait_for(engine, "evaluated", 2)
     try:
         refused = cli("run", "sine", "--evaluations", "50")
-        more = cli("-C", "evogit-sine", "status", "--json").json["evaluated"] + 40
+        more = cli("-C", "evogit-sine", "status", "--json").json["evaluated"] + 16
         joined = cli("run", "sine", "--evaluations", str(more), "--join", "--agents", "2", "--json")
         watched = cli("-C", "evogit-sine", "status")
     finally:

@@ -34,7 +34,7 @@ def run(cli: Cli, task: Path, *limits: str) -> None:
 
 @pytest.mark.slow
 def test_an_exact_score_holds_until_what_judges_changes(cli: Cli, task: Path) -> None:
-    run(cli, task, "--evaluations", "12")
+    run(cli, task, "--evaluations", "6", "--deterministic")
     asked = ("-C", "repo", "verify", "best", "seed", "--task", str(task), "--sandbox", "none")
     shown = cli(*asked)
     assert shown.out.count("holds") == 4, "each on train and on the holdout"
@@ -120,7 +120,7 @@ def evaluate(program, split, rng):
 @pytest.mark.slow
 def test_drawn_inputs_repeat_for_whoever_has_the_secret_of_the_run(cli: Cli, tmp_path: Path) -> None:
     task = write_task(tmp_path / "draws", evaluate=DRAWS)
-    run(cli, task, "--evaluations", "4")
+    run(cli, task, "--evaluations", "4", "--deterministic")
     asked = ("-C", "repo", "verify", "best", "seed", "--task", str(task), "--sandbox", "none")
     assert cli(*asked).out.count("holds") == 4
     keys, apart = tmp_path / "repo" / ".git" / "evogit" / "keys", tmp_path / "keys"
