@@ -37,7 +37,7 @@ MakeTask = Callable[..., Task]
 
 def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[Stopped, History]:
     """A run on the repository at `path`, created where there is none; keywords are settings or parts of `Run`."""
-    parts = {key: options.pop(key) for key in ("agents_given", "observer") if key in options}
+    parts = {key: options.pop(key) for key in ("agents_given", "observer", "backend") if key in options}
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     run = Run(
         repository,
@@ -46,6 +46,7 @@ def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[
         Settings(**options),
         parts.get("observer"),
         agents=parts.get("agents_given", ()),
+        backend=parts.get("backend"),
     )
     return asyncio.run(run.evolve()), run.history
 
@@ -98,11 +99,12 @@ def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(tmp_path: Path
 @pytest.mark.slow
 def test_a_finished_run_goes_on_when_it_gets_more_budget(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "repo"
-    _, first = evolve(path, task, evaluations=10)
-    _, second = evolve(path, task, evaluations=15)
+    backend = InMemoryBackend(task)
+    _, first = evolve(path, task, evaluations=10, backend=backend)
+    _, second = evolve(path, task, evaluations=15, backend=backend)
     assert second.counts.evaluated == 15
     assert {candidate.commit for candidate in first.phylogeny} < {candidate.commit for candidate in second.phylogeny}
-    stopped, third = evolve(path, task, evaluations=15)
+    stopped, third = evolve(path, task, evaluations=15, backend=backend)
     assert (stopped.reason, third.counts.evaluated) == ("evaluations", 15)
 
 
@@ -160,26 +162,30 @@ def test_a_deterministic_run_asks_in_the_order_of_moves(tmp_path: Path, tiny: Ma
 @pytest.mark.slow
 def test_another_seed_gives_another_run(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
-    runs = [evolve(tmp_path / str(seed), task, evaluations=6, deterministic=True, seed=seed)[1] for seed in (1, 2)]
+    options = {"evaluations": 6, "deterministic": True, "backend": InMemoryBackend(task)}
+    runs = [evolve(tmp_path / str(seed), task, seed=seed, **options)[1] for seed in (1, 2)]
     assert [c.commit for c in runs[0].phylogeny][1:] != [c.commit for c in runs[1].phylogeny][1:]
 
 
 @pytest.mark.slow
 def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
-    stopped, history = evolve(tmp_path / "a", task, proposals=7)
+    backend = InMemoryBackend(task, lambda asked: float(asked.number), pause=0.05)
+    stopped, history = evolve(tmp_path / "a", task, proposals=7, backend=backend)
     assert (stopped.reason, history.counts.proposals) == ("proposals", 7)
-    stopped, history = evolve(tmp_path / "b", task, target=-14.0, evaluations=400)
+    target = backend.asked[-1].number + 5.0
+    stopped, history = evolve(tmp_path / "b", task, target=target, evaluations=400, backend=backend)
     assert stopped.reason == "target"
-    assert (history.fitness(history.best or "") or -99) >= -14.0
-    stopped, _ = evolve(tmp_path / "c", task, minutes=0.02)
+    assert target <= (history.fitness(history.best or "") or 0) < target + 20
+    stopped, _ = evolve(tmp_path / "c", task, minutes=0.02, backend=backend)
     assert stopped.reason == "minutes"
 
 
 @pytest.mark.slow
 def test_agents_that_only_repeat_themselves_exhaust_the_run(tmp_path: Path, tiny: MakeTask) -> None:
     same = Author(lambda brief: Proposal(changes={"program.py": b"def value(x):\n    return 1.0\n"}, title="same"))
-    stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[same])
+    task = tiny()
+    stopped, history = evolve(tmp_path / "r", task, agents_given=[same], backend=InMemoryBackend(task))
     assert stopped.reason == "exhausted"
     assert (history.counts.evaluated, history.counts.duplicates) == (2, 200)
 
@@ -193,7 +199,8 @@ def test_unusable_proposals_make_no_commit_and_are_journalled(tmp_path: Path, ti
     }
     thoughts = [Proposal(changes=changes, title="x") for changes in unusable.values()]
     author = Author(lambda brief: thoughts.pop(0))
-    stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[author], proposals=5)
+    task = tiny()
+    stopped, history = evolve(tmp_path / "r", task, agents_given=[author], proposals=5, backend=InMemoryBackend(task))
     assert (stopped.reason, history.counts.failed_proposals, len(history.phylogeny)) == ("proposals", 5, 1)
     seen: list[Entry] = []
     Repository.open(tmp_path / "r").journal("r", seen.append)
@@ -206,14 +213,16 @@ def test_one_failing_agent_does_not_stop_the_others(tmp_path: Path, tiny: MakeTa
     def nothing(brief: Brief) -> Proposal:
         raise NoUsableChangeError("no idea")
 
-    stopped, history = evolve(tmp_path / "r", tiny(), agents_given=[Author(nothing), Numbers()], evaluations=8)
+    task, agents = tiny(), [Author(nothing), Numbers()]
+    stopped, history = evolve(tmp_path / "r", task, agents_given=agents, evaluations=8, backend=InMemoryBackend(task))
     assert (stopped.reason, history.counts.evaluated) == ("evaluations", 8)
 
 
 def test_a_hostile_title_does_not_forge_provenance(tmp_path: Path, tiny: MakeTask) -> None:
     title = "ok\n\nEvogit-Agent: a9\x1b[31m"
     author = Author(lambda brief: Proposal(changes={"extra/n": b"1"}, title=title))
-    evolve(tmp_path / "r", tiny(), agents_given=[author], evaluations=2)
+    task = tiny()
+    evolve(tmp_path / "r", task, agents_given=[author], evaluations=2, backend=InMemoryBackend(task))
     trailers = git(tmp_path / "r", "log", "-1", "--format=%(trailers:key=Evogit-Agent,valueonly)", "evogit/r/a1")
     assert trailers.strip() == "a1"
 
