@@ -224,11 +224,11 @@ def test_a_gain_that_the_holdout_does_not_show_is_remarked(tmp_path: Path, holdo
 @pytest.mark.slow
 def test_a_run_ends_with_a_short_form_of_it(cli: Cli, tmp_path: Path) -> None:
     cli("new", "sine")
-    done = cli("run", "sine", "--evaluations", "40")
+    done = cli("run", "sine", "--evaluations", "12")
     assert "reached: evaluations" in done.out
     assert "evogit -C evogit-sine report" in done.out
     page = cli("-C", "evogit-sine", "report", cwd=tmp_path).out
-    assert "40 of 40 evaluations" in page
+    assert "12 of 12 evaluations" in page
     verify = [line.split() for line in page.splitlines() if " eval DIR --task FOLDER" in line]
     assert verify
     assert cli("-C", "evogit-sine", "export", "best", "out").code == 0
