@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,6 @@ from .arsonists import BEGIN, PROGRAMS
 
 pytestmark = pytest.mark.slow
 
-HARMLESS = "harmless"
 MARK = "EVOGIT_UNDER_FIRE"
 """In the environment of an engine, and of all that it starts itself; what runs in a sandbox ends with that."""
 
@@ -67,15 +64,13 @@ class Fire:
                 command, env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err
             )
 
-    def candidates(self) -> list[dict[str, Any]]:
-        if not (self.folder / "runs").exists():
-            return []
-        done = self.cli("log", "--json", "-C", "runs")
-        return done.lines if done.code == 0 else []
+    def told(self) -> str:
+        """What the engine said until now."""
+        return (self.folder / "err").read_text(errors="replace")
 
-    def count(self) -> Counter[str]:
-        """Candidates by who made them."""
-        return Counter("tool" if "tool" in each["strategy"] else each["operator"] for each in self.candidates())
+    def proposed(self) -> list[str]:
+        """The agent of each candidate until now, in their order."""
+        return re.findall(r"^\S+  proposed +\w+  (a\d+):", self.told(), re.MULTILINE)
 
     def children(self) -> list[str]:
         """What is left of an engine: processes with its mark."""
@@ -97,7 +92,8 @@ class Fire:
     def check_commands(self) -> None:
         """All commands that look at the run can do so, and say nothing that harms a terminal."""
         texts = [(self.folder / name).read_text(errors="surrogateescape") for name in ("out", "err")]
-        best, last = self.cli("best", "--json", "-C", "runs").json["commit"], self.candidates()[-1]["commit"]
+        best = self.cli("best", "--json", "-C", "runs").json["commit"]
+        last = self.cli("log", "--json", "-C", "runs").lines[-1]["commit"]
         looks = [["status"], ["log"], ["show", best], ["show", last], ["diff"], ["diff", best, last], ["report"]]
         looks += [["graph"], ["land", "best", "--preview"], ["export", best, str(self.folder / "exported")]]
         for look in looks:
@@ -129,45 +125,46 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_honest_agents_go_on_beside_hostile_ones_and_the_run_is_sound(fire: Fire, group: str) -> None:
-    engine = fire.begin(*fire.prepare(*GROUPS[group]), "--minutes", "0.15", "--seed", "1")
-    assert engine.wait(PATIENCE) == 0, (fire.folder / "err").read_text()[-3000:]
-    count = fire.count()
-    assert count["mutation"] > 5, count
-    fire.check_what_is_left()
-    fire.check_commands()
-
-
 def stop(fire: Fire, engine: subprocess.Popen[bytes]) -> None:
     done = fire.cli("stop", "-C", "runs")
     assert done.code == 0, done.err
+    assert engine.wait(PATIENCE) == 0, fire.told()[-3000:]
 
 
 def end(*numbers: int) -> Callable[[Fire, subprocess.Popen[bytes]], None]:
     def signals(fire: Fire, engine: subprocess.Popen[bytes]) -> None:
         for number in numbers:
             engine.send_signal(number)
+        assert engine.wait(PATIENCE)
 
     return signals
 
 
 WAYS = {
-    "stop": stop,
-    "Ctrl-C twice": end(signal.SIGINT, signal.SIGINT),
-    "kill": end(signal.SIGKILL),
+    "texts": end(signal.SIGINT, signal.SIGINT),
+    "files": stop,
+    "talk": stop,
+    "python": end(signal.SIGKILL),
 }
-WORST = ("ignoring", "more digits", "many modules", "python finally")
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_run_under_fire_ends_when_a_person_says_so(fire: Fire, way: str) -> None:
-    engine = fire.begin(*fire.prepare(*WORST), "--proposals", "100000")
+@pytest.mark.parametrize("group", GROUPS)
+def test_honest_agents_go_on_beside_hostile_ones_until_a_person_ends_the_sound_run(fire: Fire, group: str) -> None:
+    honest = f"a{len(GROUPS[group]) + 1}"
+    engine = fire.begin(*fire.prepare(*GROUPS[group]), "--proposals", "100000", "--seed", "1")
+
+    def burns() -> bool:
+        """Four hostile programs have proposed, and the honest agent went on after the first of them."""
+        assert engine.poll() is None, fire.told()[-3000:]
+        who = fire.proposed()
+        others = [agent for agent in who if agent != honest]
+        return len({*others}) >= 4 and who[who.index(others[0]) :].count(honest) > 5
+
     try:
-        wait_until(lambda: fire.count()["tool"] >= 4, "hostile candidates", every=0.5)
-        WAYS[way](fire, engine)
-        engine.wait(PATIENCE)
+        wait_until(burns, "candidates of hostile programs, and of the honest agent beside them", every=0.1)
+        WAYS[group](fire, engine)
     finally:
         engine.kill()
+        engine.wait()
     fire.check_what_is_left()
-    assert fire.cli("status", "-C", "runs").code == 0
+    fire.check_commands()
