@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from evogit.sandbox import Base, Files, Sandbox
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
+from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.sandbox.test_workers import archive
 
 TOML = """\
@@ -323,7 +323,7 @@ async def test_an_evaluation_by_a_command_says_that_it_was_judged_inside(tmp_pat
 
 
 @pytest.mark.slow
-def test_every_display_says_that_the_judge_was_inside(tmp_path: Path) -> None:
+def test_every_display_says_that_the_judge_was_inside(tmp_path: Path, cli: Cli) -> None:  # noqa: F811
     folder = tmp_path / "own"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "a.py").write_text("A = 1.5\n")
@@ -333,10 +333,9 @@ def test_every_display_says_that_the_judge_was_inside(tmp_path: Path) -> None:
         subprocess.run(["git", *argv], cwd=folder, check=True)
 
     def evogit(*argv: str) -> str:
-        command = [str(Path(sys.executable).with_name("evogit")), *argv]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done
-        return done.stdout + done.stderr
+        done = cli(*argv, cwd=folder)
+        assert done.code == 0, done
+        return done.out + done.err
 
     shown = [evogit("check", "--sandbox", "bubblewrap", ".")]
     shown += [evogit("run", ".", "--evaluations", "3", "--agents", "1", "--sandbox", "bubblewrap")]

@@ -42,7 +42,7 @@ TASKS = {
     "bin_packing": ("def pack(items, capacity): return {}", BINS),
     "online_bin_packing": ("def start(capacity): pass\ndef place(size): return {}", ONLINE),
 }
-MILLIONS = ["[''] * 3_000_000", "[[]] * 900_000", "{str(i): 1 for i in range(900_000)}"]
+MILLIONS = ["[''] * 1_500_000 + [[]] * 900_000", "{str(i): 1 for i in range(900_000)}"]
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -115,25 +115,42 @@ class Program:
 
 
 @pytest.fixture
-def program(at: Opening, ledger: Ledger, tmp_path: Path) -> Callable[..., Any]:
-    """Starts a program that may ask `m` through a gateway to an endpoint; ledger and settings are those of `at`."""
+def programs(at: Opening, ledger: Ledger, tmp_path: Path) -> Callable[..., Any]:
+    """A gateway to an endpoint, whose processes all of its programs share, and what starts one that may ask `m`."""
 
     @asynccontextmanager
-    async def start(url: str, more: str = "", account: Any = None, calls: int = 16) -> AsyncIterator[Program]:
+    async def open_(url: str, more: str = "", calls: int = 16) -> AsyncIterator[Callable[..., Any]]:
         models = at(url, more)
         gateway = Gateway(models, calls=calls)
-        session = gateway.session(account or ledger, ["m"])
-        keys = {"authorization": f"Bearer {DUMMY}", "x-api-key": DUMMY}
-        try:
+
+        @asynccontextmanager
+        async def start(account: Any = None) -> AsyncIterator[Program]:
+            session = gateway.session(account or ledger, ["m"])
+            keys = {"authorization": f"Bearer {DUMMY}", "x-api-key": DUMMY}
             async with session.listen(tmp_path / "s") as place:
                 transport = httpx2.AsyncHTTPTransport(uds=str(place), verify=False)
                 async with httpx2.AsyncClient(
                     transport=transport, base_url="http://gateway", headers=keys, timeout=60
                 ) as http:
                     yield Program(session, http, place)
+
+        try:
+            yield start
         finally:
             await gateway.close()
             await models.close()
+
+    return open_
+
+
+@pytest.fixture
+def program(programs: Callable[..., Any]) -> Callable[..., Any]:
+    """Starts a program that may ask `m` through a gateway to an endpoint; ledger and settings are those of `at`."""
+
+    @asynccontextmanager
+    async def start(url: str, more: str = "", account: Any = None, calls: int = 16) -> AsyncIterator[Program]:
+        async with programs(url, more, calls) as start_one, start_one(account) as program:
+            yield program
 
     return start
 

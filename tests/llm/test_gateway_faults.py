@@ -68,7 +68,7 @@ def error_of(answer: httpx2.Response) -> str:
 
 
 @pytest.mark.slow
-async def test_what_is_not_allowed_reaches_nobody(program: Start, ledger: Ledger) -> None:
+async def test_what_is_not_allowed_reaches_nobody(programs: Start, ledger: Ledger) -> None:
     wrong = [
         ("GET", "/v1/chat/completions"),
         ("DELETE", "/v1/models/m"),
@@ -81,29 +81,34 @@ async def test_what_is_not_allowed_reaches_nobody(program: Start, ledger: Ledger
         ("GET", "/v1/responses/resp_1"),
         ("PUT", "http://evil.example/v1/chat/completions"),
     ]
+    asked: list[tuple[str, dict[str, Any]]] = [
+        *((path, {"model": model}) for path in ASKED for model in ("other", "", None, 7, ["m"])),
+        *(
+            (path, {"input" if path == "responses" else "messages": [{"role": "user", "content": [part]}]})
+            for path, part in ELSEWHERE
+        ),
+    ]
     with serve() as server:
-        async with program(server.url) as cli:
-            for method, path in wrong:
-                answer = await cli.http.request(method, path, json=ASKED[CHAT])
-                assert (answer.status_code, error_of(answer)) == (403, "permission_error"), (method, path)
-            assert (await cli.http.head("/")).status_code == 403
-        asked: list[tuple[str, dict[str, Any]]] = [
-            *((path, {"model": model}) for path in ASKED for model in ("other", "", None, 7, ["m"])),
-            *(
-                (path, {"input" if path == "responses" else "messages": [{"role": "user", "content": [part]}]})
-                for path, part in ELSEWHERE
-            ),
-        ]
-        for path, changed in asked:  # each in a session of its own, as one is held ever longer
-            async with program(server.url) as cli:
-                answer = await cli.ask(path, **changed)
-                assert (answer.status_code, error_of(answer)) == (403, "permission_error"), changed
-        for body in ("", "no JSON", "[]", "[" * 100_000, "\ud800".encode(errors="surrogatepass")):
-            async with program(server.url) as cli:
-                answer = await cli.http.post("/v1/responses", content=body)
-                assert (answer.status_code, error_of(answer)) == (400, "invalid_request_error")
+        async with programs(server.url) as program:
+            await refused(program, wrong, asked)
     assert server.requests == []
     assert ledger.charges == []
+
+
+async def refused(program: Start, wrong: list[tuple[str, str]], asked: list[tuple[str, dict[str, Any]]]) -> None:
+    async with program() as cli:
+        for method, path in wrong:
+            answer = await cli.http.request(method, path, json=ASKED[CHAT])
+            assert (answer.status_code, error_of(answer)) == (403, "permission_error"), (method, path)
+        assert (await cli.http.head("/")).status_code == 403
+    for path, changed in asked:  # each in a session of its own, as one is held ever longer
+        async with program() as cli:
+            answer = await cli.ask(path, **changed)
+            assert (answer.status_code, error_of(answer)) == (403, "permission_error"), changed
+    for body in ("", "no JSON", "[]", "[" * 100_000, "\ud800".encode(errors="surrogatepass")):
+        async with program() as cli:
+            answer = await cli.http.post("/v1/responses", content=body)
+            assert (answer.status_code, error_of(answer)) == (400, "invalid_request_error")
 
 
 async def test_urls_that_are_no_attachments_pass(program: Start) -> None:
