@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,12 @@ from .test_walks import EVOGIT, PYTHON, Person
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs"
-BEGIN = ("init", *PYTHON.init, "--name", "night", "--yes")
+BEGIN = (
+    *("init", "--goal", "Count words faster.", "--editable", "textstats/**", "--command", "python3 benchmark.py"),
+    *("--read", "milliseconds=json", "--minimize", "milliseconds", "--name", "night", "--yes"),
+)
+FEW = 8
+"""Evaluations of each command of `searching.md`, however many it says; `believing.md` needs what it says."""
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -24,19 +30,33 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def improvement(request: Request) -> Behaviour:
-    """A model's reply: whole files, so that it fits whatever it was shown."""
-    counted = "counts = Counter(words(text))\n    return sorted(counts.items(), key=lambda p: (-p[1], p[0]))[:amount]"
-    number = len(request.text) % 1000
-    code = f"import re\nfrom collections import Counter\n\nN = {number}\n\n\ndef words(text):\n"
-    code += '    return re.findall(r"[a-z\']+", text.lower())\n\n\ndef most_common(text, amount):\n    ' + counted
-    return reply(f"TITLE: count in one go\n<<<<<<< WRITE textstats/words.py\n{code}\n>>>>>>> END\n")
+COUNTED = "    counts = Counter(words(text))\n    return sorted(counts.items(), key=lambda p: (-p[1], p[0]))[:amount]"
+SLOW = """\
+    found = words(text)
+    ranked = sorted(set(found), key=lambda word: (-found.count(word), word))
+    return [(word, found.count(word)) for word in ranked[:amount]]"""
+
+
+def written(body: str, title: str) -> Callable[[Request], Behaviour]:
+    """A model that writes whole files, so that they fit whatever it was shown, and no two alike."""
+
+    def answer(request: Request) -> Behaviour:
+        number = len(request.text) % 1000
+        code = f"import re\nfrom collections import Counter\n\nN = {number}\n\n\ndef words(text):\n"
+        code += '    return re.findall(r"[a-z\']+", text.lower())\n\n\ndef most_common(text, amount):\n' + body
+        return reply(f"TITLE: {title}\n<<<<<<< WRITE textstats/words.py\n{code}\n>>>>>>> END\n")
+
+    return answer
+
+
+MODEL = [written(COUNTED, "count in one go"), written(SLOW, "keep them in a set")]
+"""A good idea and then lesser ones: what seems best is evaluated again and again."""
 
 
 @pytest.mark.parametrize("page", ["overnight.md", "costs.md", "touching.md"])
 def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
     person = Person(tmp_path, PYTHON)
-    with serve([improvement]) as server:
+    with serve(MODEL) as server:
         (settings,) = blocks("costs.md", "toml")
         file = tmp_path / "home" / ".config" / "evogit" / "settings.toml"
         file.parent.mkdir(parents=True)
@@ -55,6 +75,8 @@ def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
 def test_commands_of_a_page_on_the_gallery_work_in_order(tmp_path: Path, page: str) -> None:
     environment = os.environ | {"HOME": str(tmp_path), "PATH": f"{EVOGIT.parent}:{os.environ['PATH']}"}
     script = "\n".join(blocks(page, "sh"))  # in one shell, as one of the commands changes the folder
+    if page == "searching.md":
+        script = re.sub(r"--evaluations \d+", f"--evaluations {FEW}", script)
     done = subprocess.run(
         ["sh", "-ec", script], cwd=tmp_path, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
