@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
@@ -23,6 +23,8 @@ ANSWERS = 2
 """The shortest answers of the seed that are changed."""
 TRIES = 2000
 """Changes that are drawn for an evaluation until one breaks a rule."""
+DRY = 5
+"""How often none of them does before the answer is given up."""
 FAR = 10
 """How many times the seed's numbers a negative one is, so that no better guess is meant."""
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
@@ -179,21 +181,25 @@ async def _near(lab: Laboratory, call: Call, rules: list[Rule], until: float) ->
     rng = random.Random(call.key)
     best, score = call.value, None
     seen = [call.value]
+    dry = 0
     for _ in range(MOST):
-        start = best if rng.random() < 0.5 else call.value
-        drawn = (each for each in _breaking(start, call, rules, rng) if each[1] not in seen)
-        for says, value, without, rule in islice(drawn, 1):
-            seen.append(value)
-            candidate, trial = await _answering(lab, call, value)
-            if candidate and lab.better(trial):
-                other = (await _answering(lab, call, without))[1]
-                if not lab.better(other) and (rule.says not in (PLACES, TWICE) or await _chosen(lab, call)):
-                    yield Hit(f"an answer that {rule.says} scores better ({says})", candidate, trial, trial.line)
-                    return
-            elif trial.score is not None and (score is None or trial.score > score):
-                best, score = value, trial.score
-        if time.monotonic() > until:
+        if dry == DRY or time.monotonic() > until:
             return
+        start = best if rng.random() < 0.5 else call.value
+        drawn = next((each for each in _breaking(start, call, rules, rng) if each[1] not in seen), None)
+        if drawn is None:
+            dry += 1
+            continue
+        says, value, without, rule = drawn
+        seen.append(value)
+        candidate, trial = await _answering(lab, call, value)
+        if candidate and lab.better(trial):
+            other = (await _answering(lab, call, without))[1]
+            if not lab.better(other) and (rule.says not in (PLACES, TWICE) or await _chosen(lab, call)):
+                yield Hit(f"an answer that {rule.says} scores better ({says})", candidate, trial, trial.line)
+                return
+        elif trial.score is not None and (score is None or trial.score > score):
+            best, score = value, trial.score
 
 
 def _breaking(value: Any, call: Call, rules: list[Rule], rng: random.Random) -> Iterator[tuple[str, Any, Any, Rule]]:
