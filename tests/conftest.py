@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.load_profile("repeatable")
     compile_once()
-    gc.set_threshold(50_000, 20, 20)  # thousands of tests are no garbage: looking among them took a fifth of the time
+    gc.set_threshold(50_000, 20, 20)
     if config.option.basetemp is None and "TMPDIR" not in os.environ and roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
@@ -120,6 +120,17 @@ def compile_once() -> None:
 def roomy(folder: Path) -> bool:
     """Whether tests can have their folders there: Git waits for no disk then."""
     return os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).free >= ROOM
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the modules and thousands of tests, neither now nor later: there is none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
