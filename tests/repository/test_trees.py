@@ -204,13 +204,13 @@ def test_changes_take_no_time_for_what_is_equal(repository: Repository) -> None:
 
 @pytest.mark.slow
 def test_listings_of_many_large_trees_do_not_pile_up(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "MOST_LISTED", 40_000)
+    monkeypatch.setattr(trees, "MOST_LISTED", 20_000)
     tree = repository.trees.write(None, {f"src/{number}.py": b"" for number in range(2000)})
     tracemalloc.start()
     try:
-        for number in range(80):
+        for number in range(40):
             tree = repository.trees.write(tree, {"src/0.py": b"%d" % number})
             assert len(repository.trees.entries(tree)) == 2000
-        assert tracemalloc.get_traced_memory()[1] < 20e6, "80 listings together would be 40 MB"
+        assert tracemalloc.get_traced_memory()[1] < 10e6, "40 listings together would be 20 MB"
     finally:
         tracemalloc.stop()
