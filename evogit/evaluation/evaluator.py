@@ -195,6 +195,7 @@ class Evaluator:
     async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
         about = {
             "provider": self.provider,
+            "worked": bool(self.image),
             "cores": self._cores,
             "secret": self._drawing.secret.hex(),
             "private": [str(folder) for folder in self._private],

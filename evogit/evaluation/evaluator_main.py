@@ -74,7 +74,8 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     if task.environment.exclusive:  # the engine keeps off the core that the provider is to find
         os.sched_setaffinity(0, header["cores"])
     private = [Path(folder) for folder in header["private"]]
-    sandbox = provider(header["provider"], replace(task.environment, network=False), private)
+    environment = replace(task.environment, network=False)
+    sandbox = provider(header["provider"], environment, private, worked=header["worked"])
     stack.callback(sandbox.close)
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))

@@ -44,10 +44,17 @@ def outside(path):
 """
 
 
-def provider(name: str, environment: Environment | None = None, private: Sequence[Path] | None = None) -> Sandbox:
+def provider(
+    name: str,
+    environment: Environment | None = None,
+    private: Sequence[Path] | None = None,
+    *,
+    worked: bool = False,
+) -> Sandbox:
     """The provider of that name, for programs that need this environment (default: nothing special).
 
-    `private` are folders of projects that programs cannot read wherever they lie (default: where we are).
+    `private` are folders of projects that programs cannot read wherever they lie (default: where we are). What
+    `worked` before in this run is waited for while it is away.
     `auto` is Docker where its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
 
     Raises:
@@ -58,7 +65,7 @@ def provider(name: str, environment: Environment | None = None, private: Sequenc
     if name == "auto":
         return _automatic(wanted, private)
     if name == "docker":
-        return _docker(wanted)
+        return _docker(wanted, worked)
     if name not in NAMES:
         raise UsageError(f"expected one of the sandboxes {', '.join(NAMES)}, got {name!r}")
     for key in _only_docker(wanted):
@@ -86,10 +93,10 @@ def self_check(name: str, environment: Environment | None = None) -> list[Check]
 # --- the choice ---------------------------------------------------------------------------------------------------
 
 
-def _docker(wanted: Environment) -> Sandbox:
+def _docker(wanted: Environment, worked: bool = False) -> Sandbox:
     from evogit.sandbox.docker.provider import Docker  # takes 0.15 s to import, which bubblewrap need not pay
 
-    return Docker(wanted)
+    return Docker(wanted, worked=worked)
 
 
 def _automatic(wanted: Environment, private: Sequence[Path] | None) -> Sandbox:

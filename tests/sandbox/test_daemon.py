@@ -258,6 +258,14 @@ class TestOwnDaemon:
             sandbox.open(HELLO, Limits())
         own.start()
 
+    def test_who_begins_while_a_daemon_that_worked_is_away_waits_for_it(self, own, sandbox):
+        own.end(signal.SIGTERM)
+        starting = threading.Timer(1.0, own.start)
+        starting.start()
+        with contextlib.closing(Docker(patience=20.0, worked=True)) as again, again.open(HELLO, Limits()) as session:
+            assert session.call("m:hello", b"{}").value == b'"hello"'
+        starting.join()
+
     def test_a_worker_that_waited_over_a_restart_is_replaced(self, own, sandbox):
         sandbox.open(HELLO, Limits()).close()
         own.end(signal.SIGKILL)

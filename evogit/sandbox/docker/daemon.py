@@ -60,7 +60,7 @@ def connect(answer: float = ANSWER) -> docker.DockerClient:
     try:
         client = docker.DockerClient(base_url=f"unix://{path}", version="auto", timeout=answer)
     except (DockerException, RequestException) as error:
-        raise SandboxError(f"the Docker daemon at {path} does not answer: {error}") from error
+        raise UnreachableError(f"the Docker daemon at {path} does not answer: {error}") from error
     version = client.api.api_version
     if tuple(map(int, version.split("."))) < OLDEST_API:
         client.close()
@@ -109,6 +109,22 @@ def patiently(act: Callable[[], T], patience: float) -> T:
                 ) from error
         time.sleep(pause)
         pause = min(2 * pause, longest)
+
+
+def connect_again(patience: float) -> docker.DockerClient:
+    """A client of a daemon that was there before and may be away for so many seconds, as when it is restarted.
+
+    Raises:
+        SandboxError: when it refuses, or stays away.
+    """
+
+    def attempt() -> docker.DockerClient:
+        try:
+            return connect()
+        except UnreachableError as error:
+            raise AwayError(str(error)) from error
+
+    return patiently(attempt, patience)
 
 
 def check_daemon(client: docker.DockerClient, environment: Environment) -> None:

@@ -13,7 +13,16 @@ from evogit.sandbox import Base, Environment
 from evogit.sandbox.archive import entries_of
 from evogit.sandbox.cache import Say
 from evogit.sandbox.cores import exclusive_core
-from evogit.sandbox.docker.daemon import ANSWER, GVISOR, PATIENCE, check_daemon, connect, patiently, plainly
+from evogit.sandbox.docker.daemon import (
+    ANSWER,
+    GVISOR,
+    PATIENCE,
+    check_daemon,
+    connect,
+    connect_again,
+    patiently,
+    plainly,
+)
 from evogit.sandbox.docker.images import build_image
 from evogit.sandbox.docker.options import container_options
 from evogit.sandbox.docker.owners import clean, labels
@@ -32,7 +41,12 @@ class Docker:
     name = "docker"
 
     def __init__(
-        self, environment: Environment | None = None, say: Say = logger.warning, patience: float = PATIENCE
+        self,
+        environment: Environment | None = None,
+        say: Say = logger.warning,
+        patience: float = PATIENCE,
+        *,
+        worked: bool = False,
     ) -> None:
         """Find the daemon and the image, which is built if it is not there, and remove what dead engines left.
 
@@ -40,6 +54,7 @@ class Docker:
             environment: what programs need.
             say: is told what takes time.
             patience: seconds that the daemon may be away between two sessions, as when it is restarted.
+            worked: whether it was there before, and may be away now.
 
         Raises:
             SandboxError: when there is no daemon, or it cannot give what is asked for.
@@ -47,9 +62,9 @@ class Docker:
         self._environment = environment or Environment()
         self._patience = patience
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
-        self._client = connect()
+        self._client = connect_again(patience) if worked else connect()
         self._left_behind: list[str] = []
-        patiently(self._check, 0.0)
+        patiently(self._check, patience if worked else 0.0)
         self._image = build_image(self._client, self._environment, say)
         folder = content("sandbox")
         self._program = program(folder)
