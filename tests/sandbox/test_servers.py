@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import os
 import re
@@ -58,6 +59,14 @@ import socket
 server = socket.create_server(("127.0.0.1", 8000))
 while True: server.accept()[0].close()
 """
+
+
+@pytest.fixture(autouse=True)
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The machine's own port where there is no sandbox, which only one test at a time can have."""
+    with (tmp_path_factory.getbasetemp().parent / "port-8000.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture
