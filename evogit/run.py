@@ -14,7 +14,7 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Stopped, StopReason
-from evogit.engine.asking import AskingInOrder
+from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.run_key import begin_inputs
@@ -27,8 +27,8 @@ from evogit.llm import Model
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
+from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import open_selector
-from evogit.selection.traits import traits_of
 
 __all__ = ["Observer", "Run", "Settings"]
 

@@ -21,13 +21,13 @@ from evogit.core import Candidate, Operator, UsageError
 from evogit.history import History
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
-from evogit.repository.extent import check_extent
+from evogit.repository.size_limits import check_extent
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.linkage import Linkage
 from evogit.selection.merge_strategies import MODEL, PIECES
-from evogit.selection.tuning import Tuning
+from evogit.selection.tuning_steps import Tuning
 from evogit.text import one_line
 
 DRAWN = 8

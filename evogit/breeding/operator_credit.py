@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evogit.agents import OperatorCredit
 from evogit.history import History
-from evogit.history.lessons import Lessons
+from evogit.history.per_candidate import Lessons
 
 WINDOW = 200
 """Evaluated candidates that are looked at, the latest ones: what paid early in a run need not pay late."""

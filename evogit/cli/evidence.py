@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, RepositoryError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from evogit.cli.place import typed
+from evogit.cli.locate_run import typed
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import decimals, escape, number
 from evogit.config import Task

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from evogit import __version__
-from evogit.cli.options import color_option, repo_option
+from evogit.cli.shared_options import color_option, repo_option
 
 
 @dataclass(frozen=True, slots=True)

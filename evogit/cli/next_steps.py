@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
 
 
 def next_steps(place: Place, *commands: str) -> list[Text]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evogit.cli.place import find_repository, run_before, task_here
+from evogit.cli.locate_run import find_repository, run_before, task_here
 from evogit.config import Task, find_task
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History

@@ -9,8 +9,8 @@ from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
 from evogit.review import last_start
+from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import open_selector, overview
-from evogit.selection.traits import traits_of
 
 
 def list_selectors(context: click.Context, option: click.Parameter, asked: str | None) -> str | None:

@@ -9,8 +9,8 @@ from rich.text import Text
 from evogit.cli.compare import best_against_seed
 from evogit.cli.counts import count_words
 from evogit.cli.foreground import Done
+from evogit.cli.locate_run import Place
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.place import Place
 from evogit.cli.spending import amount, outage_lines, spent_words
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape

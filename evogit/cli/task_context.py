@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evogit.cli.place import run_before, task_here
+from evogit.cli.locate_run import run_before, task_here
 from evogit.config import Task, find_task
 from evogit.core import NotFoundError
 from evogit.history import History

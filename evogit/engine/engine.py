@@ -15,10 +15,12 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason, Tactic
 from evogit.engine.account import RunAccount
-from evogit.engine.asking import AskingInOrder
+from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
+from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.kind_shares import KindShares
+from evogit.engine.move_order import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.panel import open_panel
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
@@ -26,8 +28,6 @@ from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
 from evogit.engine.steering import Steering
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
-from evogit.engine.turns import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
-from evogit.engine.workshop import Drafts
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.repository import Packer

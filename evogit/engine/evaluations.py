@@ -18,8 +18,8 @@ from evogit.core import (
     RefusedError,
     RepositoryError,
 )
+from evogit.engine.move_order import together
 from evogit.engine.seed_files import seed_files
-from evogit.engine.turns import together
 from evogit.evaluation.muting import muted
 from evogit.history.context import RunContext
 from evogit.history.decisions import restored

@@ -16,7 +16,7 @@ from evogit.config import Task
 from evogit.core import EvaluatorError, EvoGitError
 from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.task_json import described
-from evogit.repository.children import let_go
+from evogit.repository.subprocesses import let_go
 from evogit.sandbox import Base
 
 LONGEST_LOG = 64 * 1024

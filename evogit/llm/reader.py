@@ -113,7 +113,7 @@ class Reader:
         return told, await coming.readexactly(told.pop("bytes"))
 
     async def _start(self) -> asyncio.subprocess.Process:
-        from evogit.repository.children import leash
+        from evogit.repository.subprocesses import leash
 
         pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         command = (*leash(), sys.executable, "-I", "-m", "evogit.llm.reader_main")
@@ -123,7 +123,7 @@ class Reader:
 
     async def close(self) -> None:
         """End the process; another one begins when it is needed."""
-        from evogit.repository.children import let_go
+        from evogit.repository.subprocesses import let_go
 
         process, self._process = self._process, None
         if process:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.core import RepositoryError
-from evogit.repository.children import PATIENCE, TooLongError, bound, end_group, leash, let_go, run_child, too_long
+from evogit.repository.subprocesses import PATIENCE, TooLongError, bound, end_group, leash, let_go, run_child, too_long
 
 USAGE = 129
 """Exit code of a git that does not know the command or option."""

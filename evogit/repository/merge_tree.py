@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from evogit.core import RepositoryError
-from evogit.repository.children import leash
 from evogit.repository.conflicts import MergeImpossibleError
 from evogit.repository.faults import ATTEMPTS
 from evogit.repository.git import GitTooLongError, Output, environment, run_git
+from evogit.repository.subprocesses import leash
 
 MERGE_TREE = ("merge-tree", "--allow-unrelated-histories")
 

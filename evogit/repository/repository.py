@@ -17,7 +17,7 @@ from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryEr
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
 from evogit.repository.faults import advice, written
-from evogit.repository.holdouts import Holdouts
+from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys

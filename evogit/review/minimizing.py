@@ -10,9 +10,9 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.core import MINIMIZE, Candidate, RefusedError
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.evaluations import Evaluations
+from evogit.engine.move_order import together
 from evogit.engine.projections import Projections
 from evogit.engine.run_key import inputs_of
-from evogit.engine.turns import together
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import RunContext

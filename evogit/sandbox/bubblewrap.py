@@ -22,7 +22,7 @@ from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
-from evogit.sandbox.private import SOURCES, covered, persons, projects
+from evogit.sandbox.private_folders import SOURCES, covered, persons, projects
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.seccomp import compile_filter
 

@@ -22,7 +22,7 @@ from evogit.repository import (
     UnfitChangeError,
     UnsettledMerge,
 )
-from evogit.repository.children import TooLongError, run_child
+from evogit.repository.subprocesses import TooLongError, run_child
 from evogit.repository.trees import Trees
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions

@@ -15,7 +15,7 @@ from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM, a
 from evogit.selection.planner import Planner
 from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
-from evogit.selection.tuning import Tuning
+from evogit.selection.tuning_steps import Tuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import socket
 import time
 from typing import Any
 
-from evogit.agents.programs.container import HEAD, Container, Ports
+from evogit.agents.programs.session import HEAD, Container, Ports
 
 
 async def nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

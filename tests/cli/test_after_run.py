@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evogit.core import Duplicate, FailedProposal, Spent
-from evogit.review.course import COLUMNS
+from evogit.review.timeline import COLUMNS
 
 from .conftest import Cli, Small, Story
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evogit.engine.turns import FreeTurns, OrderedTurns, Turns, together
+from evogit.engine.move_order import FreeTurns, OrderedTurns, Turns, together
 from tests.clock import PATIENCE
 
 

@@ -19,7 +19,7 @@ from evogit.content import content
 from evogit.sandbox import Limits, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.private import covered
+from evogit.sandbox.private_folders import covered
 from tests.clock import wait_until
 
 SOURCE = b"""

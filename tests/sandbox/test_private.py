@@ -21,7 +21,7 @@ from evogit.llm.registry import OpenModels
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.private import covered, projects
+from evogit.sandbox.private_folders import covered, projects
 from tests.conftest import write_task
 
 LOOKS = b"""

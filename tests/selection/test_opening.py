@@ -14,8 +14,8 @@ from evogit.config.run_settings import Settings
 from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.run import Run
+from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import SELECTORS, open_selector
-from evogit.selection.traits import traits_of
 
 from .born import CREW, Lottery
 

@@ -13,7 +13,7 @@ from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import mutate
 from evogit.repository import Repository
 from evogit.selection.elitist import DEFAULT, Elitist
-from evogit.selection.tuning import Tuning
+from evogit.selection.tuning_steps import Tuning
 from evogit.source.constants import Constant, named
 
 from .grown import FLAT, Grown

@@ -19,11 +19,11 @@ from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
-from evogit.agents.programs.container import Container, End, Ports, Setup, entered
-from evogit.agents.programs.evaluations import EvaluateServer
+from evogit.agents.programs.evaluate_server import EvaluateServer
 from evogit.agents.programs.listing import Member
 from evogit.agents.programs.presets import Preset
 from evogit.agents.programs.read_back import read_back
+from evogit.agents.programs.session import Container, End, Ports, Setup, entered
 from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
 from evogit.llm.gateway.gateway import Gateway, GatewaySession

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 
 from evogit.agents import Background, Brief, NoUsableChangeError
 from evogit.agents.programs.listing import Member
-from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, extent, twins
+from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, twins
 from evogit.repository.git import GitTooLongError
 from evogit.repository.ignored import ignored
+from evogit.repository.size_limits import MOST_BYTES, MOST_FILES
 from evogit.sandbox.archive import covered
 from evogit.text import one_line
 
-LARGEST, MOST_BYTES, MOST_FILES = 8 << 20, extent.MOST_BYTES, extent.MOST_FILES
-"""Bytes of one new or changed file, of all of them, and how many may be changed, new or gone."""
+LARGEST = 8 << 20
+"""Bytes of one new or changed file."""
 
 NAMED = 3
 """Paths that a sentence names."""

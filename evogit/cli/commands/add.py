@@ -7,8 +7,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.options import with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, View
 from evogit.engine.people_commits import Adding

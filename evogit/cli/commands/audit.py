@@ -13,7 +13,7 @@ from rich.text import Text
 from evogit.audit.attack import Attack, Finding
 from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
-from evogit.cli.options import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, decimals, escape, number
 from evogit.config import find_task
@@ -55,7 +55,7 @@ def audit(
     with the line to blame and the remedy. Exits with 1 when there is any. Default: the task of the repository that you
     are in.
     """
-    from evogit.cli.place import task_here
+    from evogit.cli.locate_run import task_here
 
     attacks = chosen(names)
     if listed:

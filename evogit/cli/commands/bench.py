@@ -25,7 +25,7 @@ from evogit.bench.worker_run import BenchTask
 from evogit.cli.agent_options import AgentOptions, AgentSetup, population, resolve_agents, with_agents
 from evogit.cli.bench_progress import race, race_paid
 from evogit.cli.consent import confirm_costs
-from evogit.cli.options import TASK, sandbox_option, with_terminal
+from evogit.cli.shared_options import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.config import Task, find_task
@@ -33,8 +33,8 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
+from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import open_selector
-from evogit.selection.traits import traits_of
 
 ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])
 FOLDER = click.Path(path_type=Path, file_okay=False)

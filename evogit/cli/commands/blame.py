@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import click
 from rich.text import Text
 
-from evogit.cli.options import REVISION, with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.cli.view import View, first_line

@@ -9,12 +9,12 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.confirm import asks, confirm
-from evogit.cli.options import REVISION, with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count
 from evogit.cli.view import SHORT, View, first_line, on_one_line
+from evogit.cli.yes_no import asks, confirm
 from evogit.core import Decision, Entry, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.decisions import standing

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from evogit.cli.agent_options import MUTATORS
 from evogit.cli.foreground import Done, evolve
+from evogit.cli.locate_run import Place, open_or_create
 from evogit.cli.next_steps import next_steps
-from evogit.cli.options import sandbox_option, with_repo, with_terminal
 from evogit.cli.patch import patch_lines
 from evogit.cli.phylogeny import draw, selection
-from evogit.cli.place import Place, open_or_create
+from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.summary import summary
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import View

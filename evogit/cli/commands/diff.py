@@ -6,9 +6,9 @@ import click
 from rich.text import Text
 
 from evogit.cli.compare import versus
-from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.locate_run import Place
 from evogit.cli.patch import patch_lines
-from evogit.cli.place import Place
+from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, View
 from evogit.core import Candidate

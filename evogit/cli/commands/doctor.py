@@ -14,8 +14,8 @@ from typing import Literal
 import click
 from rich.text import Text
 
-from evogit.cli.options import sandbox_option, with_repo, with_terminal
-from evogit.cli.place import find_repository
+from evogit.cli.locate_run import find_repository
+from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import EvoGitError, NotFoundError

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number

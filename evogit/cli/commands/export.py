@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from evogit.cli.options import REVISION, with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.cli.view import SHORT

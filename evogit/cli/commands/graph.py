@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import click
 
-from evogit.cli.options import REVISION, with_run, with_terminal
+from evogit.cli.locate_run import Place
 from evogit.cli.phylogeny import draw, selection
-from evogit.cli.place import Place
+from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, View, first_line
 from evogit.history import History

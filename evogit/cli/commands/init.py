@@ -12,8 +12,8 @@ from rich.text import Text
 
 from evogit.cli.docker import docker_answers
 from evogit.cli.first_judgement import judge, outcome, record
-from evogit.cli.options import sandbox_option, with_repo, with_terminal
 from evogit.cli.questions import Given, choose
+from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, load_repository_task

@@ -10,9 +10,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.patch import patch_lines
-from evogit.cli.place import Place, open_place, task_of
+from evogit.cli.shared_options import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.cli.view import SHORT, View, first_line

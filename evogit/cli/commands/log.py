@@ -9,8 +9,8 @@ from itertools import islice
 import click
 from rich.text import Text
 
-from evogit.cli.options import with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
 from evogit.cli.view import SHORT, StillView, View, first_line, on_one_line
 from evogit.core import Candidate, NotFoundError, UsageError
@@ -69,7 +69,7 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
 def _write_table(place: Place, chosen: set[str]) -> None:
     import csv  # with what else only this needs
 
-    from evogit.review.course import table as rows
+    from evogit.review.timeline import table as rows
 
     writer = csv.writer(sys.stdout, lineterminator="\r\n")
     for row in rows(place.repository, place.history, chosen):

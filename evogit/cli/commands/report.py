@@ -16,8 +16,8 @@ from evogit.cli.contributions import contribution_tables, legend
 from evogit.cli.counts import count_words
 from evogit.cli.crossings import step_rows, strategy_rows
 from evogit.cli.front import front_lines
-from evogit.cli.options import with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.spending import amount, money, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
@@ -88,7 +88,7 @@ def report(place: Place, terminal: Terminal, form: str, until: float | None) -> 
 
 def _until(place: Place, terminal: Terminal, value: float, *, as_json: bool) -> None:
     """When the best was as good as a value first, and what that took."""
-    from evogit.review.course import reached  # with whole journals: seldom asked
+    from evogit.review.timeline import reached  # with whole journals: seldom asked
 
     history, found = place.history, reached(place.repository, place.history, value)
     if as_json:

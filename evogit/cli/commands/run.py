@@ -11,11 +11,11 @@ from evogit.cli.agent_options import AgentOptions, AgentSetup, resolve_agents, w
 from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
-from evogit.cli.options import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import Place, place_to_run
+from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.program_consent import prepare
 from evogit.cli.run_target import Origin, resolve_run, with_origin
 from evogit.cli.selector_option import list_selectors, selector_before
+from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
 from evogit.config import Task

@@ -14,7 +14,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.docker import docker_answers, docker_client
-from evogit.cli.options import TASK, sandbox_option, with_terminal
+from evogit.cli.shared_options import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.config import find_task, gallery

@@ -11,8 +11,8 @@ from types import FrameType
 
 import click
 
-from evogit.cli.bridge import Bridge, harmless
-from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.shell_terminal import Bridge, harmless
 from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, first_line

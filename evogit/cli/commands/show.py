@@ -10,8 +10,8 @@ from rich.text import Text
 
 from evogit.breeding.readded_lines import Readded
 from evogit.cli import evidence
-from evogit.cli.options import REVISION, with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import bar, count, decimals, escape, number, percent
 from evogit.cli.view import SHORT, View, first_line

@@ -11,9 +11,9 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import choice_lines, contribution_tables, legend
 from evogit.cli.counts import count_words
 from evogit.cli.front import front_lines
+from evogit.cli.locate_run import Place
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.options import with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.spending import outage_lines, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count

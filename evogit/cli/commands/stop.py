@@ -6,8 +6,8 @@ import time
 
 import click
 
-from evogit.cli.options import with_run, with_terminal
-from evogit.cli.place import Place
+from evogit.cli.locate_run import Place
+from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import Decision, RefusedError

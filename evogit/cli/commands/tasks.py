@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from evogit.cli.options import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, decimals, escape, number
 from evogit.cli.view import first_line
@@ -84,7 +84,7 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
 
     Default: the task of the repository that you are in.
     """
-    from evogit.cli.place import task_here
+    from evogit.cli.locate_run import task_here
     from evogit.review.checking import problems
 
     found = find_task(task) if task is not None else task_here(repo, None)[0]

@@ -11,8 +11,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.place import open_place, task_of
+from evogit.cli.locate_run import open_place, task_of
+from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, decimals, escape, number
 from evogit.cli.view import View, first_line

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evogit.history import History
-from evogit.history.lessons import Lessons
+from evogit.history.per_candidate import Lessons
 from evogit.selection.anatomy import PLAIN, Anatomy
 from evogit.source.constants import NOTHING, REMEMBERED, Constant, Named, named
 from evogit.source.pieces import is_python

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evogit.agents.population import Models
-from evogit.engine.turns import OrderedTurns
+from evogit.engine.move_order import OrderedTurns
 from evogit.llm import Account, Model, Question
 
 

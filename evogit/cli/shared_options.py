@@ -69,7 +69,7 @@ def with_run(command: Command) -> Command:
     @with_repo
     @functools.wraps(command)
     def wrapped(repo: str | None, name: str | None, **rest: Any) -> Any:
-        from evogit.cli.place import open_place
+        from evogit.cli.locate_run import open_place
 
         return command(place=open_place(repo, name), **rest)
 
@@ -94,7 +94,7 @@ class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click
         """Names always, ids once a digit is typed."""
         from click.shell_completion import CompletionItem
 
-        from evogit.cli.place import open_place
+        from evogit.cli.locate_run import open_place
         from evogit.core import EvoGitError
         from evogit.review import agents
 
