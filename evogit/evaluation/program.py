@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import socket
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any
 
 from evogit.config.values import seconds
@@ -109,6 +109,12 @@ class Ran:
     detail: str = ""
 
 
+def connection_failures() -> tuple[type[Exception], ...]:
+    """What a client of a candidate's server may raise; of `http.client` only where that is loaded, as it takes long."""
+    http = sys.modules.get("http.client")
+    return (OSError, http.HTTPException) if http else (OSError,)
+
+
 class Program:
     """The candidate, as the evaluator drives it: one life, from the first call to the end of the evaluation."""
 
@@ -165,7 +171,7 @@ class Program:
             life = Program(session, self._another, total=self._total - self.cost.wall)
             try:
                 yield life
-            except (OSError, HTTPException) as error:
+            except connection_failures() as error:
                 if blamed := life.broken_off(error):
                     raise blamed from error
                 raise

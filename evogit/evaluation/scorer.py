@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
-from http.client import HTTPException
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +30,7 @@ from evogit.evaluation.evaluator_limits import within_own_limits
 from evogit.evaluation.inputs import PUBLIC, Inputs
 from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
-from evogit.evaluation.program import CandidateFailedError, Case, Program
+from evogit.evaluation.program import CandidateFailedError, Case, Program, connection_failures
 from evogit.sandbox import Base, Completed, Files, Sandbox, Session
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import pack
@@ -182,7 +181,7 @@ class Scorer:
                 evaluation = _failed("evaluator-error", str(error))
             except (RecursionError, MemoryError) as error:  # what it said was too deep or too much for the evaluator
                 evaluation, log = _failed(*_exceeded(error)), traceback.format_exc(limit=-LAST_CALLS)
-            except (OSError, HTTPException) as error:
+            except connection_failures() as error:
                 blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
                 if not blamed:
                     raise
