@@ -59,6 +59,13 @@ class Authors:
         asked = isinstance(event, FailedProposal) and bool(event.evidence)
         return not effort.lost if effort else not asked
 
+    def unanswered(self, event: Done) -> bool:
+        """Whether a move came to nothing since no model said anything in it, and none was paid."""
+        effort = self.efforts.get((event.move, event.engine, event.agent))
+        if effort is None or not isinstance(event, FailedProposal):
+            return False
+        return all(each.calls == each.failed and not each.tokens for each in effort.spent.values())
+
     def take(self, event: Done) -> None:
         """A move came to something."""
         key = (event.move, event.engine, event.agent)

@@ -26,6 +26,8 @@ class Counts:
     failed_proposals: int = 0
     unasked: int = 0
     """Merges and grafts that asked no model."""
+    unanswered: int = 0
+    """Failed proposals of moves in which no model said anything, and none was paid."""
     tactics: int = 0
     """How often a model was asked for a tactic."""
     proposed: int = 0
@@ -40,14 +42,15 @@ class Counts:
 
     @property
     def charged(self) -> int:
-        """The attempts that count against a limit on proposals: all but merges and grafts that asked none.
+        """The attempts that count against a limit on proposals: all but merges that asked none and the unanswered.
 
         Questions for tactics count, too.
         """
-        return self.proposals - self.unasked + self.tactics
+        return self.proposals - self.unasked - self.unanswered + self.tactics
 
-    def attempt(self, event: Proposed | Duplicate | FailedProposal) -> None:
+    def attempt(self, event: Proposed | Duplicate | FailedProposal, *, unanswered: bool = False) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
+        self.unanswered += unanswered
         if event.operator in ("merge", "graft"):
             self.unasked += bool(event.engine) and event.strategy in UNASKED
         match event:

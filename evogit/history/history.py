@@ -103,7 +103,7 @@ class History(RunState):
         self.moves = max(self.moves, event.move + 1)
         self.attempts.add(event)
         self.authors.take(event)
-        self.counts.attempt(event)
+        self.counts.attempt(event, unanswered=self.authors.unanswered(event))
 
     def _duplicate(self, event: Duplicate, entry: Entry) -> None:
         for parent in event.parents[:1]:

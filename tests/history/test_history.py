@@ -19,6 +19,7 @@ from evogit.core import (
     NotFoundError,
     Proposed,
     RepositoryError,
+    Spent,
     Status,
 )
 from evogit.history import History
@@ -101,6 +102,21 @@ def test_what_counts_and_as_what(story: Story) -> None:
     assert (counts.evaluated, counts.failed, counts.cached) == (3, 1, 1), "seed, failed and cached; not the holdout"
     assert (counts.proposals, counts.proposed, story.history.moves) == (4, 2, 9)
     assert not story.history.pending
+
+
+def test_a_move_in_which_no_model_said_anything_uses_up_no_proposal(story: Story) -> None:
+    def asked(move: int, failure: str = "", tokens: int = 0) -> None:
+        story.add(Spent(engine="e", move=move, agent="a1", model="m", failure=failure, prompt=tokens))
+
+    story.born("s", value=1)
+    asked(1, "the endpoint answered 503")
+    asked(1, "the endpoint answered 503")
+    asked(2, "the endpoint answered 503")
+    asked(2, tokens=5)
+    asked(3, "broke off", tokens=5)
+    for move in (1, 2, 3):
+        story.add(FailedProposal(engine="e", move=move, agent="a1", parents=("s" * 40,), reason="nothing"))
+    assert (story.history.counts.proposals, story.history.counts.charged) == (3, 2)
 
 
 def test_a_candidate_that_two_engines_judged_counts_once_and_an_error_takes_nothing_back(story: Story) -> None:

@@ -39,6 +39,7 @@ class Ledger:
     limit: float | None = None
     charges: list[tuple[TokenUsage, str]] = field(default_factory=list)
     dollars: float = 0.0
+    waits: list[float] = field(default_factory=list)
 
     def check(self) -> None:
         if len(self.charges) >= self.attempts or (self.limit is not None and self.dollars >= self.limit):
@@ -54,6 +55,8 @@ class Ledger:
         return Reservation("", replace(worst, completion=reply))
 
     async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        self.waits.append(seconds)
+        await asyncio.sleep(seconds)
         return False
 
     async def pause(self, seconds: float) -> None:

@@ -1,6 +1,7 @@
 """One call of a program through the gateway: sent on with the key, its reply handed back piece by piece and counted.
 
-Nothing is asked twice: programs try again by themselves, and what they try again is checked against the limits.
+Nothing is asked twice: programs try again by themselves, and what they try again is checked against the limits. While
+the endpoint is down that takes longer and longer, so that programs do not give up one session after the other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import httpx2
 from evogit.core import EvoGitError
 from evogit.llm import Account, CredentialError, Reservation, RunEndsError, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import USUAL_PROMPT
-from evogit.llm.endpoint import LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
+from evogit.llm.endpoint import LONGEST_OUTAGE_PAUSE, LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
 from evogit.llm.gateway.events import (
     LONGEST_EVENT,
     EndlessEventError,
@@ -31,7 +32,7 @@ from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
 from evogit.llm.gateway.reading import Asked, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.reader import INLINE, PIECE, UnreadableError
-from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, quote, retry_after
+from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
 
 MOST_EVENTS = 300_000
 """Events of a reply; some endpoints send two for a token."""
@@ -105,7 +106,22 @@ class Upstream:
         self.places = asyncio.Semaphore(calls)
         self.client = httpx2.AsyncClient(follow_redirects=False, limits=httpx2.Limits(max_connections=calls))
         self.resumes = 0.0
-        """When it wants to be asked again, by the loop's clock."""
+        """When it wants to be asked again, or is asked again as it was down, by the loop's clock."""
+        self.down = ""
+        """Why nobody could be reached there at last."""
+        self._outages = 0
+
+    def lost(self, why: str, pause: float) -> None:
+        """Nobody could be reached: wait before the next call, longer each time; calls of one time count once."""
+        now, self.down = asyncio.get_running_loop().time(), why
+        if now >= self.resumes:
+            self.resumes = now + min(pause * 2 ** min(self._outages, 40), LONGEST_OUTAGE_PAUSE)
+            self._outages += 1
+
+    def reached(self) -> None:
+        """It answered."""
+        self.down = ""
+        self._outages = 0
 
     def headers(self, dialect: Dialect, request: Request) -> dict[str, str]:
         """Ours and the key; of the program's own only what says in which way it speaks Anthropic's protocol.
@@ -225,7 +241,10 @@ class Call:
                 raise DeniedError.ending(error) from None
             if (wait := self.upstream.resumes - loop.time()) <= 0:
                 break
-            await self.session.account.pause(wait)
+            if self.upstream.down:
+                await self.session.account.wait_out(self.endpoint, self.upstream.down, wait)
+            else:
+                await self.session.account.pause(wait)
 
     async def _exchange(self, request: Request) -> None:
         patience = self.endpoint.patience
@@ -242,6 +261,7 @@ class Call:
                     raise DeniedError(502, f"expected an answer as it is, got one in {coding[:40]!r}")
                 if not answer.is_success:
                     raise await self._refusal(answer)
+                self.upstream.reached()
                 if answer.headers.get("content-type", "").startswith("text/event-stream"):
                     await self._stream(answer)
                 else:
@@ -250,6 +270,7 @@ class Call:
             raise DeniedError(504, f"no complete reply within {patience.total:g} s") from None
         except httpx2.RequestError as error:
             lost = self.endpoint.broken(error, TokenUsage())
+            self._note(lost)
             raise DeniedError(502, str(lost), free=isinstance(error, NEVER_ARRIVED)) from None
 
     async def _stream(self, answer: httpx2.Response) -> None:
@@ -309,6 +330,7 @@ class Call:
         status = answer.status_code
         said = await _beginning(answer, LONGEST_ERROR)
         fault = self.endpoint.refusal(ErrorAnswer(status, said, answer.headers), TokenUsage())
+        self._note(fault)
         wait = retry_after(answer.headers.get("retry-after"))
         if wait and status in (429, 503, 529):
             self.upstream.resumes = asyncio.get_running_loop().time() + min(wait, LONGEST_PAUSE)
@@ -320,6 +342,11 @@ class Call:
         body = self._clean(json.dumps(own, ensure_ascii=False)) if isinstance(own, dict) else ""
         free = status not in MAY_BE_BILLED
         return DeniedError(status, str(fault), headers=self._told(answer), body=body, free=free)
+
+    def _note(self, fault: Exception) -> None:
+        """Have further calls wait where the endpoint is down."""
+        if isinstance(fault, LostAttemptError) and fault.fault == "endpoint":
+            self.upstream.lost(str(fault), self.endpoint.patience.pause)
 
     def _told(self, answer: httpx2.Response) -> dict[str, str]:
         found = {name: self._clean(answer.headers.get(name, "")) for name in TOLD}
