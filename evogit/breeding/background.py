@@ -328,7 +328,8 @@ def _judge(task: Task) -> str:
         return ""
     place = f"in {task.command.directory}/: " if task.command.directory else ""
     reads = [f"{name}: {READS[read.how].format(read.what or name)}" for name, read in task.command.reads.items()]
-    return "\n".join([f"{place}{task.command.text}", *reads])
+    tests = [f"{place}{task.command.tests} (must exit with 0; what follows is measured)"] if task.command.tests else []
+    return "\n".join([*tests, f"{place}{task.command.text}", *reads])
 
 
 def _runtime(task: Task, provider: str, paths: Iterable[str]) -> str:

@@ -27,42 +27,58 @@ NEXT = {
 }
 AGAIN = {"check": "evaluate HEAD again"}
 """What to type next -> what for."""
+NOISE_TAKEN = "With repeats = 0 such noise is taken for progress:"
 LINES = 15
 """Last lines of what a failed command printed that are shown."""
 
 
 def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
-    """Evaluate HEAD on train, and say meanwhile why it takes time."""
+    """Evaluate HEAD on train, several times, and say meanwhile why it takes time."""
     from evogit.review.checking import judge_seed
 
     async def only() -> Judged:
-        return [each async for each in judge_seed(task, ["train"], sandbox)][0]
+        return [each async for each in judge_seed(task, ["train"], sandbox, again=True)][0]
 
     packages = ", ".join(task.environment.packages)
-    said = f"evaluating HEAD in a sandbox{f' (the first time with {packages} takes a while)' if packages else ''}"
+    why = f"; the first time with {packages} takes a while" if packages else ""
+    said = f"evaluating HEAD in a sandbox, again and again to see whether its score repeats{why}"
     if not terminal.live:
         terminal.note(said, "dim")
     with terminal.err.status(Text(said)) if terminal.live else nullcontext():
         return asyncio.run(only())
 
 
+def steady(judged: Judged) -> bool:
+    """Whether HEAD was valid each time."""
+    return judged.evaluation.ok and not judged.failed_again
+
+
+def is_noisy(task: Task, judged: Judged) -> bool:
+    """Whether the score that ranks candidates came out differently, though HEAD was valid each time."""
+    return steady(judged) and judged.spread(task.primary.name) is not None
+
+
 def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:
     """The seed's metrics and what to run next, or why there are none and what to change."""
     lines = _measured(task, judged) if judged.evaluation.ok else _failed(judged)
-    steps = NEXT if judged.evaluation.ok else AGAIN
+    steps = NEXT if steady(judged) else AGAIN
     rows: list[list[Text | str]] = [[f"  {typed(repository, step)}", Text(why, "dim")] for step, why in steps.items()]
     return [*lines, Text(""), *table(rows, "ll")]
 
 
-def record(judged: Judged) -> dict[str, Any]:
-    """The evaluation as data."""
-    from evogit.review.checking import advice
+def record(task: Task, judged: Judged) -> dict[str, Any]:
+    """The evaluation as data, and what came of repeating it."""
+    from evogit.review.checking import advice, flaky
 
     found = asdict(judged.evaluation)
     evaluation = {key: found[key] for key in ("split", "status", "metrics", "cases", "reason", "cost", "judged")}
-    failed = not judged.evaluation.ok
-    more = {"advice": advice(judged), "output": _output(judged)} if failed else {}
-    return {"provider": judged.provider, "evaluation": evaluation, **more}
+    about = {"provider": judged.provider, "evaluation": evaluation, "evaluations": judged.times}
+    if not judged.evaluation.ok:
+        return {**about, "advice": advice(judged), "output": _output(judged)}
+    if judged.failed_again:
+        return {**about, "advice": flaky(task, judged)}
+    spread = {metric.name: judged.spread(metric.name) for metric in task.metrics}
+    return {**about, "spread": spread, "repeats": task.repeats}
 
 
 def _measured(task: Task, judged: Judged) -> Iterator[Text]:
@@ -76,8 +92,31 @@ def _measured(task: Task, judged: Judged) -> Iterator[Text]:
         rank = ", ranks candidates" if metric.primary and len(task.metrics) > 1 else ""
         rows.append([f"  {metric.name}", Text(number(value, decimals(value)), "bold"), Text(better + rank, "dim")])
     yield from table(rows, "lrl")
+    yield from _repeated(task, judged)
     if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")
+
+
+def _repeated(task: Task, judged: Judged) -> Iterator[Text]:
+    """What came of evaluating HEAD again."""
+    from evogit.review.checking import flaky
+
+    yield from (Text(f"  {escape(line)}", "dim") for log in judged.logs for line in log.splitlines()[-LINES:])
+    if judged.failed_again:
+        yield Text(escape(flaky(task, judged)), "red")
+        return
+    for metric in task.metrics:
+        if said := judged.told_spread(metric.name):
+            yield Text(f"{metric.name} {said}", "yellow")
+    if not is_noisy(task, judged):
+        again = f", with repeats = {task.repeats}" if task.repeats else ", so repeats = 0"
+        yield Text(f"{task.primary.name} was the same in {judged.times} evaluations{again}", "dim")
+    elif task.repeats:
+        yield Text(
+            f"repeats = {task.repeats}: what seems best is evaluated so often again before it is believed", "dim"
+        )
+    else:
+        yield Text(f"{NOISE_TAKEN} set repeats in [evaluator]", "yellow")
 
 
 def _is_a_share(task: Task) -> bool:

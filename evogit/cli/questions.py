@@ -41,6 +41,10 @@ class Given:
     memory: str
     disk: str | None
     name: str | None
+    repeats: int | None
+    packages: tuple[str, ...]
+    tests: str | None
+    retry: int
     python: bool
     ask: bool
     take: bool
@@ -56,7 +60,8 @@ def choose(
     """
     _check(given)
     tests, work = _commands(given, project)
-    reads = {} if given.python else _reads(given, project, own=(tests, work) != (project.tests, project.benchmark))
+    prepare = _prepare(given, project)
+    reads = {} if given.python else _reads(given, project, own=work not in (project.benchmark, project.tests))
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
     said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
     primary = next(iter(said or directions))
@@ -71,7 +76,7 @@ def choose(
         directory=directory,
         tests=tests,
         work=work,
-        prepare=project.prepare if given.prepare is None else given.prepare,
+        prepare=prepare,
         reads=reads,
         directions=directions,
         primary=primary,
@@ -79,7 +84,9 @@ def choose(
         timeout=given.timeout,
         memory=given.memory,
         disk=given.disk or "",
-        packages=(*project.python, *(f"apt:{name}" for name in project.debian if with_docker)),
+        packages=_packages(given, project, with_docker),
+        retry=given.retry,
+        repeats=given.repeats,
         missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
     )
 
@@ -91,13 +98,32 @@ def _check(given: Given) -> None:
         raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
 
 
+def _packages(given: Given, project: Project, with_docker: bool) -> tuple[str, ...]:
+    """What was found, with those that were named in the place of the same ones."""
+    named = {_bare(package) for package in given.packages}
+    found = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
+    return (*(package for package in found if _bare(package) not in named), *given.packages)
+
+
+def _bare(package: str) -> str:
+    """The name of a requirement, without versions and extras."""
+    return re.split(r"[^\w.:-]", package.lower(), maxsplit=1)[0]
+
+
 # --- the parts ----------------------------------------------------------------------------------------------------
 
 
 def _commands(given: Given, project: Project) -> tuple[str, str]:
-    """Tests and the work that is measured; a command of the person's own is taken whole."""
-    text = given.command or _answer(given, "--command", "Command that evaluates", project.command)
-    return (project.tests, project.benchmark) if text == project.command else ("", text)
+    """What must pass first, and the command that is measured; the tests are measured where there is nothing else."""
+    found, measured = (project.tests, project.benchmark) if project.benchmark else ("", project.tests)
+    work = given.command or _answer(given, "--command", "Command that is measured", measured)
+    if given.tests is not None:
+        return given.tests, work
+    if given.command:
+        return "", work
+    if given.ask:
+        return _asked("Tests that must pass before", found), work
+    return found, work
 
 
 def _reads(given: Given, project: Project, *, own: bool) -> Mapping[str, str]:
@@ -152,6 +178,19 @@ def _editable(given: Given, project: Project, paths: Sequence[str]) -> tuple[str
         return globs
 
     return tuple(click.prompt("Agents may change", default=found or None, value_proc=read, err=True))
+
+
+def _asked(question: str, found: str) -> str:
+    """What a person wants of something that need not be: Enter takes what was found, `-` nothing."""
+    none = " (-: none)" if found else " (Enter: none)"
+    said = str(click.prompt(question + none, default=found, show_default=bool(found), err=True)).strip()
+    return "" if said == "-" else said
+
+
+def _prepare(given: Given, project: Project) -> str:
+    if given.prepare is not None:
+        return given.prepare
+    return _asked("Command that installs or builds, once", project.prepare) if given.ask else project.prepare
 
 
 def _withheld(given: Given) -> tuple[str, ...]:

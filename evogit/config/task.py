@@ -157,7 +157,7 @@ class Task:
         """Identifies the way of evaluation: equal digests mean comparable scores (sha256, hex)."""
         metrics = [[m.name, m.direction, m.primary, m.aggregate] for m in self.metrics]
         gates = {split: str(gate) for split, gate in self.gates.items()}
-        entry: Any = asdict(self.command) if self.command else self.evaluator.name
+        entry: Any = self.command.way if self.command else self.evaluator.name
         if self.pairwise:  # other judges are weighed by what they say, other criteria make other strengths
             entry = [entry, self.pairwise.criteria]
         return _digest([metrics, gates, self.splits, entry], _files(self.evaluator_folder))
@@ -188,6 +188,8 @@ class Task:
         values: dict[str, list[Any]] = {each.name: [getattr(self, each.name)] for each in fields(self)}
         for place in ("folder", "evaluator", "seed", "repeats", "fingerprints"):  # how often is no part of how
             del values[place]
+        if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
+            values["tests"] = [self.command.tests]
         if self.seed:
             values["seed"] = list(_files(self.seed))
         for name, file in _files(self.evaluator_folder):
@@ -285,7 +287,8 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
         return None
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
     where = {"directory": table.directory, "folder": table.folder}
-    return EvaluationCommand(text=table.command, reads=reads, prepare=table.prepare, **where)
+    more = {"prepare": table.prepare, "tests": table.tests}
+    return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, **more, **where)
 
 
 def _pairwise(table: EvaluatorTable) -> Pairwise | None:

@@ -23,7 +23,7 @@ from evogit.config.fields import Duration, Glob, Module, Package, Size, Word
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.core import ConfigError, Direction
 
-COMMANDS = ("command", "directory", "folder", "prepare")
+COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry")
 PYTHON_ONLY = ("file", "requirements")
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 
@@ -70,6 +70,10 @@ class EvaluatorTable(_TaskTable):
     """The evaluator's own files, which lie over the candidate's at the same path, read-only; it may be absent."""
     prepare: str = ""
     """A shell command that is run once, on the seed; every candidate starts from what it leaves."""
+    tests: str = ""
+    """A shell command that runs before and is not measured; where it fails, a candidate is not valid."""
+    retry: int = Field(default=0, ge=0, le=10)
+    """How often all of it is run again where it fails, for flaky tests."""
     read: dict[str, str] = Field(default={}, validate_default=True)
     """Metric -> how it is read from what the command did."""
     criteria: str = Field(default="", validate_default=True)
@@ -167,7 +171,7 @@ _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
     *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
-    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats")),
+    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats", "tests")),
 }
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',

@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from evogit.repository.paths import is_git_folder
@@ -151,6 +151,8 @@ class EvaluationCommand:
         directory: where it runs, below the root of the candidate's files; empty for the root.
         folder: the evaluator's, beside the task's file; its files are laid over the candidate's at the same path.
         prepare: for the shell, once per seed; empty for nothing.
+        tests: for the shell, before `text`: what has to succeed and is not measured; empty for nothing.
+        retry: how often all of it is run again where it fails.
     """
 
     text: str
@@ -158,6 +160,15 @@ class EvaluationCommand:
     directory: str = ""
     folder: str = ".evogit"
     prepare: str = ""
+    tests: str = field(default="", repr=False)
+    retry: int = field(default=0, repr=False)
+
+    @property
+    def way(self) -> dict[str, Any]:
+        """What scores depend on, for digests: not how often what fails is run again; `tests` where there are any."""
+        values = asdict(self)
+        del values["retry"]
+        return values if self.tests else {name: value for name, value in values.items() if name != "tests"}
 
 
 @dataclass(frozen=True, slots=True)

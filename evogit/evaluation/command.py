@@ -26,6 +26,8 @@ SCRIPT = (
     'rm -f -- "$@"; exec sh -c "$command"'
 )
 """For the shell: directory, split, command, and the reports, of which none may be left from an earlier run."""
+TESTS, COMMAND = "the tests", "the command"
+"""What may fail."""
 LAST_LINES, LONGEST_SHOWN, LONGEST_TAIL = 60, 500, 6000
 """How much of a command's output agents are shown: lines, characters of a line, and of all."""
 LONGEST_LINE = 4096
@@ -55,15 +57,31 @@ class CommandEvaluator:
         self._laid: dict[str, Base] = {}
 
     def evaluate(self, program: Program, split: str) -> Iterator[Case]:
-        """Run the command, and read every metric from what it did.
+        """Run the tests and the command, again where they fail and may be, and read every metric from what it did.
 
         Raises:
             CandidateFailedError: when it fails, breaks a limit, or says no number.
         """
-        ran = self._run(program, self._command.text, split, self._reports)
+        what, ran = self._tried(program, split)
+        for _ in range(self._command.retry):
+            if ran.code == 0:
+                break
+            print(f"{what} {_ending(ran)}; all was run again, from the candidate's files alone")
+            with program.anew() as life:
+                what, ran = self._tried(life, split)
+        if what == TESTS and ran.code != 0:
+            raise Invalid(f"{what} {_ending(ran)}", _tail(ran))
         with in_time(LONGEST_READING):
             case = case_of(self._command, ran)
         yield case
+
+    def _tried(self, program: Program, split: str) -> tuple[str, Ran]:
+        """How the command ended, or the tests before it where they fail; and which of the two it is."""
+        if self._command.tests:
+            ran = self._run(program, self._command.tests, split, ())
+            if ran.code != 0:
+                return TESTS, ran
+        return COMMAND, self._run(program, self._command.text, split, self._reports)
 
     def prepare(self, program: Program) -> None:
         """Run the command that prepares the seed.
@@ -149,7 +167,7 @@ def case_of(command: EvaluationCommand, ran: Ran) -> Case:
         CandidateFailedError: when the command failed though no metric allows for it, or a metric cannot be read.
     """
     if ran.code != 0 and {read.how for read in command.reads.values()}.isdisjoint({"exit", "junit"}):
-        raise Invalid(f"the command {_ending(ran)}", _tail(ran))
+        raise Invalid(f"{COMMAND} {_ending(ran)}", _tail(ran))
     names = {read.what for read in command.reads.values() if read.how == "junit"}
     reports = {name: Report(name, ran.files.get(_place(command, name))) for name in names}
     try:

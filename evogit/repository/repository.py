@@ -251,6 +251,10 @@ class Repository:
             for flags in self._repo.status(untracked_files="no").values()
         )
 
+    def ignores(self, paths: Sequence[str]) -> list[str]:
+        """Those of the paths below the checkout that Git ignores here, as this person has set it up."""
+        return [path for path in paths if self._repo.path_is_ignored(path)]
+
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
         """The change from one commit or tree to another as a patch, of the wanted paths; of large files a sentence."""
         from evogit.repository.patches import compare

@@ -21,6 +21,7 @@ from evogit.history.state import ROUNDING
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
+from evogit.scaffold.repository_files import REPEATS
 
 logger = logging.getLogger(__name__)
 
@@ -37,21 +38,54 @@ LIMITS = {
 """Status -> the key in [sandbox] that it is about."""
 
 
+AGAIN = 2
+"""How often a seed that was valid is evaluated once more, at least, to see whether its scores repeat."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again."""
+    """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again.
+
+    `logs` are what the evaluator said in each of all these evaluations.
+    """
 
     evaluation: Evaluation
     evidence: Evidence
     provider: str
     timing: str
     again: tuple[Evaluation, ...] = ()
+    logs: tuple[str, ...] = ()
+
+    @property
+    def times(self) -> int:
+        """How often it was evaluated."""
+        return 1 + len(self.again)
+
+    @property
+    def failed_again(self) -> tuple[Evaluation, ...]:
+        """Of the later evaluations those that failed."""
+        return tuple(each for each in self.again if not each.ok)
+
+    def spread(self, metric: str) -> tuple[float, float] | None:
+        """The least and the greatest value of a metric; None where all are alike, or nothing was evaluated again."""
+        values = [each.metrics[metric] for each in (self.evaluation, *self.again) if each.ok]
+        least, greatest = min(values, default=0.0), max(values, default=0.0)
+        return None if math.isclose(least, greatest, rel_tol=ROUNDING) else (least, greatest)
+
+    def told_spread(self, metric: str) -> str:
+        """How far a metric spreads, as the end of a sentence; empty where it does not."""
+        if (found := self.spread(metric)) is None:
+            return ""
+        least, greatest = found
+        middle = abs(least + greatest) / 2
+        percent = f", {100 * (greatest - least) / middle:.2g} % apart" if middle else ""
+        return f"was {least:.6g} to {greatest:.6g} in {self.times} evaluations{percent}"
 
 
 async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again: bool = False) -> AsyncIterator[Judged]:
     """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
 
-    `again`: on train, or else the first of them, its repeats too; where the task has none, once more the same.
+    `again`: on train, or else the first of them, its repeats too; where the task has none, twice more the same.
 
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
@@ -63,10 +97,12 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
             twice = "train" if "train" in splits else splits[0]
             for split in splits:
                 evaluation, evidence = await evaluator.evaluate(tree, files, split=split)
-                more = range(1, task.repeats + 1) if task.repeats else (0,)
+                more = range(1, max(task.repeats, AGAIN) + 1) if task.repeats else [0] * AGAIN
                 look = again and split == twice and evaluation.ok and task.pairwise is None
-                found = [(await evaluator.evaluate(tree, files, split=split, repeat=each))[0] for each in more if look]
-                yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing, tuple(found))
+                found = [await evaluator.evaluate(tree, files, split=split, repeat=each) for each in more if look]
+                logs = (evidence.log, *(later.log for _, later in found))
+                repeated = tuple(each for each, _ in found)
+                yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
 
 
 def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
@@ -88,16 +124,26 @@ def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
 def _unsteady(task: Task, judged: Judged) -> list[str]:
     """Noise of which the task says nothing; failures now and then."""
     split, metric = judged.evaluation.split, task.primary.name
-    failed = next((each for each in judged.again if not each.ok), None)
-    if failed:
-        return [f"{split}: the seed was ok, and {failed.status} when evaluated again: {failed.reason}"]
-    then, now = judged.evaluation.metrics[metric], judged.again[0].metrics[metric]
-    if task.repeats or math.isclose(then, now, rel_tol=ROUNDING):
+    if judged.failed_again:
+        return [f"{split}: {flaky(task, judged)}"]
+    if task.repeats or not (spread := judged.told_spread(metric)):
         return []
     return [
-        f"{split}: {metric} of the seed was {then:.10g}, and {now:.10g} when evaluated once more, so scores are noisy: "
-        f"set repeats = 4 or so in [evaluator] of {_file(task)}"
+        f"{split}: {metric} of the seed {spread}, so scores are noisy: "
+        f"set repeats = {REPEATS} or so in [evaluator] of {_file(task)}"
     ]
+
+
+def flaky(task: Task, judged: Judged) -> str:
+    """What is wrong with a seed that fails now and then, and what to do: sentences."""
+    failed = judged.failed_again
+    said = (
+        f"the seed was ok, and {failed[0].status} {len(failed)} of the {len(judged.again)} times that it was evaluated "
+        f"again: {failed[0].reason}"
+    )
+    if task.command is None or task.command.retry:
+        return said
+    return f"{said}; mend what is flaky, or set retry = 1 in [evaluator] of {_file(task)}: what fails is run once more"
 
 
 def advice(judged: Judged) -> str:

@@ -47,11 +47,6 @@ class Project:
     python: tuple[str, ...] = ()
     debian: tuple[str, ...] = ()
 
-    @property
-    def command(self) -> str:
-        """Tests, then the benchmark: what fails its tests is not measured."""
-        return " && ".join(filter(None, [self.tests, self.benchmark]))
-
 
 @dataclass(frozen=True)
 class ProjectFiles:

@@ -18,7 +18,7 @@ TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latenc
 """Metrics that measure time."""
 
 REPEATS = 3
-"""How often a would-be best is evaluated again where a project measures time."""
+"""How often a would-be best is evaluated again where scores are noisy."""
 
 FETCHES = re.compile(r"\b(npm|yarn|pnpm|pip|cargo|go|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
@@ -99,8 +99,10 @@ def prepare(program) -> None:
 class Choices:
     """What a person decided about a repository, or let be detected.
 
-    `reads` and `directions` have an entry for each metric; `tests` and `work` are shell commands, run in `directory`
-    (empty: the root). `missing` are Debian packages that Docker would need and another sandbox has from the machine.
+    `reads` and `directions` have an entry for each metric; `tests` (perhaps none) and `work`, which is measured after
+    them, are shell commands, run in `directory` (empty: the root). `missing` are Debian packages that Docker would need
+    and another sandbox has from the machine. `repeats` is how often a would-be best is evaluated again; None: a few
+    times where a metric seems to be a time.
     """
 
     name: str
@@ -121,11 +123,8 @@ class Choices:
     disk: str = ""
     packages: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-
-    @property
-    def command(self) -> str:
-        """What evaluates, in one line for the shell: tests first."""
-        return " && ".join(filter(None, [self.tests, self.work]))
+    repeats: int | None = None
+    retry: int = 0
 
 
 def files(choices: Choices) -> dict[str, str]:
@@ -203,7 +202,11 @@ def _by_python(choices: Choices) -> Iterator[str]:
 def _by_command(choices: Choices) -> Iterator[str]:
     yield "# A command evaluates inside the sandbox, where code could forge its own score; read what wins before you"
     yield "# merge it, or write an evaluator that works from outside with `evogit init --python --force`."
-    yield from ("[evaluator]", 'kind = "command"', f"command = {_text(choices.command)}")
+    yield from ("[evaluator]", 'kind = "command"', f"command = {_text(choices.work)}")
+    if choices.tests:
+        yield f"tests = {_text(choices.tests)} # must exit with 0 before; not measured"
+    if choices.retry:
+        yield f"retry = {choices.retry} # how often all of it is run again where it fails"
     if choices.directory:
         yield f"directory = {_text(choices.directory)} # where it runs"
     if choices.prepare:
@@ -218,8 +221,9 @@ def _by_command(choices: Choices) -> Iterator[str]:
 
 
 def _repeats(choices: Choices) -> Iterator[str]:
-    if _measures_time(choices):
-        yield f"repeats = {REPEATS} # times are noisy: what seems best is evaluated so often again until believed"
+    repeats = REPEATS if choices.repeats is None and _measures_time(choices) else choices.repeats
+    if repeats:
+        yield f"repeats = {repeats} # scores are noisy: what seems best is evaluated so often again until believed"
 
 
 def _measures_time(choices: Choices) -> bool:
@@ -261,12 +265,7 @@ def _text(value: str) -> str:
 
 def _evaluate(choices: Choices) -> str:
     there = f"cd {shlex.quote(choices.directory)} && " if choices.directory else ""
-    tests, work, prepare = (repr(there + each) if each else '""' for each in _commands(choices))
+    commands = (choices.tests, choices.work, choices.prepare)
+    tests, work, prepare = (repr(there + each) if each else '""' for each in commands)
     prepared = PREPARE.format(prepare=prepare) if choices.prepare else ""
     return EVALUATE.format(tests=tests, work=work, prepare=prepared)
-
-
-def _commands(choices: Choices) -> tuple[str, str, str]:
-    """Tests, what is measured, what prepares; the tests are measured where there is nothing else."""
-    tests, work = (choices.tests, choices.work) if choices.work else ("", choices.tests)
-    return tests, work, choices.prepare

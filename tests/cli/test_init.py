@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -88,7 +89,7 @@ def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
     given = Given(
         **{"goal": None, "editable": (), "withheld": (), "excluded": (), "command": None, "reads": (), "maximize": ()},
         **{"minimize": (), "prepare": None, "timeout": "1m", "memory": "1g", "disk": None, "name": None},
-        **{"python": False, "ask": False, "take": True},
+        **{"repeats": None, "packages": (), "tests": None, "retry": 0, "python": False, "ask": False, "take": True},
     )
     toml = files(choose(given, project, (), Path("/x/My Tool"), "", with_docker))["evogit.toml"]
     table = tomllib.loads(toml)
@@ -111,13 +112,55 @@ def test_what_cannot_be_improved_is_refused_before_anything_is_written(cli: Cli,
     folder = repository({**MEASURED, "data/a.bin": pointer})
     done = cli("init", *BY_HAND, "--dry-run", cwd=folder)
     assert (done.code, "data/a.bin: pointers of Git LFS" in done.err) == (2, True)
-    done = cli("init", *BY_HAND[2:], "--editable", "src/**", cwd=folder)
+    done = cli("init", *BY_HAND[2:], "--editable", "src/**", "--dry-run", cwd=folder)
     assert (done.code, "no file of the commit at HEAD matches src/**" in done.err) == (2, True)
-    done = cli("init", *BY_HAND, "--withheld", "*.sh", "--excluded", "data/**", cwd=folder)
+    done = cli("init", *BY_HAND, "--withheld", "*.sh", "--excluded", "data/**", "--dry-run", cwd=folder)
     assert (done.code, "matches sort.sh but such as are withheld" in done.err) == (2, True)
     assert not (folder / "evogit.toml").exists()
     done = cli("init", *BY_HAND, "--excluded", "data/**", "--disk", "1g", "--dry-run", cwd=folder)
     assert (done.code, 'excluded = ["data/**"]' in done.out, 'disk = "1g"' in done.out) == (0, True, True)
+
+
+def test_answers_are_in_the_file_also_where_head_cannot_be_a_seed(cli: Cli, repository: Make) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
+    folder = repository({**MEASURED, "data/a.bin": pointer, ".gitignore": ".*\n"})
+    done = cli("init", *BY_HAND, cwd=folder)
+    assert (done.code, 'excluded = ["data/a.bin"]' in done.err) == (2, True)
+    assert "Git ignores .evogit/" in done.err
+    toml = folder / "evogit.toml"
+    toml.write_text('excluded = ["data/a.bin"]\n' + toml.read_text())
+    assert cli("check", cwd=folder).code == 0
+
+
+JUMPS = """echo '{"share": '$(od -An -N2 -tu2 /dev/urandom)'}'\n"""
+"""A number that neither its name nor the way that it is read calls noisy."""
+
+
+@pytest.mark.slow
+def test_a_score_that_does_not_repeat_is_found_out_and_repeats_are_set(cli: Cli, repository: Make) -> None:
+    folder = repository({"sort.sh": "", "bench.sh": JUMPS})
+    options = (*BY_HAND[:-1], "share=json", "--maximize", "share")
+    done = cli("init", *options, cwd=folder)
+    assert done.code == 0, done.err
+    assert re.search(r"share was \d+ to \d+ in 3 evaluations, [\d.e+]+ % apart", done.out)
+    assert load_repository_task(folder).repeats == 3
+    assert cli("check", cwd=folder).code == 0
+    done = cli("init", *options, "--repeats", "0", "--force", "--json", cwd=folder)
+    assert (done.json["repeats"], load_repository_task(folder).repeats) == (0, 0)
+    assert len(set(done.json["spread"]["share"])) == 2
+
+
+@pytest.mark.slow
+def test_a_number_is_measured_after_the_tests_and_without_their_cpu(cli: Cli, repository: Make) -> None:
+    burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+    folder = repository({"sort.sh": "", "test.sh": f"{burn}; touch tested\n", "bench.sh": "test -e tested\n"})
+    options = (*BY_HAND[:-1], "seconds=cpu", "--tests", "sh test.sh")
+    done = cli("init", *options, "--json", cwd=folder)
+    assert done.code == 0, done.err
+    evaluation = done.json["evaluation"]
+    assert evaluation["metrics"]["seconds"] < evaluation["cost"]["cpu"] / 4
+    done = cli("init", *options[:-1], "exit 3", "--force", cwd=folder)
+    assert (done.code, "HEAD fails (invalid): the tests ended with exit code 3" in done.out) == (1, True)
 
 
 def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp_path: Path) -> None:
@@ -139,7 +182,8 @@ def test_a_person_is_asked_and_may_answer_nonsense(repository: Make, tmp_path: P
     process = Forked(["init"], cwd=folder, env=env, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
     os.write(
-        person, b"\nspeed=often\nspeed=regex:([0-9.]+)\nup\nhigher\nit's\nsrc/**\n/x\nsort.c\n'\nhidden/**\nBe quick.\n"
+        person,
+        b"\n\n\nspeed=often\nspeed=regex:([0-9.]+)\nup\nhigher\nit's\nsrc/**\n/x\nsort.c\n'\nhidden/**\nBe quick.\n",
     )
     said = b""
     with contextlib.suppress(OSError):  # what Linux says when the other side is closed

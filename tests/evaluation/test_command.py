@@ -263,6 +263,41 @@ def test_a_profile_is_told_that_a_command_prints_before_its_numbers(judged: Judg
 
 
 @pytest.mark.slow
+def test_what_fails_is_run_again_and_the_evaluation_tells_so(
+    judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluation, _ = judged("echo no; exit 3", more="retry = 1")
+    assert evaluation.reason == "the command ended with exit code 3"
+    told = "the command ended with exit code 3; all was run again, from the candidate's files alone\n"
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.slow
+def test_a_flaky_test_is_forgiven_and_finds_nothing_of_the_first_try(
+    tmp_path: Path, sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flaky = "tests = 'test ! -e left; touch left; test $(od -An -N1 -tu1 /dev/urandom) -lt 128'\nretry = 10"
+    task, repository, tree = own_repository(tmp_path / "own", "test -e left && sh src/main.sh", more=flaky)
+    files = Files(archive({}), (), asyncio.run(seed_files(repository, tree, task)))
+    scorer = Scorer(task, sandbox, lambda _: None)
+    for _ in range(100):  # a coin that falls the same way so often is none
+        evaluation, _ = scorer.evaluate("train", 0, files)
+        said = capsys.readouterr().out
+        if evaluation.ok and "the tests ended with exit code 1; all was run again" in said:
+            break
+    assert evaluation.metrics == {"score": 7.0}
+
+
+def test_how_often_it_is_tried_is_no_part_of_how_scores_come_about(tmp_path: Path) -> None:
+    plain, *_ = own_repository(tmp_path / "plain", "true")
+    again, *_ = own_repository(tmp_path / "again", "true", more="retry = 2")
+    tests, *_ = own_repository(tmp_path / "tests", "true", more="tests = 'make test'")
+    assert plain.evaluator_digest == again.evaluator_digest != tests.evaluator_digest
+    assert plain.parts == again.parts
+    assert tests.parts.keys() - plain.parts.keys() == {"tests"}
+
+
+@pytest.mark.slow
 def test_a_report_of_an_earlier_run_does_not_count(judged: Judged) -> None:
     evaluation, _ = judged("exit 4", "junit:src/old.xml", changed={"src/old.xml": "<a><testcase name='x'/></a>"})
     assert evaluation.reason.startswith("the command wrote no JUnit report")

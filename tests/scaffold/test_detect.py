@@ -27,21 +27,21 @@ def real(name: str) -> Project:
 
 def test_a_python_package_with_pytest_and_a_benchmark() -> None:
     project = real("python")
-    assert project.command == "python3 -m pytest -q && python3 benchmark.py"
+    assert (project.tests, project.benchmark) == ("python3 -m pytest -q", "python3 benchmark.py")
     assert (project.reads, project.editable) == ({"milliseconds": "json"}, ("textstats/**",))
     assert (project.python, project.debian) == (("pytest",), ())
 
 
 def test_a_c_program_with_make() -> None:
     project = real("c")
-    assert project.command == "make test && make bench"
+    assert (project.tests, project.benchmark) == ("make test", "make bench")
     assert project.reads == {"milliseconds": "regex:took ([0-9.]+) ms"}
     assert (project.editable, project.debian) == (("src/**",), ("make", "gcc", "libc6-dev"))
 
 
 def test_a_javascript_package_needs_no_npm_for_nodes_own_runner() -> None:
     project = real("javascript")
-    assert project.command == "node --test && node bench.js"
+    assert (project.tests, project.benchmark) == ("node --test", "node bench.js")
     assert (project.reads, project.editable) == ({"milliseconds": "json"}, ("lib/**",))
     assert (project.debian, project.prepare) == (("nodejs",), "")
 
@@ -55,7 +55,7 @@ def test_a_javascript_package_with_dependencies_is_installed_first() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": {"test": 5}}', '{"scripts": ["test"]}'])
 def test_a_damaged_package_json_is_a_package_about_which_nothing_is_known(text: str) -> None:
-    assert found({"package.json": text, "index.js": ""}).command == ""
+    assert found({"package.json": text, "index.js": ""}).tests == ""
 
 
 def test_a_src_layout_with_unittest_and_requirements() -> None:
@@ -135,7 +135,9 @@ CHOICES = Choices(
     name="tool",
     goal='Say "faster" \\ and\nmean it ☃',
     editable=("src/**",),
+    tests="make test",
     work="./bench 'x' \"y\"",
+    retry=1,
     reads={"score": r"regex:score\s+(\d+)", "seconds": "cpu"},
     directions={"score": "maximize", "seconds": "minimize"},
     primary="seconds",
@@ -148,7 +150,7 @@ def test_what_is_written_means_what_was_chosen(tmp_path: Path) -> None:
     assert task.goal == CHOICES.goal
     assert task.primary.name == "seconds"
     assert task.command is not None
-    assert task.command.text == CHOICES.command
+    assert (task.command.tests, task.command.text, task.command.retry) == ("make test", CHOICES.work, 1)
     assert task.command.reads["score"].what == r"score\s+(\d+)"
 
 

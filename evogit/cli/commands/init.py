@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
 from evogit.cli.docker import docker_answers
-from evogit.cli.first_judgement import judge, outcome, record
+from evogit.cli.first_judgement import is_noisy, judge, outcome, record, steady
 from evogit.cli.questions import Given, choose
 from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.config import REPOSITORY_FILE, load_repository_task
+from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import RefusedError
 from evogit.engine.seed_check import check_tree
 from evogit.repository import EXECUTABLE, FILE, Repository
 from evogit.scaffold.detect import Project, ProjectFiles, detect
-from evogit.scaffold.repository_files import FOLDER, files, tried, write
+from evogit.scaffold.repository_files import FOLDER, REPEATS, Choices, files, tried, write
+
+if TYPE_CHECKING:
+    from evogit.review.checking import Judged
 
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
@@ -48,7 +51,8 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.option("--editable", multiple=True, metavar="GLOB", help="What they may change, below DIR; repeatable.")
 @click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown, below DIR; repeatable.")
 @click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either, below DIR; repeatable.")
-@click.option("--command", metavar="CMD", help="The shell command that evaluates a candidate: in the sandbox, in DIR.")
+@click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
+@click.option("--tests", metavar="CMD", help="What must exit with 0 before, and is not measured.")
 @click.option(
     "--read",
     "reads",
@@ -58,6 +62,25 @@ Agents   globs of paths, such as src/** lib/*.c
 )
 @click.option("--maximize", multiple=True, metavar="METRIC", help="Higher is better.")
 @click.option("--minimize", multiple=True, metavar="METRIC", help="Lower is better.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help="Noise: how often a would-be best is evaluated again; default: 3 where HEAD's score does not repeat, else 0.",
+)
+@click.option(
+    "--retry",
+    type=click.IntRange(0, 10),
+    default=0,
+    metavar="N",
+    help="Flaky tests: how often what fails is run again.",
+)
+@click.option(
+    "--packages",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="What candidates can import beside what was found; repeatable.",
+)
 @click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are evaluated.")
 @click.option(
     "--timeout", default="2m", show_default=True, metavar="TIME", help="CPU for the command; thrice that by the clock."
@@ -97,19 +120,22 @@ def init(
     with_docker = sandbox == "docker" or (sandbox == "auto" and docker_answers())
     if asks.ask:
         _introduce(terminal, repository, project, folder)
-    made = files(choose(asks, project, source.paths, folder, directory, with_docker))
-    notes = check_tree(tried(made, repository.path), repository, repository.tree_of(repository.head()))
+    choices = choose(asks, project, source.paths, folder, directory, with_docker)
+    made = files(choices)
+    task = tried(made, repository.path)
     if dry_run:
+        _look(terminal, repository, task)
         _show(terminal, made)
         return
-    for note in notes:
-        terminal.note(escape(note), "yellow")
-    if repository.dirty():
-        terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
-    written = write(repository.path, made, force=force)
+    written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
-    terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
-    _try_out(terminal, repository, project, written, sandbox)
+    _say_how_to_commit(terminal, repository, written)
+    task = load_repository_task(repository.path)
+    _look(terminal, repository, task)
+    judged = judge(task, sandbox, terminal)
+    if is_noisy(task, judged) and choices.repeats is None and not task.repeats:
+        task = _believe_less(repository, choices)
+    _tell(terminal, repository, project, task, written, judged)
 
 
 def _check(repository: Repository, force: bool) -> None:
@@ -118,6 +144,34 @@ def _check(repository: Repository, force: bool) -> None:
         raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
     if (repository.path / REPOSITORY_FILE).exists() and not force:
         raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
+
+
+def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
+    """Say what a person should know of HEAD before it is evaluated.
+
+    Raises:
+        ConfigError: when it cannot be the seed of a run.
+    """
+    for note in check_tree(task, repository, repository.tree_of(repository.head())):
+        terminal.note(escape(note), "yellow")
+    if repository.dirty():
+        terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
+
+
+def _say_how_to_commit(terminal: Terminal, repository: Repository, written: list[str]) -> None:
+    ignored = repository.ignores(written)
+    if ignored:
+        names = " ".join(dict.fromkeys(f"{FOLDER}/" if path.startswith(f"{FOLDER}/") else path for path in ignored))
+        terminal.note(f"Git ignores {names}, which works too; `git add -f {names}` commits what is there", "yellow")
+    else:
+        terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
+
+
+def _believe_less(repository: Repository, choices: Choices) -> Task:
+    """Set `repeats` in the file, as HEAD's score did not repeat."""
+    made = files(replace(choices, repeats=REPEATS))
+    write(repository.path, {REPOSITORY_FILE: made[REPOSITORY_FILE]}, force=True)
+    return load_repository_task(repository.path)
 
 
 def _source(repository: Repository, prefix: str) -> ProjectFiles:
@@ -157,14 +211,15 @@ def _show(terminal: Terminal, made: dict[str, str]) -> None:
         terminal.show([Text(escape(line)) for line in text.splitlines()])
 
 
-def _try_out(terminal: Terminal, repository: Repository, project: Project, written: list[str], sandbox: str) -> None:
-    """Evaluate HEAD and say what to do next; exit code 1 where it fails."""
-    task = load_repository_task(repository.path)
-    judged = judge(task, sandbox, terminal)
+def _tell(
+    terminal: Terminal, repository: Repository, project: Project, task: Task, written: list[str], judged: Judged
+) -> None:
+    """Say how HEAD was evaluated, and what to do next; exit code 1 where it fails."""
     if terminal.json:
         about = {"schema": 1, "task": task.name, "kind": project.kind, "written": written}
-        terminal.data({**about, "metrics_declared": [asdict(metric) for metric in task.metrics], **record(judged)})
+        metrics = [asdict(metric) for metric in task.metrics]
+        terminal.data({**about, "metrics_declared": metrics, **record(task, judged)})
     else:
         terminal.show(outcome(repository, task, judged))
-    if not judged.evaluation.ok:
+    if not steady(judged):
         sys.exit(1)

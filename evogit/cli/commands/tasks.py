@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from evogit.review.checking import Judged
 
 
+KEYS = ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")
+"""Of an evaluation, as data."""
 SLOW, PATIENCE = 10.0, 30.0
 """Seconds: of evaluations that are too long to be repeated a dozen times; that these may take."""
 
@@ -96,7 +98,7 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     if terminal.json:
         terminal.data({**_report(found, judged, wrong), "gamed": ways})
     else:
-        lines = [*_table(found, judged), *_said(judged), *_verdict(found, wrong)]
+        lines = [*_table(found, judged), *_spreads(found, judged), *_said(judged), *_verdict(found, wrong)]
         terminal.show([*lines, *_offer(found, task, wrong, ways)])
     if wrong:
         sys.exit(1)
@@ -173,6 +175,13 @@ def _table(task: Task, judged: list[Judged]) -> list[Text]:
     return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
 
 
+def _spreads(task: Task, judged: list[Judged]) -> list[Text]:
+    """How far the scores of a task that declares them noisy lie apart."""
+    metric = task.primary.name
+    told = [each.told_spread(metric) for each in judged if task.repeats and each.again]
+    return [Text(f"{metric} {said}", "dim") for said in told if said]
+
+
 def _said(judged: list[Judged]) -> list[Text]:
     """What came from the program and the evaluator where the seed failed."""
     texts = [
@@ -194,7 +203,11 @@ def _report(task: Task, judged: list[Judged], wrong: list[str]) -> dict[str, Any
     for each in judged:
         found = asdict(each.evaluation)
         splits.append(
-            {key: found[key] for key in ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")}
+            {
+                **{key: found[key] for key in KEYS},
+                "evaluations": each.times,
+                "spread": {metric.name: each.spread(metric.name) for metric in task.metrics} if each.again else {},
+            }
         )
     about = {"schema": 1, "task": task.name, "provider": judged[0].provider, "evaluator": task.evaluator_digest}
     about["timing"] = judged[0].timing
