@@ -27,7 +27,6 @@ NEXT = {
 }
 AGAIN = {"check": "evaluate HEAD again"}
 """What to type next -> what for."""
-NOISE_TAKEN = "With repeats = 0 such noise is taken for progress:"
 LINES = 15
 """Last lines of what a failed command printed that are shown."""
 
@@ -50,7 +49,7 @@ def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
 
 def steady(judged: Judged) -> bool:
     """Whether HEAD was valid each time."""
-    return judged.evaluation.ok and not judged.failed_again
+    return not judged.failed
 
 
 def is_noisy(task: Task, judged: Judged) -> bool:
@@ -60,7 +59,7 @@ def is_noisy(task: Task, judged: Judged) -> bool:
 
 def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:
     """The seed's metrics and what to run next, or why there are none and what to change."""
-    lines = _measured(task, judged) if judged.evaluation.ok else _failed(judged)
+    lines = _measured(task, judged) if judged.evaluation.ok else _failed(task, judged)
     steps = NEXT if steady(judged) else AGAIN
     rows: list[list[Text | str]] = [[f"  {typed(repository, step)}", Text(why, "dim")] for step, why in steps.items()]
     return [*lines, Text(""), *table(rows, "ll")]
@@ -73,10 +72,12 @@ def record(task: Task, judged: Judged) -> dict[str, Any]:
     found = asdict(judged.evaluation)
     evaluation = {key: found[key] for key in ("split", "status", "metrics", "cases", "reason", "cost", "judged")}
     about = {"provider": judged.provider, "evaluation": evaluation, "evaluations": judged.times}
-    if not judged.evaluation.ok:
-        return {**about, "advice": advice(judged), "output": _output(judged)}
-    if judged.failed_again:
-        return {**about, "advice": flaky(task, judged)}
+    if judged.failed:
+        return {
+            **about,
+            "advice": flaky(task, judged) if judged.flaky else advice(judged),
+            "output": _output(judged),
+        }
     spread = {metric.name: judged.spread(metric.name) for metric in task.metrics}
     return {**about, "spread": spread, "repeats": task.repeats}
 
@@ -102,7 +103,7 @@ def _repeated(task: Task, judged: Judged) -> Iterator[Text]:
     from evogit.review.checking import flaky
 
     yield from (Text(f"  {escape(line)}", "dim") for log in judged.logs for line in log.splitlines()[-LINES:])
-    if judged.failed_again:
+    if judged.flaky:
         yield Text(escape(flaky(task, judged)), "red")
         return
     for metric in task.metrics:
@@ -116,7 +117,7 @@ def _repeated(task: Task, judged: Judged) -> Iterator[Text]:
             f"repeats = {task.repeats}: what seems best is evaluated so often again before it is believed", "dim"
         )
     else:
-        yield Text(f"{NOISE_TAKEN} set repeats in [evaluator]", "yellow")
+        yield Text("With repeats = 0 such noise is taken for progress: set repeats in [evaluator]", "yellow")
 
 
 def _is_a_share(task: Task) -> bool:
@@ -124,14 +125,14 @@ def _is_a_share(task: Task) -> bool:
     return task.command is not None and task.command.reads[task.primary.name].how in ("exit", "junit")
 
 
-def _failed(judged: Judged) -> Iterator[Text]:
-    from evogit.review.checking import advice
+def _failed(task: Task, judged: Judged) -> Iterator[Text]:
+    from evogit.review.checking import advice, flaky
 
     evaluation = judged.evaluation
     yield Text.assemble(("HEAD fails", "bold red"), f" ({evaluation.status}): {escape(evaluation.reason)}")
     yield from (Text(f"  {escape(line)}", "dim") for line in _output(judged))
-    if sentence := advice(judged):
-        yield Text(sentence)
+    if sentence := flaky(task, judged) if judged.flaky else advice(judged):
+        yield Text(escape(sentence))
 
 
 def _output(judged: Judged) -> list[str]:

@@ -35,6 +35,12 @@ def generator(seed: int, move: int, agent: str) -> random.Random:
     return random.Random(int.from_bytes(digest[:8]))
 
 
+def only_a_failed_seed(history: History) -> bool:
+    """Whether a run holds nothing but a seed that failed, so that it loses nothing when it begins anew."""
+    evaluation = history.evaluation(history.seed) if history.seed else None
+    return len(history.phylogeny) == 1 and evaluation is not None and not evaluation.ok
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """Begins a run or goes on with it, as one engine."""
@@ -163,9 +169,11 @@ class Start:
         seed = self._history.seed or ""
         evaluation = self._history.evaluation(seed)
         if evaluation is not None and evaluation.counts and not evaluation.ok:
+            anew = ", then run the same command, which begins anew" if only_a_failed_seed(self._history) else ""
+            commit = " and commit that" if self.context.task.seed is None else ""
             raise EvoGitError(
                 f"the seed of {self.context.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
-                "fix it or its evaluator and test it with `evogit check`"
+                f"fix it{commit}, or its evaluator, and test it with `evogit check`{anew}"
             )
         for name in names:
             if name not in self._history.heads:

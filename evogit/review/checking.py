@@ -39,7 +39,7 @@ LIMITS = {
 
 
 AGAIN = 2
-"""How often a seed that was valid is evaluated once more, at least, to see whether its scores repeat."""
+"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,14 @@ class Judged:
         return 1 + len(self.again)
 
     @property
-    def failed_again(self) -> tuple[Evaluation, ...]:
-        """Of the later evaluations those that failed."""
-        return tuple(each for each in self.again if not each.ok)
+    def failed(self) -> tuple[Evaluation, ...]:
+        """Those of all evaluations that failed."""
+        return tuple(each for each in (self.evaluation, *self.again) if not each.ok)
+
+    @property
+    def flaky(self) -> bool:
+        """Whether it failed now and then."""
+        return 0 < len(self.failed) < self.times
 
     def spread(self, metric: str) -> tuple[float, float] | None:
         """The least and the greatest value of a metric; None where all are alike, or nothing was evaluated again."""
@@ -97,12 +102,19 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
             twice = "train" if "train" in splits else splits[0]
             for split in splits:
                 evaluation, evidence = await evaluator.evaluate(tree, files, split=split)
-                more = range(1, max(task.repeats, AGAIN) + 1) if task.repeats else [0] * AGAIN
-                look = again and split == twice and evaluation.ok and task.pairwise is None
-                found = [await evaluator.evaluate(tree, files, split=split, repeat=each) for each in more if look]
+                look = again and split == twice and task.pairwise is None
+                more = _repeats(task, evaluation) if look else []
+                found = [await evaluator.evaluate(tree, files, split=split, repeat=each) for each in more]
                 logs = (evidence.log, *(later.log for _, later in found))
                 repeated = tuple(each for each, _ in found)
                 yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
+
+
+def _repeats(task: Task, evaluation: Evaluation) -> Sequence[int]:
+    """The repeats that tell whether an evaluation comes out alike each time; what breaks a limit costs too much."""
+    if not evaluation.ok:
+        return [0] if evaluation.counts and evaluation.status not in LIMITS else []
+    return range(1, max(task.repeats, AGAIN) + 1) if task.repeats else [0] * AGAIN
 
 
 def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
@@ -114,19 +126,18 @@ def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
         if not each.ok
     ]
     for each in judged:
-        if each.evaluation.ok and each.again:
-            found += _unsteady(task, each)
+        found += _unsteady(task, each)
         if each.evaluation.ok and each.evaluation.split == "train":
             found += _wrong_baselines(task, each)
     return found
 
 
 def _unsteady(task: Task, judged: Judged) -> list[str]:
-    """Noise of which the task says nothing; failures now and then."""
+    """Failures now and then; noise of which the task says nothing."""
     split, metric = judged.evaluation.split, task.primary.name
-    if judged.failed_again:
+    if judged.flaky:
         return [f"{split}: {flaky(task, judged)}"]
-    if task.repeats or not (spread := judged.told_spread(metric)):
+    if judged.failed or task.repeats or not (spread := judged.told_spread(metric)):
         return []
     return [
         f"{split}: {metric} of the seed {spread}, so scores are noisy: "
@@ -136,14 +147,14 @@ def _unsteady(task: Task, judged: Judged) -> list[str]:
 
 def flaky(task: Task, judged: Judged) -> str:
     """What is wrong with a seed that fails now and then, and what to do: sentences."""
-    failed = judged.failed_again
+    failed = judged.failed
     said = (
-        f"the seed was ok, and {failed[0].status} {len(failed)} of the {len(judged.again)} times that it was evaluated "
-        f"again: {failed[0].reason}"
+        f"the seed is flaky: it failed {len(failed)} of {judged.times} times ({failed[0].status}: {failed[0].reason})"
     )
-    if task.command is None or task.command.retry:
+    if task.command is None:
         return said
-    return f"{said}; mend what is flaky, or set retry = 1 in [evaluator] of {_file(task)}: what fails is run once more"
+    more = f"raise retry = {task.command.retry}" if task.command.retry else "set retry = 1"
+    return f"{said}; mend that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
 
 
 def advice(judged: Judged) -> str:

@@ -163,6 +163,38 @@ def test_a_number_is_measured_after_the_tests_and_without_their_cpu(cli: Cli, re
     assert (done.code, "HEAD fails (invalid): the tests ended with exit code 3" in done.out) == (1, True)
 
 
+@pytest.mark.slow
+def test_a_flaky_head_is_called_so_with_the_remedy(cli: Cli, repository: Make) -> None:
+    """A coin for each evaluation, of which there are two to four."""
+    folder = repository({**MEASURED, "coin.sh": "test $(od -An -N1 -tu1 /dev/urandom) -lt 128\n"})
+    for _ in range(100):
+        done = cli("init", *BY_HAND, "--tests", "sh coin.sh", "--force", cwd=folder)
+        if "flaky" in done.out:
+            break
+    assert done.code == 1
+    assert re.search(
+        r"the seed is flaky: it failed \d of [2-4] times \(invalid: the tests ended with exit code 1", done.out
+    )
+    assert "set retry = 1 in [evaluator] of repo/evogit.toml" in done.out
+
+
+@pytest.mark.slow
+def test_a_run_whose_seed_failed_takes_the_mended_commit(cli: Cli, repository: Make) -> None:
+    folder = repository({**MEASURED, "bench.sh": "exit 3\n"})
+    assert cli("init", *BY_HAND, "--name", "night", cwd=folder).code == 1
+    evolve = ("run", "--agent", "mutator:1", "--evaluations", "1", "--proposals", "1")
+    failed = cli(*evolve, cwd=folder)
+    assert failed.code != 0
+    assert "commit that, or its evaluator, and test it with `evogit check`, then run the same command" in failed.err
+    (folder / "bench.sh").write_text(MEASURED["bench.sh"])
+    git(folder, "commit", "-q", "-a", "-m", "mended")
+    mended = cli(*evolve, cwd=folder)
+    assert mended.code == 0, mended.err
+    assert "which failed: it begins anew" in mended.err
+    assert cli("show", "seed", "--json", cwd=folder).json["commit"] == git(folder, "rev-parse", "HEAD").strip()
+    assert "begins anew" not in cli(*evolve, cwd=folder).err
+
+
 def test_what_is_no_repository_to_improve_is_refused_in_a_sentence(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "-q")

@@ -129,7 +129,7 @@ def init(
         return
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
-    _say_how_to_commit(terminal, repository, written)
+    _say_how_to_commit(terminal, repository, list(made))
     task = load_repository_task(repository.path)
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
@@ -158,8 +158,8 @@ def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
         terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
 
 
-def _say_how_to_commit(terminal: Terminal, repository: Repository, written: list[str]) -> None:
-    ignored = repository.ignores(written)
+def _say_how_to_commit(terminal: Terminal, repository: Repository, paths: list[str]) -> None:
+    ignored = repository.ignores(paths)
     if ignored:
         names = " ".join(dict.fromkeys(f"{FOLDER}/" if path.startswith(f"{FOLDER}/") else path for path in ignored))
         terminal.note(f"Git ignores {names}, which works too; `git add -f {names}` commits what is there", "yellow")

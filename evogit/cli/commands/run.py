@@ -18,12 +18,16 @@ from evogit.cli.selector_option import list_selectors, selector_before
 from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import UsageError
+from evogit.core import RefusedError, UsageError
 from evogit.engine.comparability import check_comparable
+from evogit.engine.start import only_a_failed_seed
+from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import status_record
+from evogit.review.removing import remains, remove
 
 
 @click.command()
@@ -98,7 +102,9 @@ def run(
     target = resolve_run(task, repo, name, origin)
     found, history = target.task, target.history
     _refuse_idle(settings, found)
-    check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
+    anew = not settings.join and target.fork is None and only_a_failed_seed(history)
+    if not anew:
+        check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
     settings = replace(settings, selector=selector_before(selector, found, history))
     panel = found.pairwise.panel if found.pairwise else ()
     setup = resolve_agents(asked, settings, history, panel, private=target.private)
@@ -107,6 +113,8 @@ def run(
     prepare(terminal, setup)
     target.write_fork()
     repository = place_to_run(found, target.repo, target.name)
+    if anew:
+        _clear(terminal, repository, history)
     if setup.durable:
         repository.survive_power_loss()
     _warn(terminal, found, repository)
@@ -118,6 +126,22 @@ def run(
     if done.stopped.reason == "interrupted":
         sys.exit(130)
     hooks.end(place.history)
+
+
+def _clear(terminal: Terminal, repository: Repository, history: History) -> None:
+    """Remove a run that holds nothing but a seed that failed, so that what was mended since is its seed.
+
+    Raises:
+        RefusedError: an engine is at work on it, or people committed to branches of it.
+    """
+    if human := remains(repository, history.run).human:
+        raise RefusedError(
+            f"the run {history.run!r} has only a seed that failed, and would begin anew but for your commits on "
+            f"{', '.join(human)}; rename these branches, or begin another run (--name NAME)"
+        )
+    remove(repository, history.run)
+    seed = (history.seed or "")[:7]
+    terminal.note(f"{escape(history.run)} had only its seed {seed}, which failed: it begins anew", "yellow")
 
 
 def _report(terminal: Terminal, place: Place, done: Done) -> None:
