@@ -159,6 +159,12 @@ class Terminal:
                 self.glyphs.cut(line, self.out.width)
             self.out.print(line, soft_wrap=True)
 
+    def wrapped(self, lines: Iterable[Text]) -> list[Text]:
+        """The lines as they fit on a terminal: broken between words where they would be cut."""
+        if not sys.stdout.isatty():
+            return list(lines)
+        return [part for line in lines for part in line.wrap(self.out, self.out.width)]
+
     def write(self, lines: Iterable[str]) -> None:
         """Print lines as they are: what Rich would write, without its layout, which takes most of a long log."""
         sys.stdout.writelines(f"{line.expandtabs()}\n" if "\t" in line else f"{line}\n" for line in lines)

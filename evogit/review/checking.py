@@ -161,6 +161,11 @@ def advice(judged: Judged) -> str:
     """What to change where the seed fails: a sentence; empty where its reason says enough."""
     status, reason = judged.evaluation.status, judged.evaluation.reason
     said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
+    if reason.startswith("prepare() failed") and "not found" not in said:
+        return (
+            "`prepare` runs on the files that are committed, in the sandbox, with an empty home, and with a network "
+            "only where [sandbox] says network = true."
+        )
     if status in LIMITS:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):

@@ -98,6 +98,13 @@ def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
     assert (table["name"], table["evaluator"]["read"]) == ("my-tool", {"cpu_seconds": "cpu"})
 
 
+def test_packages_are_added_to_those_that_were_found(cli: Cli, repository: Make) -> None:
+    folder = repository({"a.py": "", "test_a.py": "import pytest\n", "requirements.txt": "numpy>=1\n"})
+    done = cli("init", "--yes", "--packages", "numpy==2.1", "--packages", "attrs", "--dry-run", "--json", cwd=folder)
+    table = tomllib.loads(done.json["files"]["evogit.toml"])
+    assert table["sandbox"]["packages"] == ["pytest", "numpy==2.1", "attrs"]
+
+
 def test_without_a_terminal_it_asks_nothing_but_says_what_it_needs(cli: Cli, repository: Make) -> None:
     folder = repository({"Makefile": "test:\n\techo\n", "main.c": ""})
     assert "expected --command or --yes" in cli("init", cwd=folder).err

@@ -220,6 +220,6 @@ def _tell(
         metrics = [asdict(metric) for metric in task.metrics]
         terminal.data({**about, "metrics_declared": metrics, **record(task, judged)})
     else:
-        terminal.show(outcome(repository, task, judged))
+        terminal.show(terminal.wrapped(outcome(repository, task, judged)))
     if not steady(judged):
         sys.exit(1)

@@ -98,8 +98,9 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     if terminal.json:
         terminal.data({**_report(found, judged, wrong), "gamed": ways})
     else:
-        lines = [*_table(found, judged), *_spreads(found, judged), *_said(judged), *_verdict(found, wrong)]
-        terminal.show([*lines, *_offer(found, task, wrong, ways)])
+        prose = [*_spreads(found, judged), *_said(judged), *_verdict(found, judged, wrong)]
+        lines = [*prose, *_offer(found, task, wrong, ways)]
+        terminal.show([*_table(found, judged), *terminal.wrapped(lines)])
     if wrong:
         sys.exit(1)
 
@@ -191,11 +192,18 @@ def _said(judged: list[Judged]) -> list[Text]:
     return [Text(""), *(Text(f"  {escape(line)}", "dim") for line in lines)] if lines else []
 
 
-def _verdict(task: Task, wrong: list[str]) -> list[Text]:
+def _verdict(task: Task, judged: list[Judged], wrong: list[str]) -> list[Text]:
+    from evogit.review.checking import advice
+
     if not wrong:
         files = count(len(task.seed_files()), "seed file") if task.seed else "the seed is HEAD"
         return [Text(""), Text(f"all is well: {files}, evaluator {task.evaluator_digest[:7]}", "green")]
-    return [Text(""), *(Text(escape(line), "red") for line in wrong)]
+    remedies = dict.fromkeys(advice(each) for each in judged if not each.evaluation.ok and not each.flaky)
+    return [
+        Text(""),
+        *(Text(escape(line), "red") for line in wrong),
+        *(Text(escape(remedy)) for remedy in remedies if remedy),
+    ]
 
 
 def _report(task: Task, judged: list[Judged], wrong: list[str]) -> dict[str, Any]:
