@@ -83,8 +83,9 @@ class Judged:
             return ""
         least, greatest = found
         middle = abs(least + greatest) / 2
-        percent = f", {100 * (greatest - least) / middle:.2g} % apart" if middle else ""
-        return f"was {least:.6g} to {greatest:.6g} in {self.times} evaluations{percent}"
+        apart = 100 * (greatest - least) / middle if middle else 0.0
+        told = f", {apart:.{0 if apart >= 10 else 1}f} % apart" if apart else ""
+        return f"was {least:.6g} to {greatest:.6g} in {self.times} evaluations{told}"
 
 
 async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again: bool = False) -> AsyncIterator[Judged]:

@@ -76,7 +76,7 @@ def test_check_finds_noise_of_which_the_task_says_nothing(cli: Cli, tmp_path: Pa
     write_task(tmp_path / "noisy", evaluate=NOISY.replace("DRAW", "1.0 + times"), toml=toml)
     done = cli("check", "noisy")
     assert done.code == 1
-    assert "score of the seed was 1 to 3 in 3 evaluations, 1e+02 % apart, so scores are noisy: set repeats" in done.out
+    assert "score of the seed was 1 to 3 in 3 evaluations, 100 % apart, so scores are noisy: set repeats" in done.out
     write_task(tmp_path / "drawn", evaluate=NOISY.replace("DRAW", "rng.random()"), toml=toml)
     assert cli("check", "drawn").code == 0, "the same draws give the same"
 
