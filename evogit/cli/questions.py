@@ -94,6 +94,8 @@ def choose(
 def _check(given: Given) -> None:
     if given.python and (given.reads or given.maximize or given.minimize):
         raise UsageError("--python takes no --read, --maximize, --minimize: evaluate.py says what its metrics are")
+    if given.python and given.retry:
+        raise UsageError("--python takes no --retry: evaluate.py says what is run again")
     if both := set(given.maximize) & set(given.minimize):
         raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
 
