@@ -1,8 +1,9 @@
-"""Runs an engine in the foreground: displays progress, and stops on signals."""
+"""Runs an engine in this process: displays progress, and stops on signals."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.agent_options import AgentSetup
+from evogit.cli.background import Background
 from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Several, Watch
@@ -18,6 +20,7 @@ from evogit.config.run_settings import Settings
 from evogit.core import Stopped
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
+from evogit.review.run_list import RunList
 from evogit.run import Run
 
 
@@ -41,11 +44,12 @@ def evolve(
     quiet: bool = False,
     hooks: Hooks = NO_HOOKS,
     setup: AgentSetup | None = None,
+    background: Background | None = None,
 ) -> Done:
     """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 
     `quiet`: without a terminal only new best candidates are told. The models of the `setup` are closed in
-    the end.
+    the end. In the `background` no terminal's end is a signal.
     """
     shown: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
     secrets = setup.models.secrets if setup else ()
@@ -61,12 +65,23 @@ def evolve(
         secrets=secrets,
     )
     watch.follow(run.history)
+    if background:
+        run.journal.subscribe(background.follow(run.context))
+    _list(run, terminal)
     began, before = time.monotonic(), run.history.counts.evaluated
-    stopped = asyncio.run(_evolve(run, watch, setup.models if setup else None))
+    stopped = asyncio.run(_evolve(run, watch, setup.models if setup else None, hangs_up=background is None))
     return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)
 
 
-async def _evolve(run: Run, watch: Watch, models: OpenModels | None) -> Stopped:
+def _list(run: Run, terminal: Terminal) -> None:
+    """Have `evogit runs` know of it."""
+    try:
+        RunList.of_person(os.environ).begin(run.repository, run.name)
+    except OSError as error:
+        terminal.note(f"`evogit runs` will not list this run: {error.strerror}: {error.filename}", "yellow")
+
+
+async def _evolve(run: Run, watch: Watch, models: OpenModels | None, *, hangs_up: bool) -> Stopped:
     evolving = asyncio.create_task(_to_the_end(run, watch))
     drawing = asyncio.create_task(watch.draw())
     asked = False
@@ -85,7 +100,8 @@ async def _evolve(run: Run, watch: Watch, models: OpenModels | None) -> Stopped:
             stop()
 
     loop = asyncio.get_running_loop()
-    for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, hang_up)):
+    on_hang_up = hang_up if hangs_up else lambda: None
+    for number, act in ((signal.SIGINT, stop), (signal.SIGTERM, stop), (signal.SIGHUP, on_hang_up)):
         loop.add_signal_handler(number, act)
     try:
         return await evolving

@@ -31,6 +31,8 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "run": Listed("run", "evolve, or resume", "evogit run circle_packing --minutes 5"),
     },
     "Look": {
+        "runs": Listed("runs", "all your runs", "evogit runs"),
+        "attach": Listed("attach", "follow a run at work", "evogit attach"),
         "status": Listed("status", "how a run stands", "evogit status"),
         "log": Listed("log", "candidates, newest first", "evogit log -n 20"),
         "graph": Listed("graph", "the family tree", "evogit graph -n 12"),

@@ -1,4 +1,4 @@
-"""What `evogit run` does on request beside evolving: a command for each new best, a log, an exit code."""
+"""What `evogit run` does on request beside evolving: commands for each new best and the end, a log, an exit code."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ TAIL = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What was asked for with `--on-best`, `--log` and `--exit-code`."""
+    """What was asked for with `--on-best`, `--on-end`, `--log` and `--exit-code`."""
 
     on_best: str | None = None
+    on_end: str | None = None
     log: Path | None = None
     exit_code: bool = False
 
@@ -60,8 +61,7 @@ class Hooks:
         """
         found: list[Watch] = [Log(self.log, terminal, secrets)] if self.log else []
         if self.on_best:
-            environment = {name: value for name, value in os.environ.items() if value not in secrets}
-            found.append(OnBest(self.on_best, {**environment, "EVOGIT_REPOSITORY": str(repository.path)}, terminal))
+            found.append(OnBest(self.on_best, command_environment(repository, secrets), terminal))
         return found
 
     def end(self, history: History) -> None:
@@ -74,17 +74,34 @@ class Hooks:
 NO_HOOKS = Hooks()
 
 
+def command_environment(repository: Repository, secrets: Sequence[str]) -> dict[str, str]:
+    """What a person's commands find in their environment: all but secrets, and where the run is."""
+    environment = {name: value for name, value in os.environ.items() if value not in secrets}
+    return {**environment, "EVOGIT_REPOSITORY": str(repository.path)}
+
+
+def complaint(option: str, code: int, output: IO[bytes]) -> str:
+    """That the command of an option failed, and the last line that it said."""
+    output.seek(max(0, os.fstat(output.fileno()).st_size - TAIL))
+    said = output.read().decode(errors="replace").strip().splitlines()
+    return f"{option} ended with {code}{f': {escape(said[-1])}' if said else ''}"
+
+
 def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--on-best`, `--log` and `--exit-code`, as `hooks`."""
+    """Give a command `--on-best`, `--on-end`, `--log` and `--exit-code`, as `hooks`."""
 
     @click.option("--on-best", metavar="CMD", help="Run this shell command whenever another candidate is the best.")
+    @click.option("--on-end", metavar="CMD", help="Run this shell command when the run ended, also when it failed.")
     @click.option(
         "--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append a line per event."
     )
     @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when no candidate is better than the seed.")
     @functools.wraps(command)
-    def wrapped(*arguments: Any, on_best: str | None, log: Path | None, exit_code: bool, **rest: Any) -> Any:
-        return command(*arguments, hooks=Hooks(on_best=on_best, log=log, exit_code=exit_code), **rest)
+    def wrapped(
+        *arguments: Any, on_best: str | None, on_end: str | None, log: Path | None, exit_code: bool, **rest: Any
+    ) -> Any:
+        hooks = Hooks(on_best=on_best, on_end=on_end, log=log, exit_code=exit_code)
+        return command(*arguments, hooks=hooks, **rest)
 
     return wrapped
 
@@ -195,15 +212,10 @@ class OnBest:
                     start_new_session=True,
                 )
                 if code := await process.wait():
-                    output.seek(max(0, os.fstat(output.fileno()).st_size - TAIL))
-                    self._complain(code, output.read().decode(errors="replace"))
+                    self._terminal.note(Text(complaint("--on-best", code, output), "yellow"))
 
     def _about(self, best: str) -> dict[str, str]:
         history, score = self._history, self._history.fitness(best)
         seed = history.fitness(history.seed) if history.seed else None
         gain = "" if score is None or seed is None else repr(history.metric.gain(score, seed))
         return {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": repr(score), "EVOGIT_GAIN": gain}
-
-    def _complain(self, code: int, output: str) -> None:
-        last = escape(output.strip().splitlines()[-1]) if output.strip() else ""
-        self._terminal.note(Text(f"--on-best ended with {code}{f': {last}' if last else ''}", "yellow"))

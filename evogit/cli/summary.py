@@ -16,6 +16,7 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line
 from evogit.config.run_settings import Total
+from evogit.core import Stopped
 from evogit.review.reporting import remarks
 
 HOW = {
@@ -36,7 +37,7 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     asked += [f"at most {count(settings.confirmations, 'repeat')}"] if settings.confirmations else []
     view = View.of(place.history, terminal)
     dot = f" {view.glyphs.dot} "
-    why = HOW.get(done.stopped.reason, f"reached: {done.stopped.reason}")
+    why = ended_because(done.stopped)
     spent = f"{count(done.evaluated, 'evaluation')} in {clock(done.seconds)}, {done.evaluated / done.seconds:.1f}/s"
     lines = [
         Text.assemble(
@@ -52,6 +53,15 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     return [*lines, *best_against_seed(view)]
 
 
+def ended_because(stopped: Stopped | None) -> str:
+    """Why a run ended, in words; None: that was not journalled."""
+    if stopped is None:
+        return "not stopped cleanly; nothing that was journalled is lost"
+    if stopped.reason == "error":
+        return f"failed: {first_line(stopped.detail)}"
+    return HOW.get(stopped.reason, f"reached: {stopped.reason}")
+
+
 def nothing(reason: str) -> str:
     """Why nothing was evaluated this time."""
     more = f": --{reason} was used up already; raise it to continue" if reason in get_args(Total) else ""
@@ -59,7 +69,26 @@ def nothing(reason: str) -> str:
 
 
 def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
-    """The summary, what to know before the best is trusted, where everything is, and what to look at next."""
+    """The summary, and what follows from it."""
+    return [*summary(place, terminal, done), Text(""), *afterwards(place)]
+
+
+def ending_of_others(place: Place, terminal: Terminal) -> list[Text]:
+    """The same for a run of which another process took care."""
+    view = View.of(place.history, terminal)
+    dot = f" {view.glyphs.dot} "
+    lines = [
+        Text.assemble((place.history.run, "bold"), dot, ended_because(place.history.stopped)),
+        Text(dot.join(count_words(place.history)), "dim"),
+        Text(""),
+    ]
+    if place.history.best:
+        lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
+    return [*lines, *best_against_seed(view), Text(""), *afterwards(place)]
+
+
+def afterwards(place: Place) -> list[Text]:
+    """What to know before the best is trusted, where everything is, and what to look at next."""
     where = Text.assemble(("in   ", "dim"), first_line(str(place.repository.path)))
     improved = place.history.best not in (None, place.history.seed)
     failed = None if improved or not place.history.failures else place.history.failures[-1]
@@ -68,10 +97,4 @@ def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     if failed:
         known.append(Text(f"the last proposal failed: {first_line(failed.reason)}", "yellow"))
         steps = (f"show --move {failed.move}", *steps)
-    return [
-        *summary(place, terminal, done),
-        Text(""),
-        *known,
-        where,
-        *next_steps(place, "report", *steps, *judge_commands(place)),
-    ]
+    return [*known, where, *next_steps(place, "report", *steps, *judge_commands(place))]

@@ -126,7 +126,7 @@ class EventLines:
             line = Text(time.strftime("%H:%M:%S  ", time.localtime(entry.time)), "dim")
             try:
                 self._terminal.note(line.append_text(event_line(self._view, entry.event)))
-            except BrokenPipeError:  # nobody reads any more; the run goes on
+            except OSError:  # nobody reads any more, or the disk of a log is full; the run goes on
                 silence(sys.stderr)
 
     def activity(self, agent: str, doing: str) -> None:
@@ -148,17 +148,22 @@ class EventLines:
         """Nothing to clear."""
 
 
+HINT = "Ctrl-C stops cleanly; nothing is lost"
+
 STOPPING = f"stopping: calls have {CALLS:g} s, evaluations {ALL:g} s; Ctrl-C again stops at once"
 
 
 class Dashboard:
     """The state of a run in a few lines that stay where they are."""
 
-    def __init__(self, terminal: Terminal, settings: Settings) -> None:
+    def __init__(self, terminal: Terminal, settings: Settings, *, age: float = 0.0, hint: str = HINT) -> None:
+        """`age`: seconds since the engine began; `hint`: what ends the display."""
         self._terminal = terminal
         self._settings = settings
+        self._hint = hint
         self._live = Live(console=terminal.err, auto_refresh=False, transient=True, vertical_overflow="crop")
-        self._began = time.monotonic()
+        self._shown = time.monotonic()
+        self._began = self._shown - age
         self._times: deque[float] = deque()
         self._bests: list[float] = []
         self._doing: dict[str, str] = {}
@@ -213,7 +218,7 @@ class Dashboard:
     def _lines(self) -> list[Text]:
         width, height = self._terminal.err.size
         facts = [self._best(width), self._work(), self._budget(width)]
-        last = STOPPING if self._asked else "Ctrl-C stops cleanly; nothing is lost"
+        last = STOPPING if self._asked else self._hint
         agents = list(self._agents(max(height - len(facts) - 5, 1)))
         lines = [
             self._headline(width),
@@ -254,7 +259,7 @@ class Dashboard:
         now = time.monotonic()
         while self._times and now - self._times[0] > WINDOW:
             self._times.popleft()
-        rate = len(self._times) / max(min(now - self._began, WINDOW), 1.0)
+        rate = len(self._times) / max(min(now - self._shown, WINDOW), 1.0)
         words = [*count_words(self._view.history)[:4], f"{rate:.1f}/s"]
         return _fact("done", Text(f" {self._view.glyphs.dot} ".join(words)))
 

@@ -1,5 +1,16 @@
-"""The names of the files that people write for a task."""
+"""The names of the files that people write for a task, and of the folder for what they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
 
 TASK_FILE = "task.toml"
 REPOSITORY_FILE = "evogit.toml"
 TEMPLATES = "evogit-brief"
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where a person's own files are that are no settings: evogit/ in $XDG_STATE_HOME, else in ~/.local/state."""
+    home = Path(environ.get("HOME", "~")).expanduser()
+    return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "evogit"

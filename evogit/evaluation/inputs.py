@@ -7,9 +7,9 @@ import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from evogit.config.names import state_folder
 from evogit.repository.run_keys import LENGTH, commitment, kept
 
 BLOCK = 1024
@@ -52,9 +52,7 @@ def of_person(environ: Mapping[str, str], *about: object) -> Inputs:
     Raises:
         RepositoryError: the person's own secret can be neither read nor made.
     """
-    home = Path(environ.get("HOME", "~")).expanduser()
-    folder = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    own = kept(folder / "evogit" / "input-key")
+    own = kept(state_folder(environ) / "input-key")
     return Inputs(hashlib.sha256(own + repr(about).encode()).digest())
 
 

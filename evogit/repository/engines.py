@@ -52,7 +52,7 @@ def forget_clone(common: Path) -> None:
     """Remove the clone's name, its scratch folder and secrets, unless an engine begins a run just now."""
     with suppress(OSError):
         (common / "evogit" / "engines").rmdir()
-        for folder in ("scratch", "keys", "holdouts"):
+        for folder in ("scratch", "keys", "holdouts", "logs"):
             shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
         (common / "evogit" / "host").unlink(missing_ok=True)
         (common / "evogit").rmdir()
@@ -109,6 +109,13 @@ class Engines:
     def alive(self) -> list[str]:
         """Names of the engines at work; takes no more than the right to read."""
         return [file.name for file in sorted(self._folder.glob("*")) if _locked(file)]
+
+    def since(self) -> float | None:
+        """When the first of the engines at work began, in seconds since 1970; None where none is."""
+        files = [self._folder / name for name in self.alive()]
+        with suppress(FileNotFoundError):  # it ended just now
+            return min((file.stat().st_mtime for file in files), default=None)
+        return None
 
 
 def _locked(file: Path) -> bool:

@@ -167,6 +167,10 @@ class Repository:
         """The engines at work on a run."""
         return engines.Engines(self.common, run, self.host)
 
+    def log_file(self, run: str) -> Path:
+        """Where what a run says goes while no terminal shows it."""
+        return self.common / "evogit" / "logs" / f"{check_run_name(run)}.log"
+
     def population(self, run: str) -> str:
         """The prefix of a run's refs of agents: plain branches in a repository of EvoGit's own alone.
 
@@ -189,6 +193,7 @@ class Repository:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
         self.snapshot(run).forget()
         self.keys.forget(run)
+        self.log_file(run).unlink(missing_ok=True)
         if not self.runs():
             engines.forget_clone(self.common)
 

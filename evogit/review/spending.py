@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from evogit.config.run_settings import RunLimits, Total
+from evogit.config.run_settings import AgentSpec, RunLimits, Settings, Total
 from evogit.history import History, Spending
 
 
@@ -28,6 +28,14 @@ def last_start(history: History) -> Mapping[str, Any]:
     """The settings that the run was started with last; empty before the first start."""
     started = list(history.engines.values())
     return started[-1].settings if started else {}
+
+
+def last_settings(history: History) -> Settings:
+    """The same, as settings; what older versions did not tell is as by default."""
+    told = dict(last_start(history))
+    population = tuple(AgentSpec(**spec) for spec in told.pop("population", ()))
+    settings = Settings.of(told)
+    return replace(settings, population=population) if population else settings
 
 
 def last_limits(history: History) -> RunLimits:

@@ -8,11 +8,13 @@ from dataclasses import replace
 import click
 
 from evogit.cli.agent_options import AgentOptions, AgentSetup, resolve_agents, with_agents
+from evogit.cli.background import detach
 from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.program_consent import prepare
+from evogit.cli.run_end import INTERRUPTED, RunEnd
 from evogit.cli.run_target import Origin, resolve_run, with_origin
 from evogit.cli.selector_option import list_selectors, selector_before
 from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
@@ -66,6 +68,7 @@ from evogit.review.removing import remains, remove
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Random seed.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside an engine that is already running.")
+@click.option("--detach", "detached", is_flag=True, help="Go on without this terminal; `evogit attach` shows the run.")
 @with_origin
 @with_hooks
 @sandbox_option
@@ -82,13 +85,14 @@ def run(
     jobs: int | None,
     hooks: Hooks,
     selector: str | None,
+    detached: bool,
     **chosen: object,
 ) -> None:
     """Evolve TASK (a name or a folder; default: the task of the repository that you are in).
 
     The run lives in the repository named with -C, else in the one you are in if it has this run, else in
     ./evogit-TASK. The same command again resumes it. Ctrl-C stops cleanly, a second one at once; nothing is lost.
-    Without a limit it goes on until Ctrl-C, on a terminal only.
+    Without a limit it goes on until Ctrl-C, on a terminal only. With --detach it goes on when the terminal is closed.
 
     --at begins a run as another one was at some moment, with all that it had done until then.
 
@@ -108,7 +112,7 @@ def run(
     settings = replace(settings, selector=selector_before(selector, found, history))
     panel = found.pairwise.panel if found.pairwise else ()
     setup = resolve_agents(asked, settings, history, panel, private=target.private)
-    _refuse_endless(settings, terminal, setup)
+    _refuse_endless(settings, setup, watched=terminal.live and not detached)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup)
     target.write_fork()
@@ -120,12 +124,19 @@ def run(
     _warn(terminal, found, repository)
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
-    done = evolve(repository, found, target.name, settings, terminal, hooks=hooks, setup=setup)
-    place = Place.of(done.run.context)
-    _report(terminal, place, done)
-    if done.stopped.reason == "interrupted":
-        sys.exit(130)
-    hooks.end(place.history)
+    background = detach(terminal, repository, target.name) if detached else None
+    if background:
+        terminal = background.terminal
+    with RunEnd(hooks, repository, target.name, terminal, setup.models.secrets) as end:
+        done = evolve(
+            *(repository, found, target.name, settings, terminal), hooks=hooks, setup=setup, background=background
+        )
+        end.reason = done.stopped.reason
+        place = Place.of(done.run.context)
+        _report(terminal, place, done)
+        if done.stopped.reason == "interrupted":
+            sys.exit(INTERRUPTED)
+        hooks.end(place.history)
 
 
 def _clear(terminal: Terminal, repository: Repository, history: History) -> None:
@@ -151,15 +162,15 @@ def _report(terminal: Terminal, place: Place, done: Done) -> None:
         terminal.show(ending(place, terminal, done))
 
 
-def _refuse_endless(settings: Settings, terminal: Terminal, setup: AgentSetup) -> None:
+def _refuse_endless(settings: Settings, setup: AgentSetup, *, watched: bool) -> None:
     """Refuse to go on for ever where nobody sees it.
 
     Raises:
-        UsageError: nothing ends the run, and there is no terminal.
+        UsageError: nothing ends the run, and it is drawn on no terminal.
     """
-    if not terminal.live and not setup.will_end:
+    if not watched and not setup.will_end:
         limits = ", ".join(f"--{limit}" for limit in settings.ends)
-        raise UsageError(f"expected a limit, since this is not a terminal: {limits}")
+        raise UsageError(f"expected a limit, since no terminal shows the run: {limits}")
 
 
 def _refuse_idle(settings: Settings, task: Task) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import click
@@ -11,9 +12,10 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import choice_lines, contribution_tables, legend
 from evogit.cli.counts import count_words
 from evogit.cli.front import front_lines
-from evogit.cli.locate_run import Place
+from evogit.cli.locate_run import Place, find_repository, open_place, typed
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.shared_options import with_run, with_terminal
+from evogit.cli.run_table import run_table
+from evogit.cli.shared_options import name_option, with_repo, with_run, with_terminal
 from evogit.cli.spending import outage_lines, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count
@@ -21,6 +23,7 @@ from evogit.cli.view import SHORT, View, first_line
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.history import History
+from evogit.repository import Repository
 from evogit.review import (
     SCHEMA,
     agents,
@@ -31,6 +34,7 @@ from evogit.review import (
     resolve,
     status_record,
 )
+from evogit.review.run_list import RunOverview
 
 MOST_AGENTS = 24
 """Agents that are listed, so that the lines around them stay in sight."""
@@ -40,10 +44,30 @@ CONTRIBUTORS = 6
 
 
 @click.command()
-@with_run
+@name_option
+@with_repo
 @with_terminal
-def status(place: Place, terminal: Terminal) -> None:
-    """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed."""
+def status(repo: str | None, name: str | None, terminal: Terminal) -> None:
+    """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
+
+    Without --name, where there are several runs, they are listed.
+    """
+    repository = find_repository(repo)
+    if name is None and len(names := repository.runs()) > 1:
+        _list(terminal, repository, [RunOverview.of(repository, each) for each in names])
+    else:
+        _show(open_place(repo, name), terminal)
+
+
+def _list(terminal: Terminal, repository: Repository, found: Sequence[RunOverview]) -> None:
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "runs": [each.record() for each in found]})
+        return
+    again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {found[0].history.run}"))
+    terminal.show([*run_table(found, places=False), Text(""), again])
+
+
+def _show(place: Place, terminal: Terminal) -> None:
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
         return

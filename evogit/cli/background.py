@@ -1,0 +1,151 @@
+"""`evogit run --detach`: the engine goes on in a session of its own, which no terminal ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from rich.text import Text
+
+from evogit.cli.locate_run import typed
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
+from evogit.core import Entry
+from evogit.history.context import StoredRun
+from evogit.repository import Repository
+from evogit.review import SCHEMA
+
+LOOK_EVERY = 0.1
+"""Seconds between two looks at what a beginning run says."""
+
+
+@dataclass(slots=True)
+class Background:
+    """The process that goes on, which tells the one that waits when the run has begun.
+
+    Attributes:
+        terminal: what it writes to: the log.
+    """
+
+    terminal: Terminal
+    _telling: int
+
+    def follow(self, run: StoredRun) -> Callable[[Entry], None]:
+        """What is to hear of each entry of the run: it has begun once its seed is evaluated, or was before."""
+
+        def hear(entry: Entry) -> None:
+            seed = run.history.seed
+            if self._telling >= 0 and seed and run.history.judged(seed):
+                self._tell()
+
+        return hear
+
+    def _tell(self) -> None:
+        with suppress(OSError):  # nobody waits any more
+            os.write(self._telling, b"!")
+        os.close(self._telling)
+        self._telling = -1
+
+
+def detach(terminal: Terminal, repository: Repository, run: str) -> Background:
+    """Go on in a session of its own, which is where this returns.
+
+    The process that was called says what is said until the run has begun, then where it can be found, and ends; or
+    with the exit code of a run that failed to begin. Until then Ctrl-C reaches the run.
+
+    Raises:
+        OSError: the log cannot be written.
+        SystemExit: in the process that was called.
+    """
+    log = repository.log_file(run)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    writing = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    beginning = os.fstat(writing).st_size
+    hearing, telling = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if child := os.fork():
+        os.close(telling)
+        os.close(writing)
+        sys.exit(_await(terminal, Waiting(child, hearing, log, beginning), repository, run))
+    os.setsid()
+    signal.signal(signal.SIGHUP, lambda *_: None)  # ignored by the run, and not by the programs that it starts
+    os.close(hearing)
+    _turn_to(writing)
+    quiet = Terminal("never", json=False)
+    quiet.note(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {run} in the background, as process {os.getpid()}")
+    return Background(quiet, telling)
+
+
+def _turn_to(log: int) -> None:
+    """Have nothing of the terminal left: what is said goes to the log, and there is nothing to read."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(nothing)
+    os.close(log)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A run that begins in a `child`; `hearing` is where that tells so, and the `log` is said from `at` on."""
+
+    child: int
+    hearing: int
+    log: Path
+    at: int
+
+    def until_begun(self) -> bool:
+        """Say what the run says until it has begun; whether it has, or else ended."""
+        heard: list[int] = []
+        while not heard:
+            heard, _, _ = select.select([self.hearing], [], [], LOOK_EVERY)
+            self.say()
+        return bool(os.read(self.hearing, 1))
+
+    def say(self) -> None:
+        """Say what is new in the log."""
+        with self.log.open("rb") as file:
+            file.seek(self.at)
+            news = file.read()
+        self.at += len(news)
+        sys.stderr.write(news.decode(errors="backslashreplace"))
+        sys.stderr.flush()
+
+    def pass_on(self, number: int, frame: FrameType | None) -> None:
+        """Let the run have a signal that was meant for it."""
+        os.kill(self.child, number)
+
+    def exit_code(self) -> int:
+        """That of the ended child, as shells tell it."""
+        _, status = os.waitpid(self.child, 0)
+        self.say()
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code
+
+
+def _await(terminal: Terminal, waiting: Waiting, repository: Repository, run: str) -> int:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, waiting.pass_on)
+    if not waiting.until_begun():
+        return waiting.exit_code()
+    if terminal.json:
+        where = {"repository": str(repository.path), "log": str(waiting.log)}
+        terminal.data({"schema": SCHEMA, "run": run, "pid": waiting.child, **where})
+        return 0
+    name = f" --name {run}" if len(repository.runs()) > 1 else ""
+    look, state, stop = (typed(repository, each + name) for each in ("attach", "status", "stop"))
+    facts = {"look": f"{look}, or {state}", "stop": stop, "log": escape(str(waiting.log))}
+    goes_on = f" goes on as process {waiting.child}, also when this terminal is closed"
+    terminal.print([Text.assemble((run, "bold"), goes_on)])
+    terminal.print([Text.assemble((f"{what:<6}", "dim"), said) for what, said in facts.items()], cut=False)
+    return 0

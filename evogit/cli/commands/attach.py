@@ -1,0 +1,116 @@
+"""`evogit attach`: follows a run that another process works on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+
+import click
+
+from evogit.cli.locate_run import Place, find_repository, open_place
+from evogit.cli.run_end import INTERRUPTED
+from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.summary import ended_because, ending_of_others
+from evogit.cli.terminal import Terminal
+from evogit.cli.view import SHORT
+from evogit.cli.watch import INTERVAL, Dashboard, EventLines, Watch
+from evogit.core import RefusedError
+from evogit.review import last_settings, status_record
+from evogit.review.run_list import RunList
+
+PATIENCE = 10.0
+"""Seconds that the exit code of a run which is over is waited for: meanwhile it says how it went."""
+
+
+@click.command()
+@name_option
+@with_repo
+@with_terminal
+def attach(repo: str | None, name: str | None, terminal: Terminal) -> None:
+    """Follow a run that is at work, such as one begun with `run --detach`, until it ends.
+
+    Ctrl-C leaves it running. Ends with the exit code that the run ended with.
+    """
+    place = open_place(repo, name or _at_work(repo))
+    run = place.history.run
+    engines = place.repository.engines(run)
+    since = engines.since()
+    if since is None:
+        why = ended_because(place.history.stopped)
+        raise RefusedError(f"no engine of this repository is at work on the run {run}: {why}; `evogit run` resumes it")
+    hint = f"Ctrl-C leaves it running; `{place.hint('stop')}` ends it"
+    settings, age = last_settings(place.history), time.time() - since
+    watch: Watch = Dashboard(terminal, settings, age=age, hint=hint) if terminal.live else EventLines(terminal, False)
+    watch.follow(place.history)
+    try:
+        asyncio.run(_follow(place, watch))
+    except KeyboardInterrupt:
+        terminal.note(f"{run} goes on; `{place.hint('attach')}` follows it again")
+        sys.exit(INTERRUPTED)
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+    else:
+        terminal.show(ending_of_others(place, terminal))
+    sys.exit(_exit_code(place))
+
+
+def _at_work(repo: str | None) -> str | None:
+    """The only run of a repository that is at work; None for none or several."""
+    repository = find_repository(repo)
+    busy = [run for run in repository.runs() if repository.engines(run).alive()]
+    return busy[0] if len(busy) == 1 else None
+
+
+async def _follow(place: Place, watch: Watch) -> None:
+    """Show what comes until no engine is at work."""
+    place.journal.subscribe(watch.entry)
+    drawing = asyncio.create_task(watch.draw())
+    doing = Doing(place)
+    try:
+        while doing.tell(watch):
+            place.journal.refresh()
+            await asyncio.sleep(INTERVAL)
+        place.journal.refresh()
+    finally:
+        drawing.cancel()
+        watch.close()
+
+
+class Doing:
+    """What each agent does, as far as the journal says: it knows what is evaluated and what is asked."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._told: dict[str, str] = {}
+
+    def tell(self, watch: Watch) -> bool:
+        """Tell what is new; whether any engine is at work."""
+        history = self._place.history
+        alive = self._place.repository.engines(history.run).alive()
+        started = [history.engines[engine] for engine in alive if engine in history.engines]
+        now = {agent: "at work" for each in started for agent in each.agents}
+        now |= {asked.agent: f"asking {asked.model}" for asked in history.reserved.values() if asked.agent in now}
+        waiting = [each for each in history.pending.values() if each.agent in now]
+        now |= {each.agent: f"evaluating {each.commit[:SHORT]}" for each in waiting}
+        for agent, doing in now.items():
+            if self._told.get(agent) != doing:
+                watch.activity(agent, doing)
+        self._told = now
+        return bool(alive)
+
+
+def _exit_code(place: Place) -> int:
+    """That of the process that worked on the run last; where it left none, what the journal tells."""
+    listed, until = RunList.of_person(os.environ), time.monotonic() + PATIENCE
+    while (found := listed.find(place.repository, place.history.run)) and found.alive:
+        if found.exit is not None or time.monotonic() > until:
+            break
+        time.sleep(INTERVAL)
+    if found and found.exit is not None:
+        return found.exit
+    stopped = place.history.stopped
+    if stopped is None or stopped.reason == "error":
+        return 1
+    return INTERRUPTED if stopped.reason == "interrupted" else 0

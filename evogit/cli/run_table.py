@@ -1,0 +1,44 @@
+"""Runs in a line each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from evogit.cli.terminal import table
+from evogit.cli.text import age, count, escape
+from evogit.cli.view import first_line
+from evogit.review.run_list import RunOverview
+
+
+def run_table(runs: Sequence[RunOverview], *, places: bool) -> list[Text]:
+    """How each run stands, with a header; `places`: and the folder of its repository."""
+    heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
+    columns = len(heads) if places else len(heads) - 1
+    return table([row[:columns] for row in (heads, *map(_row, runs))], "llrrrl"[:columns])
+
+
+def _row(run: RunOverview) -> list[Text]:
+    history = run.history
+    best = history.fitness(history.best) if history.best else None
+    return [
+        Text(first_line(history.run), "bold"),
+        _state(run),
+        Text(f"{history.counts.evaluated:,}"),
+        Text("-" if best is None else f"{best:.6g}"),
+        Text(f"{age(time.time() - run.since)} ago"),
+        Text(escape(str(run.repository.path)), "dim"),
+    ]
+
+
+def _state(run: RunOverview) -> Text:
+    if run.engines:
+        return Text("at work" + (f": {count(len(run.engines), 'engine')}" if run.engines[1:] else ""), "green")
+    if run.trouble:
+        return Text(f"cannot be read: {first_line(run.trouble)}", "red")
+    stopped = run.history.stopped
+    if stopped is None:
+        return Text("not stopped cleanly", "yellow")
+    return Text(f"ended: {stopped.reason}", "red" if stopped.reason == "error" else "")

@@ -1,0 +1,186 @@
+"""All runs of a person on this machine: a small file with a line for each, written when one starts and ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from evogit.config.names import state_folder
+from evogit.core import EvoGitError
+from evogit.history import History
+from evogit.history.context import StoredRun
+from evogit.repository import Repository
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRun:
+    """One line: a run of the repository at a path, and the process that worked on it last.
+
+    Attributes:
+        pid: that process.
+        exit: its exit code; None while it works, and where it was killed.
+    """
+
+    repository: str
+    run: str
+    pid: int
+    exit: int | None = None
+
+    @classmethod
+    def read(cls, line: str) -> Self | None:
+        """What a line says; None for one that nobody wrote to the end."""
+        try:
+            told = json.loads(line)
+            return cls(**{name: told[name] for name in ("repository", "run", "pid", "exit")})
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a process of that number."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def open(self) -> Repository | None:
+        """The repository, if it is still there and has the run, or has it soon."""
+        with suppress(EvoGitError):
+            repository = Repository.open(Path(self.repository))
+            if self.run in repository.runs() or (self.exit is None and self.alive):
+                return repository
+        return None
+
+
+class RunList:
+    """The file; whoever changes it holds its lock."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    @classmethod
+    def of_person(cls, environ: Mapping[str, str]) -> Self:
+        """The list of the person whose environment this is."""
+        return cls(state_folder(environ) / "runs.jsonl")
+
+    def runs(self) -> list[ListedRun]:
+        """All that are listed, the one that started first at the beginning.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        try:
+            text = self._file.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return []
+        return [found for line in text.splitlines() if (found := ListedRun.read(line))]
+
+    def find(self, repository: Repository, run: str) -> ListedRun | None:
+        """The line of a run."""
+        mine = (str(repository.path), run)
+        return next((each for each in self.runs() if (each.repository, each.run) == mine), None)
+
+    def begin(self, repository: Repository, run: str) -> None:
+        """This process works on a run.
+
+        Raises:
+            OSError: the list cannot be written.
+        """
+        mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
+        self._change(lambda listed: [*(each for each in listed if not _same(each, mine)), mine])
+
+    def end(self, repository: Repository, run: str, code: int) -> None:
+        """This process ends with that exit code.
+
+        Raises:
+            OSError: the list cannot be written.
+        """
+        mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
+        ended = replace(mine, exit=code)
+        self._change(lambda listed: [ended if each == mine else each for each in listed])
+
+    def opened(self) -> list[tuple[ListedRun, Repository]]:
+        """All runs with their repositories; those that are gone are dropped from the list.
+
+        Raises:
+            OSError: the list cannot be read or written.
+        """
+        found = [(each, each.open()) for each in self.runs()]
+        gone = [each for each, repository in found if repository is None]
+        if gone:
+            self._change(lambda listed: [each for each in listed if each not in gone])
+        return [(each, repository) for each, repository in found if repository is not None]
+
+    def _change(self, change: Callable[[Sequence[ListedRun]], Sequence[ListedRun]]) -> None:
+        with self._locked():
+            lines = [json.dumps(asdict(each)) for each in change(self.runs())]
+            draft = self._file.with_suffix(".draft")
+            draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            draft.replace(self._file)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _same(one: ListedRun, other: ListedRun) -> bool:
+    return (one.repository, one.run) == (other.repository, other.run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOverview:
+    """How a run stands, in one line.
+
+    Attributes:
+        engines: those at work.
+        since: when the first of these began, else when the run's last entry was written; seconds since 1970.
+        trouble: why nothing is known of its history.
+    """
+
+    repository: Repository
+    history: History
+    engines: Sequence[str]
+    since: float
+    trouble: str = ""
+
+    @classmethod
+    def of(cls, repository: Repository, run: str) -> Self:
+        """That of a run, which may not have begun, or be of a newer version or damaged."""
+        engines, trouble = repository.engines(run), ""
+        history = History(run)
+        try:
+            history = StoredRun.open(repository, run).history
+        except EvoGitError as error:
+            trouble = str(error)
+        since = engines.since() or history.span[1] or time.time()
+        return cls(repository=repository, history=history, engines=engines.alive(), since=since, trouble=trouble)
+
+    def record(self) -> dict[str, Any]:
+        """The same for a machine."""
+        history = self.history
+        best, stopped = history.best, None if self.engines else history.stopped
+        return {
+            "repository": str(self.repository.path),
+            "run": history.run,
+            "engines": list(self.engines),
+            "stopped_because": stopped.reason if stopped else None,
+            "stopped_detail": stopped.detail if stopped else "",
+            "evaluated": history.counts.evaluated,
+            "best": history.fitness(best) if best else None,
+            "metric": history.metric.name if history.started else None,
+            "since": self.since,
+            "trouble": self.trouble,
+        }
