@@ -17,7 +17,7 @@ from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Several, Watch
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Stopped
+from evogit.core import RunStarted, Stopped
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.review.run_list import RunList
@@ -67,7 +67,7 @@ def evolve(
     watch.follow(run.history)
     if background:
         run.journal.subscribe(background.follow(run.context))
-    _list(run, terminal)
+    run.journal.subscribe(lambda entry: _list(run, terminal) if isinstance(entry.event, RunStarted) else None)
     began, before = time.monotonic(), run.history.counts.evaluated
     stopped = asyncio.run(_evolve(run, watch, setup.models if setup else None, hangs_up=background is None))
     return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)

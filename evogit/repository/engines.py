@@ -75,12 +75,9 @@ class Engines:
         """
         name = f"{self._host}-{os.urandom(3).hex()}"
         with self._starting():
-            if (others := self.alive()) and not join:
-                raise RefusedError(
-                    f"another engine ({', '.join(others)}) works on this run in this repository; "
-                    "wait for it, stop it with Ctrl-C, or work beside it with --join"
-                )
-            for dead in {file.name for file in self._folder.glob("*")} - set(others):
+            if not join:
+                self.check_idle()
+            for dead in {file.name for file in self._folder.glob("*")} - set(self.alive()):
                 (self._folder / dead).unlink()
             descriptor = os.open(self._folder / name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -89,6 +86,18 @@ class Engines:
         finally:
             (self._folder / name).unlink(missing_ok=True)
             os.close(descriptor)
+
+    def check_idle(self) -> None:
+        """Refuse a second engine that does not join.
+
+        Raises:
+            RefusedError: an engine is at work.
+        """
+        if others := self.alive():
+            raise RefusedError(
+                f"another engine ({', '.join(others)}) works on this run in this repository; follow it with `evogit "
+                "attach`, stop it with `evogit stop`, or work beside it with --join"
+            )
 
     @contextmanager
     def _starting(self) -> Iterator[None]:

@@ -295,7 +295,7 @@ def test_where_there_is_no_run_the_error_names_those_below(cli: Cli, tmp_path: P
 def test_several_runs_need_a_name(cli: Cli, tmp_path: Path) -> None:
     for name in ("one", "two"):
         Story(tmp_path / "repo", run=name).add(1.0)
-    done = cli("-C", "repo", "status")
+    done = cli("-C", "repo", "log")
     assert done.code == 2
     assert "one, two" in done.err
     assert cli("-C", "repo", "status", "--name", "two", "--json").json["run"] == "two"

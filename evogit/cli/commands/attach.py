@@ -12,11 +12,10 @@ import click
 from evogit.cli.locate_run import Place, find_repository, open_place
 from evogit.cli.run_end import INTERRUPTED
 from evogit.cli.shared_options import name_option, with_repo, with_terminal
-from evogit.cli.summary import ended_because, ending_of_others
+from evogit.cli.summary import ending_of_others
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT
 from evogit.cli.watch import INTERVAL, Dashboard, EventLines, Watch
-from evogit.core import RefusedError
 from evogit.review import last_settings, status_record
 from evogit.review.run_list import RunList
 
@@ -29,31 +28,36 @@ PATIENCE = 10.0
 @with_repo
 @with_terminal
 def attach(repo: str | None, name: str | None, terminal: Terminal) -> None:
-    """Follow a run that is at work, such as one begun with `run --detach`, until it ends.
+    """Follow a run that is at work, such as one begun with `run --detach`, and say how it ended, now or before.
 
-    Ctrl-C leaves it running. Ends with the exit code that the run ended with.
+    Ctrl-C leaves it running. Ends with the exit code of the run.
     """
     place = open_place(repo, name or _at_work(repo))
-    run = place.history.run
-    engines = place.repository.engines(run)
-    since = engines.since()
-    if since is None:
-        why = ended_because(place.history.stopped)
-        raise RefusedError(f"no engine of this repository is at work on the run {run}: {why}; `evogit run` resumes it")
-    hint = f"Ctrl-C leaves it running; `{place.hint('stop')}` ends it"
-    settings, age = last_settings(place.history), time.time() - since
-    watch: Watch = Dashboard(terminal, settings, age=age, hint=hint) if terminal.live else EventLines(terminal, False)
-    watch.follow(place.history)
-    try:
-        asyncio.run(_follow(place, watch))
-    except KeyboardInterrupt:
-        terminal.note(f"{run} goes on; `{place.hint('attach')}` follows it again")
-        sys.exit(INTERRUPTED)
+    since = place.repository.engines(place.history.run).since()
+    if since is not None:
+        _watch(place, terminal, time.time() - since)
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
     else:
         terminal.show(ending_of_others(place, terminal))
     sys.exit(_exit_code(place))
+
+
+def _watch(place: Place, terminal: Terminal, age: float) -> None:
+    """Follow a run that has been at work for `age` seconds.
+
+    Raises:
+        SystemExit: Ctrl-C.
+    """
+    hint = f"Ctrl-C leaves it running; `{place.hint('stop')}` ends it"
+    settings = last_settings(place.history)
+    watch: Watch = Dashboard(terminal, settings, age=age, hint=hint) if terminal.live else EventLines(terminal, False)
+    watch.follow(place.history)
+    try:
+        asyncio.run(_follow(place, watch))
+    except KeyboardInterrupt:
+        terminal.note(f"{place.history.run} goes on; `{place.hint('attach')}` follows it again")
+        sys.exit(INTERRUPTED)
 
 
 def _at_work(repo: str | None) -> str | None:

@@ -106,6 +106,8 @@ def run(
     target = resolve_run(task, repo, name, origin)
     found, history = target.task, target.history
     _refuse_idle(settings, found)
+    if target.repository and not settings.join:
+        target.repository.engines(target.name).check_idle()
     anew = not settings.join and target.fork is None and only_a_failed_seed(history)
     if not anew:
         check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
