@@ -15,7 +15,7 @@ from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.program_consent import prepare
 from evogit.cli.run_end import INTERRUPTED, RunEnd
-from evogit.cli.run_target import Origin, resolve_run, with_origin
+from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
 from evogit.cli.selector_option import list_selectors, selector_before
 from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.summary import ending
@@ -106,11 +106,7 @@ def run(
     target = resolve_run(task, repo, name, origin)
     found, history = target.task, target.history
     _refuse_idle(settings, found)
-    if target.repository and not settings.join:
-        target.repository.engines(target.name).check_idle()
-    anew = not settings.join and target.fork is None and only_a_failed_seed(history)
-    if not anew:
-        check_comparable(history, found, settings.split)  # before anybody agrees to a price, or a fork is made
+    anew = _begins_anew(target, settings)
     settings = replace(settings, selector=selector_before(selector, found, history))
     panel = found.pairwise.panel if found.pairwise else ()
     setup = resolve_agents(asked, settings, history, panel, private=target.private)
@@ -139,6 +135,20 @@ def run(
         if done.stopped.reason == "interrupted":
             sys.exit(INTERRUPTED)
         hooks.end(place.history)
+
+
+def _begins_anew(target: RunTarget, settings: Settings) -> bool:
+    """Whether a run begins anew, as it holds nothing but a seed that failed; asked before anybody agrees to a price.
+
+    Raises:
+        RefusedError: an engine is at work on it, or what evaluates is not what did.
+    """
+    if target.repository and not settings.join:
+        target.repository.engines(target.name).check_idle()
+    if not settings.join and target.fork is None and only_a_failed_seed(target.history):
+        return True
+    check_comparable(target.history, target.task, settings.split)
+    return False
 
 
 def _clear(terminal: Terminal, repository: Repository, history: History) -> None:
