@@ -303,12 +303,14 @@ class RecordedRun(RecordedHistory):
         *parents: str,
         title: str = "step",
         agent: str = "a1",
+        reason: str = "",
         modes: Mapping[str, int] | None = None,
     ) -> str:
         """A commit with these changes to its first parent; nothing is journalled. Its id."""
         tree = self.repository.trees.write(self.repository.tree_of(parents[0]) if parents else None, files, modes)
         time = 1_700_000_000 + len(self.history.phylogeny)
-        return self.repository.commit(tree, parents, author=agent, time=time, title=title, trailers={"Agent": agent})
+        about: dict[str, Any] = {"title": title, "reason": reason, "trailers": {"Agent": agent}}
+        return self.repository.commit(tree, parents, author=agent, time=time, **about)
 
     def add_files(
         self,
@@ -317,6 +319,7 @@ class RecordedRun(RecordedHistory):
         value: float | Status | None = None,
         title: str = "step",
         agent: str = "",
+        reason: str = "",
         modes: Mapping[str, int] | None = None,
         evidence: Sequence[Mapping[str, bytes]] = ({}, {}),
         **known: Any,
@@ -326,7 +329,7 @@ class RecordedRun(RecordedHistory):
         `evidence` is that of how it was made and of its evaluation; keywords are fields of `Proposed`.
         """
         agent = agent or ("a1" if parents else "seed")
-        commit = self.commit(files, *parents, title=title, agent=agent, modes=modes)
+        commit = self.commit(files, *parents, title=title, agent=agent, reason=reason, modes=modes)
         made = self.journal.keep(evidence[0], commit)
         usual: dict[str, Any] = {"tree": self.repository.tree_of(commit), "evidence": made if evidence[0] else ""}
         usual |= {"agent": agent, "title": title, "candidate": commit}

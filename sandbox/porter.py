@@ -104,7 +104,7 @@ class Host:
             said = getattr(error, "stderr", b"") or b""
             await self.send(b"x", 0, json.dumps({"failed": f"{error}\n{said.decode(errors='replace')}"}).encode())
             return
-        await self.send(b"x", 0, json.dumps({"code": code, "subject": subject(self.setup["branch"])}).encode())
+        await self.send(b"x", 0, json.dumps({"code": code, "message": message(self.setup["branch"])}).encode())
 
     async def carry_out(self):
         """The exit code of the program, negative for a signal."""
@@ -190,15 +190,15 @@ def write(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogateescape"))
 
 
-def subject(branch):
-    """The first line of the last commit since the branch; empty where there is none, or no repository any more."""
+def message(branch):
+    """The message of the last commit since the branch; empty where there is none, or no repository any more."""
     try:
         said = subprocess.run(
-            [*GIT, "log", "-1", "--format=%s", f"{branch}..HEAD"], capture_output=True, timeout=10, check=True
+            [*GIT, "log", "-1", "--format=%B", f"{branch}..HEAD"], capture_output=True, timeout=10, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return said.stdout.decode(errors="replace").strip()[:1000]
+    return said.stdout.decode(errors="replace").strip()[:5000]
 
 
 async def exactly(reader, size):

@@ -248,6 +248,7 @@ class Brief:
 class Proposal:
     """A change to the parent's files: path -> new content, or None to delete it.
 
+    `reason` is what its author says for it, a paragraph; empty where they say nothing.
     `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
     that code of the donor went in, which makes it the second parent of the child; `shown` are ids of the candidates of
     which the agent saw code or a diff, beside the parent and its ancestors.
@@ -257,6 +258,7 @@ class Proposal:
 
     changes: Mapping[str, bytes | None]
     title: str
+    reason: str = ""
     strategy: str = ""
     modes: Mapping[str, int] = field(default_factory=dict)
     used_donor: bool = False

@@ -16,7 +16,7 @@ from evogit.agents.editing.calls import ReadLines, only_reads
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.proposing import proposal_of
 from evogit.agents.editing.reading import read
-from evogit.agents.editing.reply import EditReply, parse
+from evogit.agents.editing.reply import EditReply, parse, reason_of
 from evogit.agents.model_agent import ModelAgent
 from evogit.llm import (
     Account,
@@ -147,6 +147,7 @@ class _Talk:
             self._brief,
             self._background,
             title=read.title,
+            reason=reason_of(reply),
             model=self._model.name,
             shown=self._written.shown,
             evidence=self.evidence,

@@ -43,6 +43,8 @@ class Bred:
     operator: Operator
     strategy: str
     title: str
+    reason: str = ""
+    """What its author says for it."""
     model: str = ""
     shown: tuple[str, ...] = ()
     """Candidates, no ancestors, of which the brief showed code or a diff."""
@@ -252,7 +254,7 @@ class Breeder:
                 self._crossings.close(move.parents, opened, tree)
             except UnfitChangeError as error:
                 raise NoUsableChangeError(str(error), proposal.evidence) from error
-            done = replace(bred, tree=tree, model=proposal.model, evidence=proposal.evidence)
+            done = replace(bred, tree=tree, reason=proposal.reason, model=proposal.model, evidence=proposal.evidence)
             return self._traced(done, proposal.shown)
 
         if workshop:
@@ -309,6 +311,7 @@ class Breeder:
             operator="merge" if crossed else "mutation",
             strategy=proposal.strategy,
             title=proposal.title,
+            reason=proposal.reason,
             model=proposal.model,
             evidence=proposal.evidence,
         )
@@ -354,7 +357,8 @@ class Breeder:
             allowed = ", ".join(self._task.editable)
             reason = f"expected changes to {allowed} only, got {', '.join(protected)}"
             raise NoUsableChangeError(reason, proposal.evidence)
-        texts = [proposal.title.encode(errors="replace"), *(content for content in changes.values() if content)]
+        texts = [text.encode(errors="replace") for text in (proposal.title, proposal.reason)]
+        texts += [content for content in changes.values() if content]
         if any(secret in text for secret in self._secrets for text in texts):
             raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
         return self._repository.trees.write(tree, changes, proposal.modes)

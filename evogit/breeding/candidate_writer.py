@@ -75,6 +75,7 @@ class CandidateWriter:
             author=name,
             time=self._time(number),
             title=bred.title,
+            reason=bred.reason,
             trailers={
                 "Agent": name,
                 "Operator": bred.operator,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evogit.repository.hunks import count_markers
     from evogit.repository.journal import BEGINNING, Journal, Position, StaleError
     from evogit.repository.merge import Merged, Merger, UnsettledMerge
-    from evogit.repository.messages import clean, clean_title
+    from evogit.repository.messages import clean, clean_title, reason_in
     from evogit.repository.packing import Packer
     from evogit.repository.paths import UnfitChangeError, check_path, twins
     from evogit.repository.repository import RESERVED, Repository, check_run_name
@@ -48,6 +48,7 @@ _HOMES = {
     "messages": (
         "clean",
         "clean_title",
+        "reason_in",
     ),
     "packing": ("Packer",),
     "paths": (
@@ -107,6 +108,7 @@ __all__ = [
     "clean",
     "clean_title",
     "count_markers",
+    "reason_in",
     "tracked_below",
     "twins",
 ]

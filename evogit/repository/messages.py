@@ -7,6 +7,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 TITLE_LENGTH = 120
+
+REASON_LENGTH = 2_000
+"""Characters of what an author says for a change."""
+
 _OURS = re.compile(r"^\s*evogit\s*-[\w-]*\s*:", re.IGNORECASE)
 
 
@@ -29,8 +33,16 @@ def clean_title(text: str) -> str:
     return title or "(no title)"
 
 
-def candidate_message(title: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
+def candidate_message(title: str, reason: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
     """The message of a candidate commit; `trailers` maps `Agent` to the value of `Evogit-Agent`, or to several."""
+    said = clean(reason)
+    if len(said) > REASON_LENGTH:
+        said = said[: REASON_LENGTH - 1] + "…"
     pairs = ((key, [said] if isinstance(said, str) else said) for key, said in trailers.items())
     lines = [f"Evogit-{key}: {clean_title(value)}" for key, values in pairs for value in values if value]
-    return clean_title(title) + "\n\n" + "\n".join(lines) + "\n"
+    return "\n\n".join(filter(None, (clean_title(title), said, "\n".join(lines)))) + "\n"
+
+
+def reason_in(message: str) -> str:
+    """What the author of a commit says for it: its message without the title and our trailers."""
+    return clean(message.partition("\n")[2])

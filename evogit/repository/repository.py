@@ -219,11 +219,12 @@ class Repository:
         author: str,
         time: int,
         title: str,
+        reason: str = "",
         trailers: Mapping[str, str | Sequence[str]],
     ) -> str:
         """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
         who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
-        message = candidate_message(title, trailers)
+        message = candidate_message(title, reason, trailers)
         write = partial(self._repo.create_commit, None, who, who, message, tree, list(parents))
         return str(written("a candidate", write))
 

@@ -97,6 +97,7 @@ def propose(run: StoredRun, crossed: Crossed, reason: str) -> Entry | None:
         author=HUMAN,
         time=int(time.time()),
         title=crossed.title,
+        reason=reason,
         trailers={"Agent": HUMAN, "Operator": crossed.how, "Strategy": crossed.strategy},
     )
     proposed = Proposed(

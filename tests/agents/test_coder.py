@@ -98,8 +98,10 @@ def test_long_replies_are_read_in_a_time_like_their_length(start: str, again: st
 
 
 async def test_a_session_becomes_a_tree_with_its_title_model_and_transcript(lab: Lab) -> None:
-    model = Parrot("<<<<<<< LIST\n<<<<<<< READ main.py\n<<<<<<< GREP VALUE\n", EDIT, FINISH)
+    look = "PLAN: look around\n<<<<<<< LIST\n<<<<<<< READ main.py\n<<<<<<< GREP VALUE\n"
+    model = Parrot(look, f"It is too low.\n{EDIT}", f"Good, this works.\n{FINISH}")
     bred = await lab.breed(Coder(model), lab.seed())
+    assert bred.reason == "It is too low."
     assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
     assert (bred.title, bred.model, bred.strategy, bred.operator) == ("raise the value", "parrot", "edit", "mutation")
     first, second = answers(model)

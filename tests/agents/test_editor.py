@@ -42,6 +42,7 @@ async def test_a_reply_becomes_a_tree_with_its_title_model_and_evidence(lab: Lab
     bred = await lab.breed(Editor(model), lab.seed())
     assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
     assert (bred.title, bred.model, bred.strategy, bred.operator) == ("raise the value", "parrot", "edit", "mutation")
+    assert bred.reason == "I raise it."
     assert bred.evidence["reply.md"].decode() == GOOD
     assert b"VALUE = 1" in bred.evidence["prompt.md"]
     assert (model.asked[0].move, model.asked[0].attempt, lab.wallet.paid) == (7, 0, 1)

@@ -7,7 +7,7 @@ import pytest
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import RunCommand, read_calls
 from evogit.agents.editing.draft import Draft
-from evogit.agents.editing.reply import parse
+from evogit.agents.editing.reply import parse, reason_of
 
 CODE = b"""import math
 
@@ -234,3 +234,17 @@ def test_a_command_whose_input_does_not_end_is_asked_back() -> None:
 def test_a_coder_may_write_patches_between_its_requests() -> None:
     said = "<<<<<<< READ ./lone.py\n--- a/lone.py\n+++ b/lone.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n<<<<<<< FINISH two\n"
     assert [type(call).__name__ for call in read_calls(said).calls] == ["ReadLines", "Edits", "Finish"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("Slow.\nSo:\n\nTITLE: a\n\n<<<<<<< SEARCH a.py\n", "Slow.\nSo:"),
+        ("TITLE: a\n\nIt is slow.\n\n**src/a.py**\n```python\n<<<<<<< SEARCH\n", "It is slow."),
+        ("<think>\nhm\n</think>\nIt is slow.\r\n--- a/x.py\n+++ b/x.py\n", "It is slow."),
+        ("PLAN: cache it\n<<<<<<< RUN ls\n", "cache it"),
+        ("<<<<<<< SEARCH a.py\nx\n=======\ny\n>>>>>>> REPLACE\nDone.\n", ""),
+    ],
+)
+def test_what_is_said_before_the_first_block_is_the_reason(reply: str, reason: str) -> None:
+    assert reason_of(reply) == reason

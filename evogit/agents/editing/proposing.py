@@ -15,11 +15,12 @@ def proposal_of(
     background: Background,
     *,
     title: str,
+    reason: str,
     model: str,
     shown: tuple[str, ...],
     evidence: Files,
 ) -> Proposal:
-    """The draft as a proposal of this title, written by `model` that was `shown` these, with how it came about.
+    """The draft as a proposal of this title and reason, by `model` that was `shown` these, with how it came about.
 
     Raises:
         EditError: a conflict that was to be settled is still open.
@@ -28,6 +29,7 @@ def proposal_of(
     return Proposal(
         changes=draft.changes,
         title=title,
+        reason=reason,
         strategy=draft.strategy,
         modes=_modes(draft, brief, background),
         shown=shown,

@@ -30,6 +30,9 @@ _BEGINNINGS = frozenset("<>-*@r")
 _CLOSE = re.compile(r"(>{5,}) ?[A-Z]+[ \t]*")
 _MARKER = re.compile(r"[<=>]{5,}")
 _TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
+_PLAN = re.compile(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}")
+_NAMED = re.compile(r"[./]\w")
+_OPENS = re.compile(r"<{5,}|[ \t]*```")
 _SENTENCE = re.compile(r"[A-Z]\w* [^{}();=]*[.!:]")
 
 
@@ -57,6 +60,19 @@ def parse(text: str) -> EditReply:
         hint = "Code between fences alone does not say what it replaces: write it as SEARCH, or WRITE the whole file."
         raise EditError("the reply holds no edit block", hint if "```" in text else "")
     return EditReply(reader.title or f"edit {one_line(blocks[0].path, 60)}", tuple(blocks))
+
+
+def reason_of(reply: str) -> str:
+    """Why a reply does what it does: what it says before its first block, beside the title and the file's name."""
+    said: list[str] = []
+    lines = _answer(reply).replace("\r\n", "\n").split("\n")
+    for number, line in enumerate(lines):
+        if _OPENS.match(line) or patches.begins(lines, number):
+            break
+        said += [] if _TITLE.fullmatch(line) else [_PLAN.sub("", line)]
+    while said and (not said[-1].strip() or (paths.alone(said[-1]) and _NAMED.search(said[-1]))):
+        said.pop()
+    return "\n".join(said).strip()
 
 
 def _answer(text: str) -> str:

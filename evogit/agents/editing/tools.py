@@ -66,6 +66,7 @@ class ToolSession:
         self._shown = shown
         self.draft = Draft(brief.files, background.refusal)
         self.title = ""
+        self.reason = ""
         self.finished = False
 
     async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
@@ -111,6 +112,7 @@ class ToolSession:
             self._brief,
             self._background,
             title=title,
+            reason=self.reason,
             model=self._model,
             shown=self._shown,
             evidence=self._evidence,

@@ -232,9 +232,9 @@ class _ProgramSession:
     async def _salvage(self, container: Container) -> None:
         """Make a proposal of what is in the workspace."""
         found = await container.salvage(self.bounds.disk)
-        self.draft = await asyncio.to_thread(self._read, found, self.end.subject)
+        self.draft = await asyncio.to_thread(self._read, found, self.end.message)
 
-    def _read(self, found: Iterable[Member], title: str) -> Proposal:
+    def _read(self, found: Iterable[Member], message: str) -> Proposal:
         """What the files of the workspace propose.
 
         Raises:
@@ -246,8 +246,10 @@ class _ProgramSession:
             left_out = f"; left out: {self.left_out[0]}" if self.left_out else ""
             raise NoUsableChangeError(f"nothing that may be changed is changed{left_out}")
         paths = ", ".join(sorted(returned.changes))
+        title, _, reason = message.partition("\n")
         return Proposal(
             changes=returned.changes,
+            reason=reason.strip(),
             title=one_line(title) or one_line(f"{self.preset.name} on {paths}"),
             strategy=self.preset.name,
             modes=returned.modes,

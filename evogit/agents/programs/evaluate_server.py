@@ -31,9 +31,9 @@ VALID, INVALID, REFUSED = range(3)
 
 
 class WorkspaceDraft(Protocol):
-    """What was made of the files of a workspace: a proposal of this title."""
+    """What was made of the files of a workspace: a proposal with the title and reason of a commit's message."""
 
-    def __call__(self, found: Iterable[Member], title: str) -> Proposal:
+    def __call__(self, found: Iterable[Member], message: str) -> Proposal:
         """Make it.
 
         Raises:

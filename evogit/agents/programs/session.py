@@ -77,11 +77,11 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a program ended: `code` (negative: a signal), or why it `failed` to start; `subject` of its last commit."""
+    """How a program ended: `code` (negative: a signal), or why it `failed` to start; `message` of its last commit."""
 
     code: int | None = None
     failed: str = ""
-    subject: str = ""
+    message: str = ""
 
 
 @dataclass(slots=True)
@@ -275,11 +275,11 @@ def _end(data: bytes) -> End:
     """What the inner end says of the program's end."""
     try:
         said = json.loads(data)
-        code, failed, subject = (said.get(name) for name in ("code", "failed", "subject"))
+        code, failed, message = (said.get(name) for name in ("code", "failed", "message"))
     except (ValueError, RecursionError, AttributeError):
         return End()
     return End(
         code=code if isinstance(code, int) else None,
         failed=failed[:2000] if isinstance(failed, str) else "",
-        subject=subject[:1000] if isinstance(subject, str) else "",
+        message=message[:5000] if isinstance(message, str) else "",
     )
