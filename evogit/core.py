@@ -278,6 +278,8 @@ class RunStarted:
     """Prefix of the agents' refs, ending in a slash."""
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
+    goal: str = ""
+    """What agents were told to do; empty in old journals."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
     repeats: int = 0

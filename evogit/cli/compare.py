@@ -11,6 +11,7 @@ from evogit.core import Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.review import gap_closed
+from evogit.review.gains import relative
 
 NAMED = 3
 """Candidates that are named of those which cannot be told apart from the best."""
@@ -74,7 +75,8 @@ def _change(metric: Metric, old: float | None, new: float | None, places: int) -
     if old is None or new is None:
         return Text("")
     style = "green" if metric.better(new, old) else "red" if metric.better(old, new) else "dim"
-    return Text(change(new - old, places), style)
+    share = relative(new, old)
+    return Text(change(new - old, places) + (f" ({share})" if share else ""), style)
 
 
 def _value(history: History, commit: str, split: str, metric: str) -> float | None:

@@ -106,6 +106,7 @@ class Start:
             population=began.population if began else self.context.repository.population(self._history.run),
             editable=self.context.task.editable,
             withheld=self.context.task.unseen,
+            goal=self.context.task.goal,
             parts=self.context.task.parts,
             repeats=self.context.task.repeats,
             inputs=backend.inputs,

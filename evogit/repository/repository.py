@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -189,11 +190,16 @@ class Repository:
         for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
             refs.clear_locks(self.common, folder)
 
+    def landing_text(self, run: str, commit: str) -> Path:
+        """The file for what a pull request of a candidate says."""
+        return self.common / "evogit" / "land" / run / f"{commit[:7]}.md"
+
     def forget_run(self, run: str) -> None:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
         self.snapshot(run).forget()
         self.keys.forget(run)
         self.log_file(run).unlink(missing_ok=True)
+        shutil.rmtree(self.landing_text(run, "").parent, ignore_errors=True)
         if not self.runs():
             engines.forget_clone(self.common)
 

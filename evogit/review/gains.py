@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
 
@@ -31,6 +33,17 @@ def gain(history: History, commit: str) -> float | None:
         return None
     known = map(scores.fitness, history.origins(commit))
     return min([scores.metric.gain(value, each) for each in known if each is not None], default=None)
+
+
+def relative(value: float, over: float) -> str:
+    """A value against another one, as `-45 %` or `1.8x`; empty where that says nothing, or is next to nothing."""
+    if min(value, over) <= 0 or not math.isfinite(value / over):
+        return ""
+    ratio, percent = value / over, 100 * (value / over - 1)
+    if ratio >= 1.5:
+        return f"{ratio:,.1f}x" if ratio < 10 else f"{ratio:,.0f}x"
+    text = f"{percent:+.1f}" if not -99 < percent <= -9.95 and percent < 9.95 else f"{percent:+.0f}"
+    return f"{text} %" if any(digit in "123456789" for digit in text) else ""
 
 
 def way(history: History, commit: str) -> list[tuple[Candidate, float | None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evogit.config import Task
@@ -13,7 +13,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.scores import Scores, together
-from evogit.repository import Repository, UnfitChangeError, clean, clean_title
+from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
 from evogit.review.measuring import judge_times
 from evogit.sandbox import Files
@@ -24,7 +24,8 @@ from evogit.sandbox.archive import pack
 class Landing:
     """A candidate's change on top of a branch, before any commit of it exists.
 
-    `target` is the branch (a whole ref) and `tip` the commit it names; `tree` is what merging gives; `branch` is the
+    `target` is the branch (a whole ref) and `tip` the commit it names; `tree` is what merging gives; `known` are the
+    candidates that the target has already, at least the seed; `branch` is the
     ref that is to point to the result, `replaces` what it points to now.
     """
 
@@ -34,6 +35,7 @@ class Landing:
     tip_tree: str
     tree: str
     paths: tuple[str, ...]
+    known: frozenset[str]
     branch: str
     replaces: str | None
 
@@ -77,7 +79,14 @@ async def prepare(
     if repository.branches.checked_out(branch):
         raise RefusedError(f"{short_name(branch)} is checked out and would be replaced; switch to another branch first")
     _check_replaced(repository, history, branch)
-    tree = await _merged(repository, history, candidate, tip, squash)
+    known = _known(repository, history, candidate, tip)
+    if not known and not squash:
+        raise RefusedError(
+            f"expected a target that descends from the seed {(history.seed or '')[:7]} of the run; "
+            "land with --squash, or choose another one with --onto BRANCH"
+        )
+    known = known or frozenset({history.phylogeny.lineage(candidate.commit)[0].commit})
+    tree = await _merged(repository, history, candidate, tip, known)
     tip_tree = repository.tree_of(tip)
     paths = repository.changed_paths(tip_tree, tree)
     if not paths:
@@ -92,6 +101,7 @@ async def prepare(
         tip_tree=tip_tree,
         tree=tree,
         paths=tuple(paths),
+        known=known,
         branch=branch,
         replaces=repository.target(branch),
     )
@@ -214,49 +224,6 @@ def follow_undo(repository: Repository, history: History, undoes: str) -> str:
     return ""
 
 
-# --- what a commit says -------------------------------------------------------------------------------------------
-
-
-def message(history: History, landing: Landing, trials: Sequence[SplitTrial], reason: str, *, squash: bool) -> str:
-    """The commit's message: title, why, metrics, where it comes from."""
-    return f"{title(landing.candidate, squash=squash)}\n\n{body(history, landing, trials, reason)}"
-
-
-def title(candidate: Candidate, *, squash: bool) -> str:
-    """What the change is, as far as its author said it."""
-    what = clean_title(candidate.title)
-    return what if squash else f"Merge candidate {candidate.commit[:7]}: {what}"
-
-
-def body(history: History, landing: Landing, trials: Sequence[SplitTrial], reason: str) -> str:
-    """Why, what was measured, and trailers that lead back to the candidate."""
-    lines = clean(reason).splitlines()
-    lines += [""] if lines else []
-    for trial in trials:
-        lines += [f"{trial.split}: {line}" for line in _gains(history, trial)]
-    inside = ["The score was computed within the candidate's reach (judged: inside)."]
-    lines += inside if any(trial.after.judged == "inside" for trial in trials) else []
-    author = f"Evogit-Run: {history.run}\nEvogit-Candidate: {landing.candidate.commit}\n"
-    return "\n".join(lines).strip() + "\n\n" + author
-
-
-def _gains(history: History, trial: SplitTrial) -> list[str]:
-    names = trial.before.metrics.keys() | trial.after.metrics.keys()
-    primary = history.metric.name
-    return [
-        f"{name} {_value(trial, 0, name)} -> {_value(trial, 1, name)}"
-        for name in sorted(names, key=lambda name: (name != primary, name))
-    ] or [f"{trial.before.status} -> {trial.after.status}"]
-
-
-def _value(trial: SplitTrial, side: int, name: str) -> str:
-    evaluation = (trial.before, trial.after)[side]
-    if name not in evaluation.metrics:
-        return evaluation.status
-    margin = trial.margins[name][side] if name in trial.margins else 0.0
-    return f"{evaluation.metrics[name]:.6g}" + (f" ± {margin:.2g}" if margin else "")
-
-
 # --- the target and the merge -------------------------------------------------------------------------------------
 
 
@@ -288,16 +255,12 @@ def _check_replaced(repository: Repository, history: History, branch: str) -> No
         )
 
 
-async def _merged(repository: Repository, history: History, candidate: Candidate, tip: str, squash: bool) -> str:
-    """The tree of the target with what the candidate changes since the last of its ancestors that is there."""
-    base = _common(repository, history, candidate, tip)
-    if base is None and not squash:
-        raise RefusedError(
-            f"expected a target that descends from the seed {(history.seed or '')[:7]} of the run; "
-            "land with --squash, or choose another one with --onto BRANCH"
-        )
-    base = base or history.phylogeny.lineage(candidate.commit)[0].commit
-    draft = repository.merger.draft(*map(repository.tree_of, (base, tip, candidate.commit)))
+async def _merged(
+    repository: Repository, history: History, candidate: Candidate, tip: str, known: Collection[str]
+) -> str:
+    """The tree of the target with what the candidate changes since the youngest of the `known` ones."""
+    base = max((history.phylogeny[each] for each in known), key=lambda each: each.number)
+    draft = repository.merger.draft(*map(repository.tree_of, (base.commit, tip, candidate.commit)))
     if conflicts := draft.unsettled:
         raise RefusedError(
             f"{candidate.commit[:7]} conflicts with what changed on the target meanwhile, in {', '.join(conflicts)}; "
@@ -307,16 +270,16 @@ async def _merged(repository: Repository, history: History, candidate: Candidate
     return draft.tree
 
 
-def _common(repository: Repository, history: History, candidate: Candidate, tip: str) -> str | None:
-    """The youngest ancestor of the candidate that the target has, merged or as one commit; None: not even the seed."""
+def _known(repository: Repository, history: History, candidate: Candidate, tip: str) -> frozenset[str]:
+    """The ancestors of the candidate that the target has, merged or as one commit; none: not even the seed."""
     contains, phylogeny = repository.branches.contains, history.phylogeny
     decisions = [entry.event for entry in history.decisions if isinstance(entry.event, Decision)]
     landed = [event for event in decisions if event.kind == "land" and contains(tip, event.commit)]
     present = {commit for event in landed for commit in event.candidates}
     if fork := repository.branches.fork(tip, candidate.commit):
         present.add(fork)
-    known = present & phylogeny.ancestors(candidate.commit)
-    return max(known, key=lambda commit: phylogeny[commit].number, default=None)
+    ours = present & phylogeny.ancestors(candidate.commit)
+    return frozenset(ours | phylogeny.ancestors(*ours))
 
 
 def _check_paths(repository: Repository, history: History, paths: Sequence[str], before: str, after: str) -> None:

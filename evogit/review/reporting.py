@@ -54,6 +54,7 @@ def _asked(history: History) -> Record:
     limits = ("target", "minutes", "patience", "confirmations")
     settings = dict(last.settings) if last else {}
     return {
+        "goal": next((each.goal for each in reversed(history.engines.values()) if each.goal), ""),
         "agents": [_spec(each) for each in settings.get("population", ())],
         **{name: settings.get(name) for name in ("selector", "split", "seed", "deterministic", "sandbox", *limits)},
         "provider": last.provider if last else None,

@@ -28,7 +28,7 @@ def test_land_shows_what_it_is_worth_and_prints_the_command_that_merges_it(cli: 
     done = cli("-C", "own", "land", "best", "--squash", "--sandbox", "none", "-y", "-m", "simple")
     assert done.code == 0, done.err
     assert "src/net.py imports socket" in done.err
-    assert "holdout score 1.0000 2.0000 +1.0000 -" in " ".join(done.err.split())
+    assert "holdout score 1.0000 2.0000 +1.0000 (2.0x) -" in " ".join(done.err.split())
     command = f"git -C own merge --ff-only evogit/own/land/{best[:7]}"
     assert f"merge with  {command}" in done.err
     subprocess.run(shlex.split(command), cwd=own.folder.parent, check=True)
@@ -36,8 +36,8 @@ def test_land_shows_what_it_is_worth_and_prints_the_command_that_merges_it(cli: 
         "raise it",
         "simple",
         "",
-        "train: score 1 -> 2",
-        "holdout: score 1 -> 2",
+        "train: score 1 -> 2 (2.0x, higher is better)",
+        "holdout: score 1 -> 2 (2.0x, higher is better)",
     ]
     assert "what you merged of it stays merged" in cli("-C", "own", "undo", "-y").err
     assert own.git("branch", "-a") == branches
@@ -51,7 +51,10 @@ def test_land_as_a_pull_request_sends_nothing_and_onto_another_branch_moves_noth
     own.git("branch", "stable")
     own.git("remote", "add", "upstream", "/nowhere")
     done = cli("-C", "own", "land", "best", "--pr", "--onto", "stable", "--sandbox", "none", "-y")
-    assert done.out.splitlines()[0] == f"Merge candidate {best[:7]}: raise it"
+    assert done.out.splitlines()[0] == "raise it"
+    command = next(line for line in done.err.splitlines() if "gh pr create" in line).partition("gh ")[2]
+    file = own.folder.parent / shlex.split(command)[-1]
+    assert done.out.splitlines()[2:] == file.read_text().splitlines()
     assert f"git -C own push upstream evogit/own/land/{best[:7]}" in done.err
     done = cli("-C", "own", "land", "best", "--onto", "stable", "--sandbox", "none", "-y", "--json")
     [command] = done.json["commands"]
@@ -118,7 +121,7 @@ def test_what_a_changed_task_judges_is_said_to_be_judged_by_it_and_stands_beside
     evaluator.write_text(evaluator.read_text().replace(".value)", ".value * 10)"))
     landed = cli("-C", "own", "land", "best", "--sandbox", "none", "--dry-run")
     assert "the task changed since candidates of this run were evaluated" in landed.err
-    assert "train score 10.000 20.000 +10.000 - " in " ".join(landed.err.split())
+    assert "train score 10.000 20.000 +10.000 (2.0x) - " in " ".join(landed.err.split())
     judged = cli("-C", "own", "eval", "--sandbox", "none")
     assert "the task changed since candidates of this run were evaluated" in judged.out
     assert judged.out.split()[-6:] == ["this", "score", "10.000", "train:", "score", "10"]

@@ -10,7 +10,8 @@ import pytest
 
 from evogit.core import Decision, Evaluation, Metric, NotFoundError, RefusedError, UsageError
 from evogit.repository import Repository
-from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, message, objections, prepare
+from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, objections, prepare
+from evogit.review.landing_text import LandingText, describe
 from evogit.review.risks import risks
 from tests.own import FILES, Own, main
 
@@ -19,9 +20,13 @@ def plan(own: Own, commit: str, onto: str | None = None, *, squash: bool = True)
     return asyncio.run(prepare(own.repository, own.history, own.history.phylogeny[commit], onto, squash=squash))
 
 
+def told(own: Own, found: Landing, *trials: SplitTrial, reason: str = "", goal: str = "") -> LandingText:
+    return describe(own.repository, own.history, found, trials, goal or own.task.goal, reason)
+
+
 def landed(own: Own, commit: str, *, squash: bool = True, reason: str = "") -> Decision:
     found = plan(own, commit, squash=squash)
-    text = message(own.history, found, [], reason, squash=squash)
+    text = told(own, found, reason=reason).message(squash=squash)
     entry = land(own.stored, found, text, reason, squash=squash)
     assert isinstance(entry.event, Decision)
     return entry.event

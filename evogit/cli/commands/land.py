@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -21,8 +22,10 @@ from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
-from evogit.review.landing import Landing, SplitTrial, body, measure, message, objections, prepare, title
+from evogit.review.gains import relative
+from evogit.review.landing import Landing, SplitTrial, measure, objections, prepare
 from evogit.review.landing import land as make
+from evogit.review.landing_text import LandingText, describe
 from evogit.review.risks import risks
 
 
@@ -93,13 +96,14 @@ class _Landing:
         self._tell(_listed("but:", against))
         if against and not self.force and not dry_run:
             raise RefusedError(f"{against[0]}; nothing was created (--force lands it anyway)")
-        entry = None if dry_run else self._make(plan, trials, yes)
+        text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason)
+        entry = None if dry_run else self._make(plan, text, yes)
         if terminal.json:
-            terminal.data({**self._record(plan, trials, entry), "risks": dangers, "objections": against})
+            terminal.data({**self._record(plan, trials, text, entry), "risks": dangers, "objections": against})
         if entry is None:
             terminal.note("nothing was changed", "dim")
         else:
-            self._say_how_to_go_on(plan, trials, entry)
+            self._say_how_to_go_on(plan, text, entry)
 
     def _check_person(self, yes: bool) -> None:
         """Refuse before the evaluation, which may take long, what would be refused after it."""
@@ -107,17 +111,23 @@ class _Landing:
         if not yes:
             check_confirmable(self.terminal)
 
-    def _make(self, plan: Landing, trials: list[SplitTrial], yes: bool) -> Entry:
+    def _make(self, plan: Landing, text: LandingText, yes: bool) -> Entry:
         if not yes:
             confirm(self.terminal)
-        text = message(self.place.history, plan, trials, self.reason, squash=self.squash)
-        return make(self.place, plan, text, self.reason, squash=self.squash)
+        entry = make(self.place, plan, text.message(squash=self.squash), self.reason, squash=self.squash)
+        if self.pr:
+            file = self.place.repository.landing_text(self.place.history.run, plan.candidate.commit)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text.pull_request())
+        return entry
 
     def _tell(self, lines: Iterator[Text]) -> None:
         for line in lines:
             self.terminal.note(line)
 
-    def _record(self, plan: Landing, trials: list[SplitTrial], entry: Entry | None) -> dict[str, Any]:
+    def _record(
+        self, plan: Landing, trials: list[SplitTrial], text: LandingText, entry: Entry | None
+    ) -> dict[str, Any]:
         """What was made; `decision` and `commit` are None after a dry run."""
         return {
             "schema": SCHEMA,
@@ -130,29 +140,33 @@ class _Landing:
             "changed": list(plan.paths),
             "task_changed": changed_judge(self.place.history, self.task),
             "evaluations": [asdict(trial) for trial in trials],
-            "title": title(plan.candidate, squash=self.squash),
-            "body": body(self.place.history, plan, trials, self.reason),
-            "commands": self._commands(plan),
+            "title": text.title if self.pr else text.headline(squash=self.squash),
+            "body": text.pull_request(),
+            "commands": self._commands(plan, text),
         }
 
-    def _say_how_to_go_on(self, plan: Landing, trials: list[SplitTrial], entry: Entry) -> None:
+    def _say_how_to_go_on(self, plan: Landing, text: LandingText, entry: Entry) -> None:
         terminal, place = self.terminal, self.place
         if self.pr and not terminal.json:
-            text = message(place.history, plan, trials, self.reason, squash=self.squash)
-            terminal.print([Text(escape(line)) for line in text.splitlines()])
+            lines = [text.title, "", *text.pull_request().splitlines()]
+            terminal.print([Text(escape(line)) for line in lines])
         labels = ("push with ", "ask with  ") if self.pr else ("merge with",)
-        for label, command in zip(labels, self._commands(plan), strict=True):
+        for label, command in zip(labels, self._commands(plan, text), strict=True):
             terminal.note(Text.assemble((f"{label}  ", "dim"), command))
         terminal.note(Text.assemble(("undo with   ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
 
-    def _commands(self, plan: Landing) -> list[str]:
+    def _commands(self, plan: Landing, text: LandingText) -> list[str]:
         """What the person types next."""
         place, branches = self.place, self.place.repository.branches
         source, target = (ref.removeprefix("refs/heads/") for ref in (plan.branch, plan.target))
         if self.pr:
-            what = shlex.quote(title(plan.candidate, squash=self.squash))
+            what = shlex.quote(text.title)
+            file = shlex.quote(os.path.relpath(place.repository.landing_text(place.history.run, plan.candidate.commit)))
             push = place.git(f"push {shlex.quote(branches.remote(plan.target))} {source}")
-            return [push, f"gh pr create --base {shlex.quote(target)} --head {source} --title {what} --body-file FILE"]
+            return [
+                push,
+                f"gh pr create --base {shlex.quote(target)} --head {source} --title {what} --body-file {file}",
+            ]
         worktree = None if place.repository.bare else branches.worktree(plan.target)
         if worktree is None:
             return [place.git(f"fetch . {source}:{shlex.quote(target)}")]
@@ -196,7 +210,8 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
             gain = after - before if before is not None and after is not None else None
             give = [view.margin(each, places) for each in trial.margins.get(metric.name, (0.0,) * 3)]
             cells = [number(before, places) + give[0], number(after, places) + give[1]]
-            cells += [change(gain, places) + give[2], number(alone, places)]
+            share = relative(after, before) if before is not None and after is not None else ""
+            cells += [change(gain, places) + give[2] + (f" ({share})" if share else ""), number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))
     if any(trial.after.judged == "inside" for trial in trials):

@@ -26,6 +26,7 @@ from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.review import SCHEMA
+from evogit.review.gains import relative
 from evogit.review.reporting import report_record
 
 STEPS = 12
@@ -194,6 +195,8 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     words += [f"at most {count(asked['confirmations'], 'repeat')}"] if asked["confirmations"] is not None else []
     words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, DEFAULT_SELECTOR) else []
     yield Text(f" {view.glyphs.dot} ".join(words))
+    if asked["goal"]:
+        yield Text(f"goal: {on_one_line(asked['goal'])}")
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     yield Text(
         f" {view.glyphs.dot} ".join(
@@ -233,6 +236,8 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     for step in steps:
         if step in told:
             gained = change(step["gain"], view.places)
+            share = relative(step["value"], over) if (over := _over(view, step)) is not None else ""
+            gained += f" ({share})" if share else ""
             value = number(step["value"], view.places) + view.give(step["commit"], view.places)
             cells = [value, first_line(step["agent"]), step["commit"][:SHORT]]
             taken = ", ".join(each[:SHORT] for each in step["inspirations"])
@@ -241,6 +246,12 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
     return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
+
+
+def _over(view: View, step: dict[str, Any]) -> float | None:
+    """The value over which a step gained."""
+    sign = view.history.metric.sign
+    return None if step["value"] is None else step["value"] - sign * step["gain"]
 
 
 def _changes(changes: list[dict[str, Any]]) -> Section:

@@ -1,0 +1,156 @@
+"""What a landed commit and its pull request say: the goal, what was measured, and each step that is in it and why."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evogit.core import Metric
+from evogit.history import History
+from evogit.repository import Repository, clean, clean_title
+from evogit.review.contained_steps import ContainedStep, contained_steps
+from evogit.review.gains import relative
+from evogit.review.landing import Landing, SplitTrial
+
+WIDTH = 72
+"""Columns of a commit's message."""
+
+LONGEST_GOAL = 600
+"""Characters of the goal that are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingText:
+    """`title` is that of a squash and of a pull request; `body` has paragraphs, each of one line where it can be."""
+
+    title: str
+    body: str
+    trailers: str
+
+    def message(self, *, squash: bool) -> str:
+        """The commit's message."""
+        return f"{self.headline(squash=squash)}\n\n{_wrapped(self.body)}\n\n{self.trailers}\n"
+
+    def headline(self, *, squash: bool) -> str:
+        """The commit's title."""
+        return self.title if squash else clean_title(f"Merge: {self.title}")
+
+    def pull_request(self) -> str:
+        """What a pull request says; its lines are not wrapped, as pages that show them break every line."""
+        return f"{self.body}\n\n{self.trailers}\n"
+
+
+def describe(
+    repository: Repository, history: History, landing: Landing, trials: Sequence[SplitTrial], goal: str, reason: str
+) -> LandingText:
+    """The text for what was prepared and measured; `reason` is the person's, told first."""
+    steps = contained_steps(repository, history, landing.candidate, landing.known)
+    parts = [clean(reason), *_about_the_whole(steps, clean(goal)), "\n".join(_measured(history, trials))]
+    if steps[1:]:
+        parts.append("It consists of these steps. Each has what it changed when it was made, over what it was made of.")
+        parts += [_told(history.metric, step) for step in steps]
+    if any(trial.after.judged == "inside" for trial in trials):
+        parts.append("The score was computed within the candidate's reach (judged: inside).")
+    return LandingText(
+        title=_title(history.metric, steps, trials, clean(goal)),
+        body="\n\n".join(filter(None, parts)),
+        trailers=f"Evogit-Run: {history.run}\nEvogit-Candidate: {landing.candidate.commit}",
+    )
+
+
+def _about_the_whole(steps: Sequence[ContainedStep], goal: str) -> Iterator[str]:
+    """Of one step why it was made, of several what all were for."""
+    if not steps[1:]:
+        yield steps[0].reason
+    elif goal:
+        yield f"Goal: {goal if len(goal) <= LONGEST_GOAL else goal[: LONGEST_GOAL - 1] + '…'}"
+
+
+def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> str:
+    """Of one step its title. Of several the goal and how far it was reached, or where that is long the largest step."""
+    if not steps[1:]:
+        return steps[0].title
+    wanted = re.split(r"(?<=[.!?;])\s|\n", goal, maxsplit=1)[0].rstrip(" .;:")
+    reached = _relative(trials[0], metric.name) if trials else ""
+    titles = [f"{wanted} ({metric.name} {reached})"] if reached else []
+    fitting = [title for title in [*titles, wanted] if wanted and len(title) <= WIDTH]
+    if fitting:
+        return clean_title(fitting[0])
+    largest = max(steps, key=lambda step: -math.inf if (gain := _gain(metric, step)) is None else gain)
+    rest = len(steps) - 1
+    more = f" and {rest} more step{'s' * (rest > 1)}"
+    return clean_title(textwrap.shorten(largest.title, max(WIDTH - len(more), 40), placeholder="…") + more)
+
+
+def _gain(metric: Metric, step: ContainedStep) -> float | None:
+    return None if step.value is None or step.over is None else metric.gain(step.value, step.over)
+
+
+# --- what was measured --------------------------------------------------------------------------------------------
+
+
+def _measured(history: History, trials: Sequence[SplitTrial]) -> Iterator[str]:
+    """A line for each metric and split: the value before, after, and how much that is."""
+    started, primary = history.started, history.metric.name
+    ways = {each.name: each.direction for each in started.metrics} if started else {}
+    for trial in trials:
+        names = trial.before.metrics.keys() | trial.after.metrics.keys()
+        for name in sorted(names, key=lambda name: (name != primary, name)):
+            better = {"maximize": "higher is better", "minimize": "lower is better"}.get(ways.get(name, ""), "")
+            remarks = ", ".join(filter(None, (_relative(trial, name), better if name == primary else "")))
+            values = f"{_value(trial, 0, name)} -> {_value(trial, 1, name)}"
+            yield f"{trial.split}: {name} {values}{f' ({remarks})' if remarks else ''}"
+        if not names:
+            yield f"{trial.split}: {trial.before.status} -> {trial.after.status}"
+
+
+def _relative(trial: SplitTrial, name: str) -> str:
+    before, after = (each.metrics.get(name) for each in (trial.before, trial.after))
+    return relative(after, before) if before is not None and after is not None else ""
+
+
+def _value(trial: SplitTrial, side: int, name: str) -> str:
+    evaluation = (trial.before, trial.after)[side]
+    if name not in evaluation.metrics:
+        return evaluation.status
+    margin = trial.margins[name][side] if name in trial.margins else 0.0
+    return f"{evaluation.metrics[name]:.6g}{_give(margin)}"
+
+
+def _give(margin: float) -> str:
+    return f" ± {margin:.2g}" if margin and math.isfinite(margin) else " ± ?" if margin else ""
+
+
+# --- steps --------------------------------------------------------------------------------------------------------
+
+
+def _told(metric: Metric, step: ContainedStep) -> str:
+    """An item of a list: title, gain, the author's reason."""
+    lines = [f"- {step.title}{_gained(metric, step)}"]
+    return "\n".join([*lines, *(f"  {line}".rstrip() for line in step.reason.splitlines())])
+
+
+def _gained(metric: Metric, step: ContainedStep) -> str:
+    if step.value is None or step.over is None:
+        return ""
+    difference = step.value - step.over
+    share = relative(step.value, step.over)
+    doubt = "within the noise" if 0 < abs(difference) <= step.margin else ""
+    remarks = ", ".join(filter(None, (share, doubt)))
+    return f": {metric.name} {difference:+.4g}{_give(step.margin)}{f' ({remarks})' if remarks else ''}"
+
+
+def _wrapped(text: str) -> str:
+    """The text with its long lines broken, each as far to the right as it began."""
+    return "\n".join(_broken(line) for line in text.splitlines())
+
+
+def _broken(line: str) -> str:
+    begin = re.match(r"\s*(?:[-*] )?", line)
+    indent = " " * len(begin[0]) if begin else ""
+    if len(line) <= WIDTH:
+        return line
+    return textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
