@@ -53,6 +53,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "add": Listed("add", "your commits as candidates", "evogit add my-branch"),
         "merge": Listed("merge", "merge two candidates", "evogit merge 9f2c1ab 41d07e2"),
         "graft": Listed("merge", "one step onto another", "evogit graft 9f2c1ab best --dry-run"),
+        "drop": Listed("drop", "take one step out", "evogit drop 9f2c1ab best"),
         "land": Listed("land", "merge into your branch", "evogit land best --squash"),
         "undo": Listed("decide", "undo a decision", "evogit undo"),
         "decisions": Listed("decide", "list decisions", "evogit decisions"),

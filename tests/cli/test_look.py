@@ -139,7 +139,7 @@ def test_without_a_valid_candidate_nothing_is_offered_that_cannot_work(cli: Cli,
 
 def test_best_compares_train_and_holdout_with_the_seed(cli: Cli, small: Small) -> None:
     shown = cli("-C", "repo", "best").out
-    assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 +1\.1000 +1\.9000 +\+0\.8000", shown)
+    assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 \(2\.0x\) +1\.1000 +1\.9000 +\+0\.8000 \(1\.7x\)", shown)
     assert "50.0 % of the gap to the best known 3 is closed" in shown
     assert cli("-C", "repo", "best", "--json").json["best"]["commit"] == small.merge
 

@@ -126,3 +126,37 @@ def test_two_new_names_of_one_file_are_one_decision(cli: Cli, pair: Pair) -> Non
     merge = ("-C", "repo", "merge", *(each[:8] for each in moved), "--dry-run")
     assert cli(*merge, "--json").json["settled"][0]["count"] is not True
     assert "(renamed files)  1  names  each path as its side has it" in cli(*merge).err
+
+
+# --- taking a step out --------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_taken_out_and_what_came_after_it_stays(cli: Cli, pair: Pair) -> None:
+    later = pair.add(4.0, pair.a, files=changed(2, 15, text="a") | changed_in(pair.main(pair.a), 9), adopt=True)
+    assert "no candidate was made" in cli("-C", "repo", "drop", pair.a[:7], "--dry-run").err
+    done = cli("-C", "repo", "drop", pair.a[:7], "-m", "hard to read")
+    assert done.code == 0, done.err
+    history = open_run(pair.repository).history
+    (made,) = history.pending.values()
+    assert pair.main(made.commit) == changed(9, text="c")["main.py"]
+    assert (made.agent, made.operator, made.strategy, made.parents) == ("human", "mutation", "drop", (later,))
+    assert made.title.startswith("without: ")
+    assert "hard to read" in pair.repository.message(made.commit)
+    assert history.counts.proposals == pair.history.counts.proposals
+    again = cli("-C", "repo", "drop", pair.a[:7], "--json")
+    assert (again.json["added"], again.json["known"]) == (None, made.commit)
+
+
+def test_what_cannot_be_taken_out_is_refused_with_the_reason(cli: Cli, pair: Pair) -> None:
+    over = changed_in(pair.main(pair.a).replace(b"a 2", b"line 2"), 2)
+    pair.add(4.0, pair.a, files=over, adopt=True)
+    for step, reason in ((pair.seed, "is the seed"), (pair.a, "was built on it")):
+        done = cli("-C", "repo", "drop", step[:7])
+        assert (done.code, reason in done.err) == (4, True), done.err
+    done = cli("-C", "repo", "drop", pair.b[:7], pair.seed[:7])
+    assert (done.code, "nothing of" in done.err) == (4, True), done.err
+    assert not open_run(pair.repository).history.pending
+
+
+def changed_in(main: bytes, line: int) -> dict[str, bytes]:
+    return {"main.py": main.replace(b"line %d\n" % line, b"c %d\n" % line)}

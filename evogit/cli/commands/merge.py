@@ -10,6 +10,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.locate_run import Place
+from evogit.cli.new_candidate import outcome
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
@@ -97,7 +98,7 @@ def _cross(
     if terminal.json:
         terminal.data(_record(crossed, made, known))
         return
-    for line in (*_told(View.of(place.history, terminal), crossed), *_outcome(place, terminal, made, known)):
+    for line in (*_told(View.of(place.history, terminal), crossed), *outcome(place, terminal, made, known)):
         terminal.note(line)
 
 
@@ -116,20 +117,6 @@ def _row(settlement: Settlement, crossed: Crossed) -> list[str]:
     path = escape(settlement.path) or "(renamed files)"
     fitter = f", {crossed.fitter.commit[:SHORT]}" if settlement.how in (FITTER, FUNCTION) else ""
     return [f"  {path}", str(settlement.count or ""), KINDS[settlement.kind], settlement.how + fitter]
-
-
-def _outcome(place: Place, terminal: Terminal, made: str | None, known: str | None) -> Iterator[Text | str]:
-    view = View.of(place.history, terminal)
-    if made:
-        yield Text.assemble(("added  ", "bold"), view.line(place.history.phylogeny[made]))
-        if place.repository.engines(place.history.run).alive():
-            yield Text("the running engine evaluates it within seconds", "dim")
-        else:
-            yield Text.assemble(("evaluate with  ", "dim"), place.hint("run"))
-    elif known:
-        yield f"that gives the files of {known[:SHORT]}, which is a candidate already"
-    else:
-        yield Text("no candidate was made", "dim")
 
 
 def _record(crossed: Crossed, made: str | None, known: str | None) -> dict[str, Any]:
