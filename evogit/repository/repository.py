@@ -199,7 +199,10 @@ class Repository:
         self.snapshot(run).forget()
         self.keys.forget(run)
         self.log_file(run).unlink(missing_ok=True)
-        shutil.rmtree(self.landing_text(run, "").parent, ignore_errors=True)
+        texts = self.landing_text(run, "").parent
+        shutil.rmtree(texts, ignore_errors=True)
+        with suppress(OSError):
+            texts.parent.rmdir()
         if not self.runs():
             engines.forget_clone(self.common)
 

@@ -50,7 +50,7 @@ def describe(
     steps = contained_steps(repository, history, landing.candidate, landing.known)
     parts = [clean(reason), *_about_the_whole(steps, clean(goal)), "\n".join(_measured(history, trials))]
     if steps[1:]:
-        parts.append("It consists of these steps. Each has what it changed when it was made, over what it was made of.")
+        parts.append("Steps, each with its gain when it was made:")
         parts += [_told(history.metric, step) for step in steps]
     if any(trial.after.judged == "inside" for trial in trials):
         parts.append("The score was computed within the candidate's reach (judged: inside).")
@@ -65,7 +65,7 @@ def _about_the_whole(steps: Sequence[ContainedStep], goal: str) -> Iterator[str]
     """Of one step why it was made, of several what all were for."""
     if not steps[1:]:
         yield steps[0].reason
-    elif goal:
+    elif goal and goal != _first_sentence(goal):
         yield f"Goal: {goal if len(goal) <= LONGEST_GOAL else goal[: LONGEST_GOAL - 1] + '…'}"
 
 
@@ -73,7 +73,7 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
     """Of one step its title. Of several the goal and how far it was reached, or where that is long the largest step."""
     if not steps[1:]:
         return steps[0].title
-    wanted = re.split(r"(?<=[.!?;])\s|\n", goal, maxsplit=1)[0].rstrip(" .;:")
+    wanted = _first_sentence(goal).rstrip(" .;:")
     reached = _relative(trials[0], metric.name) if trials else ""
     titles = [f"{wanted} ({metric.name} {reached})"] if reached else []
     fitting = [title for title in [*titles, wanted] if wanted and len(title) <= WIDTH]
@@ -83,6 +83,10 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
     rest = len(steps) - 1
     more = f" and {rest} more step{'s' * (rest > 1)}"
     return clean_title(textwrap.shorten(largest.title, max(WIDTH - len(more), 40), placeholder="…") + more)
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.!?;])\s|\n", text, maxsplit=1)[0]
 
 
 def _gain(metric: Metric, step: ContainedStep) -> float | None:
@@ -100,7 +104,9 @@ def _measured(history: History, trials: Sequence[SplitTrial]) -> Iterator[str]:
         names = trial.before.metrics.keys() | trial.after.metrics.keys()
         for name in sorted(names, key=lambda name: (name != primary, name)):
             better = {"maximize": "higher is better", "minimize": "lower is better"}.get(ways.get(name, ""), "")
-            remarks = ", ".join(filter(None, (_relative(trial, name), better if name == primary else "")))
+            remarks = ", ".join(
+                filter(None, (_relative(trial, name), better if name == primary and trial is trials[0] else ""))
+            )
             values = f"{_value(trial, 0, name)} -> {_value(trial, 1, name)}"
             yield f"{trial.split}: {name} {values}{f' ({remarks})' if remarks else ''}"
         if not names:

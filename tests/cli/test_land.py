@@ -37,7 +37,7 @@ def test_land_shows_what_it_is_worth_and_prints_the_command_that_merges_it(cli: 
         "simple",
         "",
         "train: score 1 -> 2 (2.0x, higher is better)",
-        "holdout: score 1 -> 2 (2.0x, higher is better)",
+        "holdout: score 1 -> 2 (2.0x)",
     ]
     assert "what you merged of it stays merged" in cli("-C", "own", "undo", "-y").err
     assert own.git("branch", "-a") == branches

@@ -83,8 +83,7 @@ Goal: Make sums faster. The results stay as they are, digit by digit.
 
 train: score 1 -> 2.5 (2.5x, higher is better)
 
-It consists of these steps. Each has what it changed when it was made,
-over what it was made of.
+Steps, each with its gain when it was made:
 
 - keep sums: score +0.4 (+36 %)
   Every sum was made anew, although its terms seldom change, so that
