@@ -18,6 +18,9 @@ from evogit.review.landing import Landing, SplitTrial
 WIDTH = 72
 """Columns of a commit's message."""
 
+MOST_STEPS = 15
+"""Steps that are told, those that gained most."""
+
 LONGEST_GOAL = 600
 """Characters of the goal that are told."""
 
@@ -51,7 +54,10 @@ def describe(
     parts = [clean(reason), *_about_the_whole(steps, clean(goal)), "\n".join(_measured(history, trials))]
     if steps[1:]:
         parts.append("Steps, each with its gain when it was made:")
-        parts += [_told(history.metric, step) for step in steps]
+        told = _largest(history.metric, steps)
+        parts += [_told(history.metric, step) for step in steps if step in told]
+        rest = len(steps) - len(told)
+        parts += [f"And {rest} more step{'s' * (rest > 1)} that gained less."] if rest else []
     if any(trial.after.judged == "inside" for trial in trials):
         parts.append("The score was computed within the candidate's reach (judged: inside).")
     return LandingText(
@@ -79,7 +85,7 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
     fitting = [title for title in [*titles, wanted] if wanted and len(title) <= WIDTH]
     if fitting:
         return clean_title(fitting[0])
-    largest = max(steps, key=lambda step: -math.inf if (gain := _gain(metric, step)) is None else gain)
+    largest = _largest(metric, steps)[0]
     rest = len(steps) - 1
     more = f" and {rest} more step{'s' * (rest > 1)}"
     return clean_title(textwrap.shorten(largest.title, max(WIDTH - len(more), 40), placeholder="…") + more)
@@ -89,8 +95,13 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.!?;])\s|\n", text, maxsplit=1)[0]
 
 
-def _gain(metric: Metric, step: ContainedStep) -> float | None:
-    return None if step.value is None or step.over is None else metric.gain(step.value, step.over)
+def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedStep]:
+    """The steps that gained most, the largest first; those of unknown gain are the last."""
+
+    def gain(step: ContainedStep) -> float:
+        return -math.inf if step.value is None or step.over is None else metric.gain(step.value, step.over)
+
+    return sorted(steps, key=gain, reverse=True)[:MOST_STEPS]
 
 
 # --- what was measured --------------------------------------------------------------------------------------------
