@@ -100,10 +100,13 @@ open("program.py", "w").write(text.replace("C = 3.0", ask(text)))
 
 
 def test_what_a_program_leaves_in_its_folder_is_a_candidate(bench: Bench) -> None:
-    done = bench.run(CHANGE + "sh('git commit -qam \"say twelve\"')", "--proposals", "1")
+    done = bench.run(CHANGE + 'sh(\'git commit -qam "say twelve" -m "It was too low."\')', "--proposals", "1")
     assert done.code == 0, done.err
     (candidate,) = bench.candidates()
     assert candidate["title"] == "say twelve"
+    assert (
+        "\n\nIt was too low.\n\nEvogit-Agent: " in bench.git("log", "-1", "--format=%B", candidate["commit"]).decode()
+    )
     assert candidate["strategy"] == "tool"
     assert "C = 12.0" in bench.program(candidate)
     (request,) = bench.server.requests

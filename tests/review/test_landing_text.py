@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from evogit.review.contained_steps import contained_steps
 from evogit.review.gains import relative
 from evogit.review.landing import SplitTrial, prepare
 from evogit.review.landing_text import LandingText, describe
+from evogit.testing import run_started
 from tests.own import FILES, Own, main
 
 GOAL = "Make sums faster. The results stay as they are, digit by digit."
@@ -141,3 +143,17 @@ def test_changes_are_told_relative_to_the_old_value_where_that_says_something(
     value: float, over: float, expected: str
 ) -> None:
     assert relative(value, over) == expected
+
+
+def test_where_scores_are_noisy_a_gain_has_its_uncertainty(own: Own) -> None:
+    own.append(run_started(engine="e2", repeats=3, metrics=own.task.metrics))
+    best = merged(own)
+    for commit in own.history.phylogeny:
+        value = own.history.fitness(commit.commit) or 0.0
+        for repeat in (1, 2, 3):
+            own.evaluate(commit.commit, value + 0.02 * ((commit.number * 7 + repeat * 3) % 5), repeat=repeat)
+    items = [line for line in text(own, best).body.splitlines() if line.startswith("- ")]
+    assert [re.sub(r"\d\.\d+|\d+", "#", item) for item in items] == [
+        "- keep sums: score +# ± # (+# %)",
+        "- leave early: score +# ± # (+# %)",
+    ]
