@@ -26,6 +26,8 @@ from evogit.core import (
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review.reporting import remarks, report_record, steps
+from evogit.testing import run_started
+from tests.own import Own
 
 from .conftest import Cli, Small, Story
 
@@ -236,3 +238,11 @@ def test_a_run_ends_with_a_short_form_of_it(cli: Cli, tmp_path: Path) -> None:
     assert not subprocess.run(
         ["git", "status", "--porcelain"], cwd=tmp_path / "evogit-sine", capture_output=True, check=True
     ).stdout
+
+
+def test_the_report_has_the_goal_of_the_last_start(cli: Cli, own: Own) -> None:
+    assert "goal:" not in cli("-C", "own", "report").out, "an old journal has none"
+    for number, goal in enumerate(("Do it.", "Bring VALUE up.\nQuickly.")):
+        own.append(run_started(engine=f"e{number}", goal=goal, metrics=own.task.metrics))
+    assert "goal: Bring VALUE up. Quickly.\n" in cli("-C", "own", "report").out
+    assert cli("-C", "own", "report", "--json").json["asked"]["goal"] == "Bring VALUE up.\nQuickly."
