@@ -13,6 +13,7 @@ from evogit.history import History
 from evogit.repository import Repository, clean, clean_title
 from evogit.review.contained_steps import ContainedStep, contained_steps
 from evogit.review.gains import relative
+from evogit.review.goals import first_sentence, opening
 from evogit.review.landing import Landing, SplitTrial
 
 WIDTH = 72
@@ -20,9 +21,6 @@ WIDTH = 72
 
 MOST_STEPS = 15
 """Steps that are told, those that gained most."""
-
-LONGEST_GOAL = 600
-"""Characters of the goal that are told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +69,15 @@ def _about_the_whole(steps: Sequence[ContainedStep], goal: str) -> Iterator[str]
     """Of one step why it was made, of several what all were for."""
     if not steps[1:]:
         yield steps[0].reason
-    elif goal and goal != _first_sentence(goal):
-        yield f"Goal: {goal if len(goal) <= LONGEST_GOAL else goal[: LONGEST_GOAL - 1] + '…'}"
+    elif goal and goal != first_sentence(goal):
+        yield f"Goal: {opening(goal)}"
 
 
 def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> str:
     """Of one step its title. Of several the goal and how far it was reached, or where that is long the largest step."""
     if not steps[1:]:
         return steps[0].title
-    wanted = _first_sentence(goal).rstrip(" .;:")
+    wanted = first_sentence(goal).rstrip(" .;:")
     reached = _relative(trials[0], metric.name) if trials else ""
     titles = [f"{wanted} ({metric.name} {reached})"] if reached else []
     fitting = [title for title in [*titles, wanted] if wanted and len(title) <= WIDTH]
@@ -89,10 +87,6 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
     rest = len(steps) - 1
     more = f" and {rest} more step{'s' * (rest > 1)}"
     return clean_title(textwrap.shorten(largest.title, max(WIDTH - len(more), 40), placeholder="…") + more)
-
-
-def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[.!?;])\s|\n", text, maxsplit=1)[0]
 
 
 def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedStep]:

@@ -118,6 +118,12 @@ def test_a_long_goal_gives_way_to_the_largest_step_in_the_title(own: Own) -> Non
     assert said.title == "keep sums and 1 more step"
 
 
+def test_of_a_goal_that_is_a_page_the_opening_is_told(own: Own) -> None:
+    said = text(own, merged(own), goal="# Fast sums\n\nMake `sum` fast.\n\n## Rules\n\n- None.\n")
+    assert said.title == "Fast sums (score 2.5x)"
+    assert "Goal: Fast sums. Make `sum` fast.\n\ntrain: " in said.body
+
+
 def test_what_was_landed_before_is_not_told_again(own: Own) -> None:
     first = own.add(2, own.seed, files=main(2), title="two")
     own.git("merge", "-q", "--ff-only", first)

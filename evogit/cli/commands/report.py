@@ -27,6 +27,7 @@ from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.review import SCHEMA
 from evogit.review.gains import relative
+from evogit.review.goals import opening
 from evogit.review.reporting import report_record
 
 STEPS = 12
@@ -196,7 +197,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, DEFAULT_SELECTOR) else []
     yield Text(f" {view.glyphs.dot} ".join(words))
     if asked["goal"]:
-        yield Text(f"goal: {on_one_line(asked['goal'])}")
+        yield Text(f"goal: {on_one_line(opening(asked['goal']))}")
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     yield Text(
         f" {view.glyphs.dot} ".join(
