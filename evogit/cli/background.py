@@ -97,12 +97,16 @@ def _turn_to(log: int) -> None:
 
 @dataclass(slots=True)
 class Waiting:
-    """A run that begins in a `child`; `hearing` is where that tells so, and the `log` is said from `at` on."""
+    """A run that begins in a `child`; `hearing` is where that tells so, and the `log` is said from `at` on.
+
+    `stopping`: a signal was passed on, so that what has begun ends.
+    """
 
     child: int
     hearing: int
     log: Path
     at: int
+    stopping: bool = False
 
     def until_begun(self) -> bool:
         """Say what the run says until it has begun; whether it has, or else ended."""
@@ -123,6 +127,7 @@ class Waiting:
 
     def pass_on(self, number: int, frame: FrameType | None) -> None:
         """Let the run have a signal that was meant for it."""
+        self.stopping = True
         os.kill(self.child, number)
 
     def exit_code(self) -> int:
@@ -136,7 +141,7 @@ class Waiting:
 def _await(terminal: Terminal, waiting: Waiting, repository: Repository, run: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, waiting.pass_on)
-    if not waiting.until_begun():
+    if not waiting.until_begun() or waiting.stopping:
         return waiting.exit_code()
     if terminal.json:
         where = {"repository": str(repository.path), "log": str(waiting.log)}

@@ -12,5 +12,6 @@ TEMPLATES = "evogit-brief"
 
 def state_folder(environ: Mapping[str, str]) -> Path:
     """Where a person's own files are that are no settings: evogit/ in $XDG_STATE_HOME, else in ~/.local/state."""
+    named = Path(environ.get("XDG_STATE_HOME", ""))
     home = Path(environ.get("HOME", "~")).expanduser()
-    return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "evogit"
+    return (named if named.is_absolute() else home / ".local" / "state") / "evogit"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evogit.cli.watch import STOPPING
 from tests.clock import PATIENCE
 
 from .conftest import EVOGIT, Cli, Small, Story, environment
@@ -19,6 +20,21 @@ from .conftest import EVOGIT, Cli, Small, Story, environment
 pytestmark = pytest.mark.slow
 
 ENDLESS = ("run", "sine", "--evaluations", "90000")
+HOLD = """
+
+evaluate_now = evaluate
+
+
+def evaluate(program, split):
+    import time
+    from pathlib import Path
+
+    while Path({held!r}).exists():
+        time.sleep(0.05)
+    yield from evaluate_now(program, split)
+"""
+"""What makes an evaluator wait while a file is there."""
+
 TELL = 'echo "$EVOGIT_RUN $EVOGIT_REASON $EVOGIT_EXIT $(basename $EVOGIT_REPOSITORY)" >> ended'
 
 
@@ -115,6 +131,28 @@ def test_what_keeps_a_detached_run_from_beginning_is_said_where_it_was_called(
     done = cli(*ENDLESS, "--detach", "--on-end", TELL)
     assert (done.code, "no such benchmark" in done.err) == (1, True), done.err
     assert wait_for_text(tmp_path / "ended") == "sine error 1 evogit-sine\n"
+
+
+def test_a_run_that_is_interrupted_while_it_begins_ends_there(cli: Cli, task: Path, tmp_path: Path) -> None:
+    held, evaluator = tmp_path / "held", task / "evaluator" / "evaluate.py"
+    evaluator.write_text(evaluator.read_text() + HOLD.format(held=str(held)))
+    held.touch()
+    caller = subprocess.Popen(
+        [EVOGIT, *ENDLESS, "--detach"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert caller.stderr
+    assert any("  proposed " in line for line in caller.stderr)
+    caller.send_signal(signal.SIGINT)
+    assert any(line.strip() == STOPPING for line in caller.stderr)
+    held.unlink()
+    out, _ = caller.communicate(timeout=PATIENCE)
+    assert (caller.returncode, out) == (130, "")
+    assert cli("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
 
 
 def test_the_command_of_the_end_may_fail_and_changes_nothing(cli: Cli, task: Path) -> None:

@@ -71,7 +71,7 @@ def test_run_reaches_its_budget_and_goes_on_where_it_stopped(script: Cli, cli: C
     assert "evogit graph" in again.out
     assert len(cli("log", "--json", cwd=folder).lines) == 9
     assert "`run FOLDER` or --task FOLDER" in cli("run", "--evaluations", "9", cwd=folder).err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["evogit-sine", "sine"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["evogit-sine", "sine"]
 
 
 def test_without_a_terminal_a_run_needs_a_limit(cli: Cli, task: Path, tmp_path: Path) -> None:
