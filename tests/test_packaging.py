@@ -134,7 +134,7 @@ def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) 
 def test_demo_evolves_anywhere(installed: Installed, tmp_path: Path) -> None:
     shown = installed.evogit("--color", "never", "demo", "--minutes", "0.05", cwd=tmp_path)
     assert "seed of circle_packing" in shown
-    assert [path.name for path in tmp_path.iterdir()] == ["evogit-demo"]
+    assert [path.name for path in tmp_path.glob("[!.]*")] == ["evogit-demo"]
 
 
 def test_setup_without_root_names_the_packages() -> None:
