@@ -239,7 +239,7 @@ def test_a_run_survives_every_fault_and_tells_of_each(tmp_path: Path) -> None:
     failed = [event.reason for event in events if isinstance(event, FailedProposal)]
     assert [words for words in SPENT if not any(words in each for each in lost)] == []
     assert [words for words in FAILED if not any(words in each for each in failed)] == []
-    assert campaign.history.counts.proposals == PROPOSALS
+    assert campaign.history.counts.charged == PROPOSALS
     assert campaign.history.spent.dollars > 0
 
     check(campaign, done, server)
@@ -283,7 +283,7 @@ def test_a_coder_survives_every_fault_too(tmp_path: Path) -> None:
     events = campaign.events()
     lost = [event.failure for event in events if isinstance(event, Spent) and event.failure]
     assert [words for words in SPENT if not any(words in each for each in lost)] == []
-    assert campaign.history.counts.proposals == PROPOSALS
+    assert campaign.history.counts.charged == PROPOSALS
     answers = "\n".join(request.prompt for request in server.requests)
     assert [words for words in (".evogit/evaluate.py", "etc/cron.d/x", ".git/config") if words not in answers] == []
     assert "EVALUATE" in answers
