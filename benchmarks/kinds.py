@@ -19,17 +19,15 @@ from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 
-from paid import LATENCY, PARTS, TASK, VARIANTS, SimulatedLoop, World, read, title, written
+from paid import LATENCY, PARTS, VARIANTS, SimulatedLoop, World, read, task_of, title, written
 
 from evogit.agents import Agent, Brief, Proposal
-from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec
 from evogit.core import Entry, Evaluated, Spent
 from evogit.llm import TokenUsage
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.stats import paired_tests
-from evogit.testing import Asked, InMemoryBackend
 
 MOVES = 60
 """Of the cheaper kind, that a run has tokens for."""
@@ -101,23 +99,14 @@ def run(job: tuple[str, bool, int]) -> tuple[float, float]:
     world, (good, better, dearer) = World(seed), CASES[case]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "task" / "seed").mkdir(parents=True)
-        (folder / "task" / "evaluator").mkdir()
-        (folder / "task" / "task.toml").write_text(TASK)
-        (folder / "task" / "seed" / "parts.py").write_bytes(written(world.seed))
-        (folder / "task" / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
-        task, story = load_task(folder / "task"), Story()
-
-        def judge(asked: Asked) -> float:
-            return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
-
+        task, backend = task_of(world, folder)
+        story = Story()
         two = AgentSpec("editor", "cheap", 2), AgentSpec("coder", "dear", 2)
         settings = Settings(
             population=two if shares else (AgentSpec("editor", "either", 4),), tokens=MOVES * TOKENS, seed=seed
         )
         agents = [Thinker(world, good, TOKENS) for _ in range(2)]
         agents += [Thinker(world, better, dearer * TOKENS) for _ in range(2)]
-        backend = InMemoryBackend(task, judge)
         repository = Repository.create(folder / "repository")
         evolving = Run(repository, task, "kinds", settings, story, agents=agents, backend=backend)
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:

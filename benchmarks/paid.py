@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT)]
 
 from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal  # noqa: E402
 from evogit.agents.briefs.directions import DIRECTIONS, direction  # noqa: E402
-from evogit.config import load_task  # noqa: E402
+from evogit.config import Task, load_task  # noqa: E402
 from evogit.config.run_settings import AgentSpec  # noqa: E402
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Tactic  # noqa: E402
 from evogit.repository import Repository  # noqa: E402
@@ -321,22 +321,29 @@ class Outcome:
     """Whether the best has another design than the seed, in a world that has two."""
 
 
+def task_of(world: World, folder: Path) -> tuple[Task, InMemoryBackend]:
+    """The task in which the world is explored, in a folder, and what evaluates it."""
+    (folder / "task" / "seed").mkdir(parents=True)
+    (folder / "task" / "evaluator").mkdir()
+    (folder / "task" / "task.toml").write_text(TASK)
+    (folder / "task" / "seed" / "parts.py").write_bytes(written(world.seed))
+    (folder / "task" / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
+    task = load_task(folder / "task")
+
+    def judge(asked: Asked) -> float:
+        return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
+
+    return task, InMemoryBackend(task, judge)
+
+
 def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
     """One run of a selector with a kind of model and a seed."""
     selector, model, seed = job
     world = Basins(seed) if model == "settled" else World(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "task" / "seed").mkdir(parents=True)
-        (folder / "task" / "evaluator").mkdir()
-        (folder / "task" / "task.toml").write_text(TASK)
-        (folder / "task" / "seed" / "parts.py").write_bytes(written(world.seed))
-        (folder / "task" / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
-        task, story = load_task(folder / "task"), Story(world)
-
-        def judge(asked: Asked) -> float:
-            return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
-
+        task, backend = task_of(world, folder)
+        story = Story(world)
         amount = 1 if selector == "sequential" else agents
         settings = Settings(
             population=(AgentSpec("editor", "stand-in", amount),),
@@ -351,7 +358,7 @@ def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
             settings,
             story,
             agents=[LANDSCAPES[model](world, story) for _ in range(amount)],
-            backend=InMemoryBackend(task, judge),
+            backend=backend,
         )
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
             runner.run(evolving.evolve())

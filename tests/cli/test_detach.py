@@ -55,6 +55,21 @@ def wait_for_text(file: Path, last: str = "\n") -> str:
     return file.read_text()
 
 
+def following(folder: Path) -> subprocess.Popen[str]:
+    """An `evogit attach` that has seen an evaluation."""
+    follower = subprocess.Popen(
+        [EVOGIT, "-C", "evogit-sine", "attach"],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert follower.stderr
+    assert any("  evaluated " in line for line in follower.stderr)
+    return follower
+
+
 def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     cli: Cli, script: Cli, task: Path, tmp_path: Path
 ) -> None:
@@ -78,16 +93,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     assert (listed["run"], len(listed["engines"]), listed["stopped_because"]) == ("sine", 1, None)
     os.kill(int(said.split("process ")[1].split(",")[0]), signal.SIGHUP)
     assert cli(*ENDLESS).code == 4  # the refused one is no news to those who look
-    follower = subprocess.Popen(
-        [EVOGIT, "-C", "evogit-sine", "attach"],
-        cwd=tmp_path,
-        env=environment(tmp_path),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert follower.stderr
-    assert any("  evaluated " in line for line in follower.stderr)
+    follower = following(tmp_path)
     assert cli("-C", "evogit-sine", "stop", "--wait").code == 0
     out, _ = follower.communicate(timeout=PATIENCE)
     assert (follower.returncode, "stopped on request" in out) == (0, True), out
@@ -102,16 +108,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
 def test_an_interrupted_follower_leaves_the_run_and_a_killed_run_ends_it(cli: Cli, task: Path, tmp_path: Path) -> None:
     pid = cli(*ENDLESS, "--detach", "--json").json["pid"]
     for end in ("follower", "run"):
-        follower = subprocess.Popen(
-            [EVOGIT, "-C", "evogit-sine", "attach"],
-            cwd=tmp_path,
-            env=environment(tmp_path),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert follower.stderr
-        assert any("  evaluated " in line for line in follower.stderr)
+        follower = following(tmp_path)
         if end == "follower":
             follower.send_signal(signal.SIGINT)
             assert "sine goes on" in follower.communicate(timeout=PATIENCE)[1]

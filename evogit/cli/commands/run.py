@@ -123,18 +123,26 @@ def run(
     if found.environment.exclusive:
         settings = replace(settings, jobs=1)
     background = detach(terminal, repository, target.name) if detached else None
-    if background:
-        terminal = background.terminal
+    terminal = background.terminal if background else terminal
     with RunEnd(hooks, repository, target.name, terminal, setup.models.secrets) as end:
         done = evolve(
             *(repository, found, target.name, settings, terminal), hooks=hooks, setup=setup, background=background
         )
-        end.reason = done.stopped.reason
-        place = Place.of(done.run.context)
-        _report(terminal, place, done)
-        if done.stopped.reason == "interrupted":
-            sys.exit(INTERRUPTED)
-        hooks.end(place.history)
+        _end(terminal, done, end, hooks)
+
+
+def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
+    """Say what came of it.
+
+    Raises:
+        SystemExit: a person broke it off.
+    """
+    end.reason = done.stopped.reason
+    place = Place.of(done.run.context)
+    _report(terminal, place, done)
+    if done.stopped.reason == "interrupted":
+        sys.exit(INTERRUPTED)
+    hooks.end(place.history)
 
 
 def _begins_anew(target: RunTarget, settings: Settings) -> bool:
