@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
-from evogit.core import HUMAN, Candidate, Entry, Proposed, RefusedError
+from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.repository import Merged, Repository, UnfitChangeError, clean
-from evogit.repository.evidence import why
+from evogit.repository import Merged, Repository, UnfitChangeError
 from evogit.review.facts import Record
+from evogit.review.proposing import propose
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.conflict_settlers import fitter as better_of
 from evogit.selection.merge_strategies import Outcomes, StepEffect, edges, tallies
@@ -87,33 +86,18 @@ async def cross(
     )
 
 
-def propose(run: StoredRun, crossed: Crossed, reason: str) -> Entry | None:
-    """Journal the result as a candidate that awaits its evaluation; None if its tree came first or a parent went."""
-    history = run.history
-    tree, parents = crossed.merged.tree, tuple(each.commit for each in crossed.parents)
-    commit = run.repository.commit(
-        tree,
-        parents,
-        author=HUMAN,
-        time=int(time.time()),
-        title=crossed.title,
-        reason=reason,
-        trailers={"Agent": HUMAN, "Operator": crossed.how, "Strategy": crossed.strategy},
-    )
-    proposed = Proposed(
-        engine="",
-        move=history.moves,
-        candidate=commit,
-        tree=tree,
-        parents=parents,
-        agent=HUMAN,
+def propose_crossed(run: StoredRun, crossed: Crossed, reason: str) -> str | None:
+    """Make the result a candidate, as `proposing.propose` does."""
+    return propose(
+        run,
+        crossed.merged.tree,
+        tuple(each.commit for each in crossed.parents),
         operator=crossed.how,
         strategy=crossed.strategy,
         title=crossed.title,
+        reason=reason,
         conflicts=crossed.merged.conflicts,
-        evidence=run.journal.keep(why(clean(reason)), commit),
     )
-    return run.journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
 
 
 def merge_statistics(history: History) -> Record:

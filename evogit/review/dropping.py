@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 from evogit.breeding.crossings import Crossings
 from evogit.config.values import matches
-from evogit.core import HUMAN, Candidate, Proposed, RefusedError
+from evogit.core import Candidate, RefusedError
 from evogit.history.context import StoredRun
-from evogit.repository import UnfitChangeError, clean
-from evogit.repository.evidence import why
+from evogit.repository import UnfitChangeError
 from evogit.review.contained_steps import step_title
+from evogit.review.proposing import propose
 
 DROP = "drop"
 """The strategy of such candidates."""
@@ -44,30 +42,7 @@ def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
     return tree
 
 
-def propose(run: StoredRun, candidate: Candidate, step: Candidate, tree: str, reason: str) -> str | None:
-    """Journal the tree as a candidate that awaits its evaluation; None if it came first or the parent was pruned."""
-    history, parents = run.history, (candidate.commit,)
-    title = f"without: {step_title(history, step)}"
-    commit = run.repository.commit(
-        tree,
-        parents,
-        author=HUMAN,
-        time=int(time.time()),
-        title=title,
-        reason=reason,
-        trailers={"Agent": HUMAN, "Operator": "mutation", "Strategy": DROP},
-    )
-    proposed = Proposed(
-        engine="",
-        move=history.moves,
-        candidate=commit,
-        tree=tree,
-        parents=parents,
-        agent=HUMAN,
-        operator="mutation",
-        strategy=DROP,
-        title=title,
-        evidence=run.journal.keep(why(clean(reason)), commit),
-    )
-    entry = run.journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
-    return commit if entry else None
+def propose_without(run: StoredRun, candidate: Candidate, step: Candidate, tree: str, reason: str) -> str | None:
+    """Make that tree a candidate, as `proposing.propose` does."""
+    title = f"without: {step_title(run.history, step)}"
+    return propose(run, tree, (candidate.commit,), operator="mutation", strategy=DROP, title=title, reason=reason)

@@ -12,7 +12,7 @@ from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import SHORT, View
 from evogit.review import SCHEMA, resolve
-from evogit.review.dropping import propose, without
+from evogit.review.dropping import propose_without, without
 
 
 @click.command()
@@ -31,7 +31,7 @@ def drop(place: Place, terminal: Terminal, step: str, rev: str, reason: str, dry
     candidate, taken = resolve(place.history, rev), resolve(place.history, step)
     tree = without(place, candidate, taken)
     known = place.history.trees.get(tree)
-    made = None if known or dry_run else propose(place, candidate, taken, tree, reason)
+    made = None if known or dry_run else propose_without(place, candidate, taken, tree, reason)
     known = None if made else place.history.trees.get(tree)
     if terminal.json:
         about = {"schema": SCHEMA, "candidate": candidate.commit, "step": taken.commit, "tree": tree}

@@ -17,7 +17,7 @@ from evogit.cli.text import count, escape
 from evogit.cli.view import SHORT, View
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
-from evogit.review.crossing import Crossed, cross, propose
+from evogit.review.crossing import Crossed, cross, propose_crossed
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.merge_strategies import FITTER, FUNCTION, SETTLED_HERE
 
@@ -92,8 +92,7 @@ def _cross(
     parents = (resolve(place.history, names[0]), resolve(place.history, names[1]))
     crossed = asyncio.run(cross(place.repository, place.history, how, parents, strategy, seed))
     new = crossed.known is None and not dry_run
-    entry = propose(place, crossed, reason) if new else None
-    made = place.history.trees[crossed.merged.tree] if entry else None
+    made = propose_crossed(place, crossed, reason) if new else None
     known = None if made else place.history.trees.get(crossed.merged.tree)
     if terminal.json:
         terminal.data(_record(crossed, made, known))
