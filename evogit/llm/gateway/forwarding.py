@@ -344,8 +344,10 @@ class Call:
         return DeniedError(status, str(fault), headers=self._told(answer), body=body, free=free)
 
     def _note(self, fault: Exception) -> None:
-        """Have further calls wait where the endpoint is down."""
-        if isinstance(fault, LostAttemptError) and fault.fault == "endpoint":
+        """Have further calls wait where the endpoint is down, and no longer where it answers, if only to refuse."""
+        if not isinstance(fault, LostAttemptError) or fault.fault == "question":
+            self.upstream.reached()
+        elif fault.fault == "endpoint":
             self.upstream.lost(str(fault), self.endpoint.patience.pause)
 
     def _told(self, answer: httpx2.Response) -> dict[str, str]:
