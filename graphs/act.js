@@ -1,0 +1,120 @@
+// What a person decides: the plan first, then a reason, then how to take it back.
+
+import { button, el, fill, visible } from "./dom.js";
+
+const TITLES = {
+  promote: "Promote",
+  prune: "Prune",
+  guide: "Guide all agents",
+  note: "Note",
+  undo: "Undo",
+  stop: "Stop the run",
+  merge: "Merge with the pinned candidate",
+  graft: "Graft onto the pinned candidate",
+  land: "Land",
+  judge: "Judge",
+};
+
+const REASONED = new Set(["promote", "prune", "guide", "note", "judge"]);
+
+export class Actions {
+  // `done(told)`: a decision was made.
+  constructor(source, toasts, done) {
+    Object.assign(this, { source, toasts, done });
+  }
+
+  // Ask the server what a decision would change, show it, and make it if the person wants.
+  async begin(decision) {
+    this.decision = { subtree: false, reason: "", ...decision };
+    this.reason = el("textarea", { rows: "3", maxlength: "2000", "aria-label": decision.kind === "guide" ? "What agents are told" : "Why", placeholder: decision.kind === "guide" ? "What agents are told from now on" : "Why; it is kept with the decision" });
+    this.words = el("div", { class: "plan" });
+    this.error = el("p", { class: "error", role: "alert" });
+    this.go = button(TITLES[decision.kind], () => this.decide(), { class: "primary" });
+    const form = el(
+      "dialog",
+      { class: "dialog", "aria-label": TITLES[decision.kind], onclose: () => form.remove() },
+      el("h2", {}, TITLES[decision.kind]),
+      this.words,
+      this.choices(),
+      REASONED.has(decision.kind) ? this.reason : null,
+      this.error,
+      el("div", { class: "buttons end" }, button("Cancel", () => form.close()), decision.kind === "land" ? null : this.go),
+    );
+    this.form = form;
+    form.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && this.decide());
+    document.body.append(form);
+    form.showModal();
+    await this.plan();
+  }
+
+  choices() {
+    const { kind } = this.decision;
+    if (kind === "prune") return this.option("subtree", "also everything that was or will be bred from it");
+    if (kind !== "judge") return null;
+    const name = (verdict, text) =>
+      el("label", {}, el("input", { type: "radio", name: "verdict", value: verdict, onchange: () => (this.decision.verdict = verdict) }), ` ${text}`);
+    return el("fieldset", {}, el("legend", {}, "Which is better?"), name("a", "this one"), name("b", "the pinned one"), name("tie", "neither"));
+  }
+
+  option(name, text) {
+    const change = (event) => {
+      this.decision[name] = event.target.checked;
+      this.plan();
+    };
+    return el("label", { class: "option" }, el("input", { type: "checkbox", onchange: change }), ` ${text}`);
+  }
+
+  async plan() {
+    fill(this.words, el("p", { class: "quiet" }, "…"));
+    this.go.disabled = true;
+    try {
+      this.show(await this.source.plan({ ...this.decision, reason: this.reason.value || "-" }));
+    } catch (error) {
+      fill(this.words);
+      this.error.textContent = error.message;
+    }
+  }
+
+  show(plan) {
+    this.position = plan.position;
+    this.digest = plan.digest;
+    fill(this.words, el("ul", {}, plan.words.map((each) => el("li", {}, visible(each)))), plan.command ? el("pre", {}, visible(plan.command)) : null);
+    this.go.disabled = false;
+  }
+
+  async decide() {
+    const reason = this.reason.value.trim();
+    if (REASONED.has(this.decision.kind) && !reason) {
+      this.error.textContent = "Say why: it is kept with the decision.";
+      this.reason.focus();
+      return;
+    }
+    this.go.disabled = true;
+    try {
+      const told = await this.source.decide({ ...this.decision, reason, position: this.position, digest: this.digest });
+      this.form.close();
+      this.tell(told);
+      this.done(told);
+    } catch (error) {
+      this.refused(error);
+    }
+  }
+
+  refused(error) {
+    this.go.disabled = false;
+    this.error.textContent = error.message;
+    if (error.status !== 409 || !error.told?.plan) return;
+    this.error.textContent = "Something changed meanwhile; this is what it would do now.";
+    this.show(error.told.plan);
+  }
+
+  // Say what was done, with its undo.
+  tell({ words, decision, undo }) {
+    const said = (words ?? ["Done."])[0];
+    const toast = el("div", { class: "toast" }, el("span", {}, visible(said)));
+    if (undo) toast.append(button("Undo", () => this.begin({ kind: "undo", decision }), { title: undo }));
+    toast.append(button("×", () => toast.remove(), { "aria-label": "Close" }));
+    this.toasts.append(toast);
+    setTimeout(() => toast.remove(), 15000);
+  }
+}

@@ -1,0 +1,75 @@
+// What happens in a run, as it happens. All tabs of a browser share one stream: the one that has it tells the others.
+
+const MOST_HELD = 1000; // deltas that are kept while a person paused; after more, everything is read anew
+
+export class Live {
+  // `onDelta(delta)`: take it in; `onReload()`: too much was missed; `onState(state)`: "live", "lost" or "paused".
+  constructor(source, name, position, { onDelta, onReload, onState }) {
+    Object.assign(this, { source, name, position, onDelta, onReload, onState });
+    this.paused = false;
+    this.held = [];
+    this.ended = new AbortController();
+    this.channel = new BroadcastChannel(`evogit ${name}`);
+    this.channel.onmessage = ({ data }) => this.hear(data);
+    const lock = { signal: this.ended.signal };
+    navigator.locks.request(`evogit ${location.host} ${name}`, lock, () => this.lead()).catch(() => {});
+  }
+
+  // Hold the stream until this tab goes.
+  lead() {
+    return new Promise((done) => {
+      this.stop = done;
+      this.connect();
+    });
+  }
+
+  connect() {
+    this.stream = this.source.events(this.position);
+    this.stream.onopen = () => this.share({ state: "live" });
+    this.stream.onerror = () => this.share({ state: "lost" });
+    this.stream.addEventListener("delta", ({ data }) => this.share({ delta: JSON.parse(data) }));
+    this.stream.addEventListener("reload", () => this.share({ reload: true }));
+  }
+
+  share(told) {
+    this.channel.postMessage(told);
+    this.hear(told);
+  }
+
+  hear({ delta, state, reload }) {
+    if (state) this.onState(this.paused ? "paused" : state);
+    if (reload) this.onReload();
+    if (delta && this.paused) this.hold(delta);
+    else if (delta) this.take(delta);
+  }
+
+  hold(delta) {
+    if (this.held.length < MOST_HELD) this.held.push(delta);
+  }
+
+  take(delta) {
+    if (delta.position <= this.position) return;
+    if (delta.after > this.position) {
+      this.onReload();
+      return;
+    }
+    this.position = delta.position;
+    this.onDelta(delta);
+  }
+
+  pause(paused) {
+    this.paused = paused;
+    this.onState(paused ? "paused" : "live");
+    if (paused) return;
+    const held = this.held.splice(0);
+    if (held.length === MOST_HELD) this.onReload();
+    else for (const delta of held) this.take(delta);
+  }
+
+  close() {
+    this.stream?.close();
+    this.channel.close();
+    this.ended.abort();
+    this.stop?.();
+  }
+}

@@ -1,0 +1,426 @@
+// The page: puts the parts together, and keeps them in step with the address and with the run.
+
+import { Actions } from "./act.js";
+import { comparePage } from "./compare_page.js";
+import { Details, TABS } from "./details.js";
+import { button, byId, el, fill, firstLine } from "./dom.js";
+import { FilterError, chosen, parse } from "./filter.js";
+import { count, number } from "./format.js";
+import { Keys } from "./keys.js";
+import { AXES, SCALES } from "./layout.js";
+import { Live } from "./live.js";
+import { COLOURINGS, THEMES, colouring } from "./palette.js";
+import { VIEWS, picture } from "./picture.js";
+import { Plot } from "./plot.js";
+import { Run } from "./run.js";
+import { runPage } from "./run_page.js";
+import { saveFigure } from "./save.js";
+import { openSource } from "./source.js";
+import { State } from "./state.js";
+import { GLYPHS, Table, scoreText } from "./table.js";
+import { Titles } from "./titles.js";
+
+const PAGES = { graph: "Graph", run: "Run", compare: "Compare" };
+
+const SPARING = 1000; // milliseconds between two refreshes of what is dear to make anew
+
+class Page {
+  constructor(source, listed) {
+    this.source = source;
+    this.listed = listed;
+    this.state = new State((state) => this.changed(state));
+    this.opened = new Set(); // candidates whose dead ends are unfolded
+    this.found = null; // what the server found for the filter's words
+    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.dark.addEventListener("change", () => this.refresh());
+    this.plot = new Plot(byId("canvas"), byId("minimap"), {
+      select: (index) => this.select(index),
+      hover: (index, x, y) => this.tip(index, x, y),
+      open: (index) => this.unfold(index),
+    });
+    this.keys = new Keys(this.commands());
+    this.furnish();
+  }
+
+  async open(name) {
+    this.live?.close();
+    this.run = new Run(await this.source.run(name));
+    this.acting = this.source.live && !this.run.about.read_only;
+    this.titles = new Titles(this.source, () => this.titled());
+    this.table = new Table(byId("table"), this.titles, { select: (index) => this.select(index) });
+    const on = {
+      select: (index) => this.select(index),
+      tab: (tab, focus) => this.turn(tab, focus),
+      base: (base) => this.state.set({ base }),
+      pin: (index) => this.state.set({ pin: index === null ? "" : this.run.short(index) }),
+      act: (kind, index) => this.act(kind, index),
+    };
+    this.details = new Details(byId("details"), this.source, this.titles, on, this.acting);
+    this.actions = new Actions(this.source, byId("toasts"), () => this.decided());
+    this.opened.clear();
+    this.plot.picture = null;
+    this.follow();
+    await this.look();
+  }
+
+  follow() {
+    if (!this.source.live) return;
+    this.live = new Live(this.source, this.run.about.run, this.run.position, {
+      onDelta: (delta) => this.take(delta),
+      onReload: () => this.open(this.run.about.run),
+      onState: (state) => this.connected(state),
+    });
+  }
+
+  // --- what is shown ------------------------------------------------------------------------------------------------
+
+  get theme() {
+    const wanted = document.documentElement.dataset.theme ?? (this.dark.matches ? "dark" : "light");
+    return THEMES[wanted];
+  }
+
+  get selected() {
+    return this.indexOf(this.state.select);
+  }
+
+  get pinned() {
+    return this.indexOf(this.state.pin);
+  }
+
+  indexOf(revision) {
+    if (!this.run || !revision) return null;
+    if (revision === "best") return this.run.best;
+    if (revision === "seed") return this.run.seed;
+    const index = this.run.find(revision);
+    return index < 0 ? null : index;
+  }
+
+  // The address changed.
+  async changed(state) {
+    if (!this.run) return;
+    if (state.run && state.run !== this.run.about.run) await this.open(state.run);
+    else await this.look();
+  }
+
+  // Show what the address asks for.
+  async look() {
+    const { state } = this;
+    for (const page of document.querySelectorAll("#pages a")) page.setAttribute("aria-current", page.dataset.page === state.page ? "page" : "false");
+    byId("graph").hidden = byId("details").hidden = state.page !== "graph";
+    byId("page").hidden = state.page === "graph";
+    byId("filter").value = state.filter;
+    this.bar();
+    await this.sift();
+    this.refresh();
+    await (state.page === "graph" ? this.detail() : this.pages());
+  }
+
+  // Find out what the filter holds.
+  async sift() {
+    this.filter = null;
+    this.complain("");
+    if (!this.state.filter.trim()) return;
+    try {
+      const filter = parse(this.state.filter);
+      const asked = filter.text || filter.file;
+      this.found = asked ? new Set((await this.source.search(filter.text, filter.file)).found) : null;
+      chosen(this.run, filter, this.found);
+      this.filter = filter;
+    } catch (error) {
+      this.complain(error.message);
+      if (!(error instanceof FilterError)) this.filter = null;
+    }
+  }
+
+  complain(text) {
+    const input = byId("filter");
+    input.setAttribute("aria-invalid", text ? "true" : "false");
+    input.title = text;
+    fill(byId("hint"), text);
+    byId("hint").hidden = !text;
+  }
+
+  // Draw graph and table anew, from what is known.
+  refresh() {
+    if (!this.run) return;
+    const { run, state } = this;
+    const held = this.filter ? chosen(run, this.filter, this.found) : null;
+    const root = this.selected ?? run.best ?? run.seed;
+    const view = VIEWS.includes(state.view) && (state.view !== "clade" || root !== null) ? state.view : "skeleton";
+    const axis = state.x in AXES ? state.x : "time";
+    const scale = state.y in SCALES ? state.y : "score";
+    this.picture = picture(run, { view, axis, scale, chosen: held, open: this.opened, root: this.root ?? root, everything: state.all === "1", deadEnds: state.dead === "1" });
+    const colours = colouring(run, state.colour in COLOURINGS ? state.colour : "agent", this.theme);
+    this.plot.show(this.picture, { theme: this.theme, colours, merges: state.merges === "1" });
+    this.plot.mark({ selected: this.selected, pinned: this.pinned });
+    this.legend(colours.legend, held);
+    const all = held ?? this.picture.shown;
+    this.table.show(run, this.filter || state.all === "1" ? all : { [Symbol.iterator]: () => Array(run.amount).keys() });
+    this.facts();
+    this.drawn = performance.now();
+  }
+
+  async detail() {
+    const index = this.selected;
+    this.plot.mark({ selected: index, pinned: this.pinned });
+    this.table.select(index);
+    document.body.classList.toggle("selecting", index !== null);
+    if (index === null) this.details.empty(this.run.amount ? "Choose a candidate in the graph or in the table; ? lists the keys." : "Nothing is proposed yet.");
+    else await this.details.show(this.run, index, { tab: TABS.includes(this.state.tab) ? this.state.tab : "summary", base: this.state.base, pin: this.pinned });
+  }
+
+  async pages() {
+    const page = byId("page");
+    if (!page.childElementCount) fill(page, el("p", { class: "empty" }, "…"));
+    try {
+      fill(page, this.state.page === "compare" ? await this.comparison() : await this.summary());
+    } catch (error) {
+      fill(page, el("p", { class: "error", role: "alert" }, error.message));
+    }
+  }
+
+  async summary() {
+    const [report, decisions] = await Promise.all([this.source.report(), this.source.decisions()]);
+    const select = (commit) => this.state.set({ page: "graph", select: commit.slice(0, 7) });
+    return runPage(this.run, report, decisions, () => this.theme, { select, act: (kind, about) => this.act(kind, about) }, this.acting);
+  }
+
+  async comparison() {
+    const names = this.listed.map(({ run }) => run);
+    const wanted = this.state.with ? this.state.with.split(",") : names.slice(0, 8);
+    const told = await this.source.compare(wanted);
+    return comparePage(told, names, wanted, () => this.theme, { choose: (runs) => this.state.set({ with: runs.join(",") }) });
+  }
+
+  // --- live ---------------------------------------------------------------------------------------------------------
+
+  take(delta) {
+    this.run.take(delta);
+    this.titles.grown(this.run.amount);
+    const wait = Math.max(SPARING * Math.min(this.run.amount / 20000, 3), 60) - (performance.now() - this.drawn);
+    this.soon ??= setTimeout(() => this.renew(), Math.max(wait, 0));
+  }
+
+  renew() {
+    this.soon = null;
+    this.refresh();
+    this.details.refresh();
+    if (this.state.page === "run" && !this.asking) {
+      this.asking = setTimeout(() => {
+        this.asking = null;
+        if (this.state.page === "run" && !document.querySelector("dialog[open]")) this.pages();
+      }, 2000);
+    }
+  }
+
+  connected(state) {
+    this.connection = state;
+    document.body.classList.toggle("lost", state === "lost");
+    this.facts();
+  }
+
+  titled() {
+    this.table.draw();
+    this.details.refresh();
+  }
+
+  decided() {
+    if (this.state.page !== "graph") this.pages();
+    else this.detail();
+  }
+
+  // --- what a person does -------------------------------------------------------------------------------------------
+
+  select(index) {
+    if (index === null || index === undefined) return;
+    this.root = null;
+    this.state.set({ page: "graph", select: this.run.short(index) });
+    this.plot.reveal(index);
+  }
+
+  turn(tab, focus) {
+    this.state.set({ tab });
+    if (focus) byId(`tab-${tab}`)?.focus();
+  }
+
+  unfold(index) {
+    if (this.opened.has(index)) this.opened.delete(index);
+    else this.opened.add(index);
+    this.refresh();
+  }
+
+  act(kind, about) {
+    if (!this.acting) return;
+    const decision = kind === "undo" ? { kind, decision: about ?? "" } : { kind, index: about ?? this.selected };
+    if (["merge", "graft", "judge"].includes(kind)) decision.other = this.pinned;
+    this.actions.begin(decision);
+  }
+
+  walk(step) {
+    this.select(this.table.next(step));
+  }
+
+  // To the parent or the first child.
+  climb(up) {
+    const index = this.selected;
+    if (index === null) this.select(this.run.best);
+    else this.select(up ? this.run.parents(index)[0] : this.run.children(index)[0]);
+  }
+
+  commands() {
+    const graph = (what) => () => this.state.page === "graph" && what();
+    const acts = (kind) => () => this.selected !== null && this.act(kind);
+    return [
+      [["j"], "next row of the table", graph(() => this.walk(1))],
+      [["k"], "previous row of the table", graph(() => this.walk(-1))],
+      [["h"], "to the parent", graph(() => this.climb(true))],
+      [["l"], "to the first child", graph(() => this.climb(false))],
+      [["b"], "select the best", () => this.select(this.run.best)],
+      [["s"], "select the seed", () => this.select(this.run.seed)],
+      [["Enter"], "to the details", graph(() => byId("details").focus())],
+      [["d"], "its diff", graph(() => this.turn("diff"))],
+      [["1", "2", "3", "4", "5"], "Summary, Diff, Evaluation, Told, Said", null],
+      [["e"], "unfold or fold the dead ends below it", graph(() => this.selected !== null && this.unfold(this.selected))],
+      [["p"], "pin it, to compare others with", graph(() => this.state.set({ pin: this.pinned === this.selected ? "" : this.state.select }))],
+      [["P"], "promote it", acts("promote")],
+      [["X"], "prune it", acts("prune")],
+      [["n"], "say something about it", acts("note")],
+      [["G"], "guide all agents", () => this.act("guide")],
+      [["u"], "undo the last decision", () => this.act("undo")],
+      [["f"], "the whole graph", graph(() => this.plot.fit())],
+      [["+", "="], "zoom in", graph(() => this.plot.zoom(1.3))],
+      [["-"], "zoom out", graph(() => this.plot.zoom(1 / 1.3))],
+      [["ArrowLeft"], "move the view", graph(() => this.plot.pan(80, 0))],
+      [["ArrowRight"], "", graph(() => this.plot.pan(-80, 0))],
+      [["ArrowUp"], "", graph(() => this.plot.pan(0, 60))],
+      [["ArrowDown"], "", graph(() => this.plot.pan(0, -60))],
+      [["/"], "filter", () => byId("filter").focus()],
+      [["v"], "next view: skeleton, lanes, clade", graph(() => this.state.set({ view: VIEWS[(VIEWS.indexOf(this.state.view) + 1) % VIEWS.length] }))],
+      [["g"], "the graph", () => this.state.set({ page: "graph" })],
+      [["r"], "the run", () => this.state.set({ page: "run" })],
+      [["c"], "compare runs", () => this.state.set({ page: "compare" })],
+      [[" "], "pause, or go on", () => this.live?.pause(!this.live.paused)],
+      [["t"], "light or dark", () => this.shade()],
+      [["Escape"], "select nothing", () => this.state.set({ select: "" })],
+      [["?"], "this list", () => this.keys.help()],
+    ].flatMap(([keys, what, run]) => (run ? [[keys, what, run]] : keys.map((key, k) => [[key], `tab ${TABS[k]}`, graph(() => this.turn(TABS[k]))])));
+  }
+
+  shade() {
+    const dark = this.theme === THEMES.dark;
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    this.look();
+  }
+
+  // --- head, bar, legend --------------------------------------------------------------------------------------------
+
+  furnish() {
+    const pages = this.source.live && this.listed.length > 1 ? ["graph", "run", "compare"] : ["graph", "run"];
+    const go = (page) => (event) => {
+      event.preventDefault();
+      this.state.set({ page });
+    };
+    fill(byId("pages"), pages.map((page) => el("a", { href: `#page=${page}`, "data-page": page, onclick: go(page) }, PAGES[page])));
+    const runs = byId("runs");
+    fill(runs, this.listed.map(({ run }) => el("option", { value: run }, firstLine(run))));
+    runs.addEventListener("change", () => this.state.set({ run: runs.value, select: "", pin: "" }));
+    let wait;
+    byId("filter").addEventListener("input", (event) => {
+      clearTimeout(wait);
+      wait = setTimeout(() => this.state.set({ filter: event.target.value }), 150);
+    });
+    fill(byId("tools"), button("Save", () => saveFigure(this.plot, this.run), { title: "the view as SVG or PNG" }), button("◐", () => this.shade(), { title: "t: light or dark", "aria-label": "Light or dark" }), button("?", () => this.keys.help(), { title: "keys", "aria-label": "Keys" }));
+    this.resizable();
+  }
+
+  bar() {
+    const { state } = this;
+    const group = (name, values, current) =>
+      el("span", { class: "group", role: "group", "aria-label": name }, values.map((value) => button(value, () => this.state.set({ [name]: value }), { "aria-pressed": String(value === current) })));
+    const choice = (name, label, values) =>
+      el("label", {}, `${label} `, el("select", { onchange: (event) => this.state.set({ [name]: event.target.value }) }, values.map((value) => el("option", { value, selected: value === state[name] }, value))));
+    const box = (name, label) =>
+      el("label", {}, el("input", { type: "checkbox", checked: state[name] === "1", onchange: (event) => this.state.set({ [name]: event.target.checked ? "1" : "" }) }), ` ${label}`);
+    fill(
+      byId("bar"),
+      group("view", VIEWS, state.view),
+      state.view === "skeleton" ? [choice("y", "", Object.keys(SCALES)), choice("x", "against", Object.keys(AXES))] : null,
+      choice("colour", "colour", Object.keys(COLOURINGS)),
+      box("merges", "merges"),
+      state.view === "skeleton" ? box("dead", "dead ends") : null,
+      box("all", "all candidates"),
+      button("Fit", () => this.plot.fit(), { title: "f" }),
+    );
+  }
+
+  legend(colours, held) {
+    const swatch = ([name, colour]) => {
+      const mark = el("span", { class: "swatch" });
+      mark.style.background = colour;
+      return el("span", { class: "entry" }, mark, firstLine(name));
+    };
+    const shapes = ["● mutation", "■ merge", "▲ graft", "⬟ human", ...["best", "seed", "failed", "promoted", "pruned"].map((kind) => `${GLYPHS[kind]} ${kind}`)];
+    const { shown } = this.picture;
+    const size = held ? `${count(held.size, "candidate")} of ${this.run.amount.toLocaleString("en-US")}` : `${shown.size.toLocaleString("en-US")} of ${count(this.run.amount, "candidate")}`;
+    fill(byId("legend"), el("span", { class: "entry quiet" }, size), colours.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
+  }
+
+  facts() {
+    const { run } = this;
+    if (!run) return;
+    byId("runs").value = run.about.run;
+    const state = this.connection === "lost" ? "disconnected" : this.connection === "paused" ? "paused" : !this.source.live ? "a copy" : run.alive ? "live" : "at rest";
+    fill(byId("state"), el("span", { class: `dot ${state.replace(" ", "-")}`, "aria-hidden": "true" }), ` ${state}`);
+    const best = run.best === null ? [] : [el("strong", {}, `${GLYPHS.best} ${scoreText(run, run.best)}`), ` ${firstLine(run.about.metric.name)} · `];
+    const inside = run.about.judged === "inside" ? " · judged: inside" : "";
+    fill(byId("facts"), ...best, `${count(run.amount, "candidate")}${inside}${run.about.read_only ? " · read only" : ""}`);
+    document.title = run.best === null ? `${run.about.run} · EvoGit` : `${number(run.value[run.best], run.about.places)} · ${run.about.run} · EvoGit`;
+  }
+
+  tip(index, x, y) {
+    const tip = byId("tip");
+    tip.hidden = index === null;
+    if (index === null) return;
+    const { run } = this;
+    fill(tip, el("strong", {}, `${run.short(index)}  ${scoreText(run, index)}`), el("div", {}, firstLine(this.titles.title(index) ?? "…")), el("div", { class: "quiet" }, `${firstLine(run.agentName(index))}, ${run.operatorName(index)}`));
+    const left = Math.min(x + 14, this.plot.camera.width - tip.offsetWidth - 8);
+    tip.style.transform = `translate(${Math.max(left, 0)}px, ${Math.max(y - tip.offsetHeight - 10, 0)}px)`;
+  }
+
+  resizable() {
+    const grip = byId("grip");
+    const set = (share) => {
+      const percent = Math.min(Math.max(share, 10), 80);
+      document.documentElement.style.setProperty("--table", `${percent}%`);
+      grip.setAttribute("aria-valuenow", Math.round(percent));
+    };
+    grip.addEventListener("pointerdown", (event) => grip.setPointerCapture(event.pointerId));
+    grip.addEventListener("pointermove", (event) => {
+      const { bottom, height } = byId("graph").getBoundingClientRect();
+      if (event.buttons) set(((bottom - event.clientY) / height) * 100);
+    });
+    grip.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: 5, ArrowDown: -5 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      set(Number(grip.getAttribute("aria-valuenow")) + step);
+    });
+  }
+}
+
+async function begin() {
+  try {
+    const source = await openSource();
+    const { runs } = await source.runs();
+    if (!runs.length) throw new Error("This repository has no run yet: begin one with `evogit run`.");
+    const page = new Page(source, runs);
+    const wanted = runs.find(({ run }) => run === page.state.run) ?? runs[0];
+    await page.open(wanted.run);
+    document.body.dataset.ready = "true";
+  } catch (error) {
+    fill(byId("main"), el("p", { class: "error whole", role: "alert" }, error.message));
+  }
+}
+
+begin();

@@ -1,0 +1,216 @@
+// The candidates of one run as columns; a candidate's place in them is its index, and parents come before children.
+
+const DIGITS = 10; // of an id, as far as the page knows it: five bytes
+
+export class Run {
+  constructor(payload) {
+    this.about = payload;
+    this.names = payload.names;
+    this.amount = 0;
+    this.ids = [];
+    this.time = []; // seconds since the epoch
+    this.parent = []; // index of the first parent, -1: none
+    this.agent = []; // this and the next four: places in `names`
+    this.operator = [];
+    this.strategy = [];
+    this.model = [];
+    this.status = []; // 0: waits for its evaluation
+    this.value = []; // NaN: none
+    this.margin = []; // half of the 95 % interval, 0: exact
+    this.gain = []; // over the fittest parent, NaN: none
+    this.evaluated = []; // the how many-th evaluation it was, 0: none yet
+    this.elapsed = []; // milliseconds after the beginning, -1: none yet
+    this.dollars = []; // spent by the whole run until its evaluation
+    this.tokens = [];
+    this.holdout = new Map(); // index -> [value, low, high]
+    this.second = new Map(); // index -> further parents
+    this.inspiration = new Map(); // index -> those that brought lines and are no parents
+    this.firstChild = [];
+    this.nextSibling = [];
+    this.lastChild = [];
+    this.course = []; // steps of the best: [index, evaluations, elapsed, dollars]
+    this.take(payload);
+  }
+
+  // Take in the payload or what came since; `changed` rows are evaluated (again).
+  take(told) {
+    for (const [kind, texts] of Object.entries(told === this.about ? {} : told.names ?? {})) this.names[kind].push(...texts);
+    this.append(told.candidates ?? told.added);
+    for (const row of told.changed ?? []) this.change(row);
+    if (told.marks) this.mark(told.marks);
+    this.course.push(...(told.best_course ?? []));
+    this.agents = told.agents ?? this.agents ?? {};
+    this.alive = told.alive;
+    this.now = told.now;
+    this.position = told.position;
+  }
+
+  append(columns) {
+    if (!columns?.amount) return;
+    const first = columns.first ?? 0;
+    const ids = hexadecimal(columns.id);
+    for (let k = 0; k < columns.amount; k += 1) {
+      const index = first + k;
+      this.ids.push(ids.slice(k * DIGITS, (k + 1) * DIGITS));
+      this.time.push((index ? this.time[index - 1] : this.about.began) + columns.time[k]);
+      this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
+      for (const name of ["agent", "operator", "strategy", "model", "status", "evaluated", "elapsed", "dollars", "tokens"])
+        this[name].push(columns[name][k]);
+      this.value.push(columns.value[k] ?? NaN);
+      this.gain.push(columns.gain[k] ?? NaN);
+      this.margin.push(columns.margin?.[index] ?? 0);
+    }
+    this.amount = first + columns.amount;
+    for (const name of ["holdout", "second", "inspiration"])
+      for (const [index, found] of Object.entries(columns[name] ?? {})) this[name].set(Number(index), found);
+  }
+
+  link(index, parent) {
+    this.parent.push(parent);
+    this.firstChild.push(-1);
+    this.nextSibling.push(-1);
+    this.lastChild.push(-1);
+    if (parent < 0) return;
+    if (this.firstChild[parent] < 0) this.firstChild[parent] = index;
+    else this.nextSibling[this.lastChild[parent]] = index;
+    this.lastChild[parent] = index;
+  }
+
+  change(row) {
+    const index = row.index;
+    this.value[index] = row.value ?? NaN;
+    this.gain[index] = row.gain ?? NaN;
+    this.margin[index] = row.margin ?? 0;
+    for (const name of ["status", "evaluated", "elapsed", "dollars", "tokens"]) this[name][index] = row[name];
+    if (row.holdout) this.holdout.set(index, row.holdout);
+  }
+
+  mark(marks) {
+    this.seed = marks.seed;
+    this.best = marks.best;
+    this.records = marks.records;
+    this.living = marks.living;
+    this.decided = marks.decided;
+    this.promoted = new Set(marks.promoted);
+    this.pruned = new Set(marks.pruned);
+    this.recordSet = new Set(marks.records);
+  }
+
+  get higherIsBetter() {
+    return this.about.metric.direction === "maximize";
+  }
+
+  short(index) {
+    return this.ids[index].slice(0, 7);
+  }
+
+  find(prefix) {
+    return prefix.length < 4 ? -1 : this.ids.findIndex((id) => prefix.startsWith(id) || id.startsWith(prefix));
+  }
+
+  parents(index) {
+    const first = this.parent[index];
+    return first < 0 ? [] : [first, ...(this.second.get(index) ?? [])];
+  }
+
+  // Parents and inspirations, each with its kind.
+  edges(index) {
+    const first = this.parent[index];
+    if (first < 0) return [];
+    const kind = this.operatorName(index) === "graft" ? "graft" : "merge";
+    return [
+      [first, "parent"],
+      ...(this.second.get(index) ?? []).map((each) => [each, kind]),
+      ...(this.inspiration.get(index) ?? []).map((each) => [each, "inspiration"]),
+    ];
+  }
+
+  children(index) {
+    const found = [];
+    for (let child = this.firstChild[index]; child >= 0; child = this.nextSibling[child]) found.push(child);
+    for (const [child, others] of this.second) if (others.includes(index)) found.push(child);
+    return found;
+  }
+
+  agentName(index) {
+    return this.names.agents[this.agent[index]];
+  }
+
+  operatorName(index) {
+    return this.names.operators[this.operator[index]];
+  }
+
+  statusName(index) {
+    return this.names.statuses[this.status[index]];
+  }
+
+  modelName(index) {
+    return this.names.models[this.model[index]];
+  }
+
+  strategyName(index) {
+    return this.names.strategies[this.strategy[index]];
+  }
+
+  waits(index) {
+    return this.status[index] === 0;
+  }
+
+  failed(index) {
+    return this.status[index] !== 0 && Number.isNaN(this.value[index]);
+  }
+
+  // What a candidate is to a person, the most telling first.
+  kind(index) {
+    if (this.pruned.has(index)) return "pruned";
+    if (index === this.best) return "best";
+    if (this.promoted.has(index)) return "promoted";
+    if (index === this.seed) return "seed";
+    if (this.waits(index)) return "waiting";
+    return this.failed(index) ? "failed" : "scored";
+  }
+
+  // Indices of `starts` and all that they come from.
+  ancestors(starts) {
+    return reach(starts, (index) => this.parents(index));
+  }
+
+  descendants(starts) {
+    const found = new Set(starts);
+    const first = Math.min(...starts);
+    for (let index = first; index < this.amount; index += 1)
+      if (this.parents(index).some((each) => found.has(each))) found.add(index);
+    return found;
+  }
+}
+
+function reach(starts, neighbours) {
+  const found = new Set(starts);
+  const waiting = [...found];
+  while (waiting.length)
+    for (const each of neighbours(waiting.pop()))
+      if (!found.has(each)) {
+        found.add(each);
+        waiting.push(each);
+      }
+  return found;
+}
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+// Base64 as hexadecimal digits, without the browser's help: the same code draws graphs where there is no browser.
+function hexadecimal(base64) {
+  const digits = [];
+  let bits = 0;
+  let held = 0;
+  for (const letter of base64.replace(/=+$/, "")) {
+    held = (held << 6) | ALPHABET.indexOf(letter);
+    bits += 6;
+    while (bits >= 4) {
+      bits -= 4;
+      digits.push(((held >> bits) & 15).toString(16));
+    }
+    held &= (1 << bits) - 1;
+  }
+  return digits.join("");
+}

@@ -1,0 +1,38 @@
+// The view as a file: SVG, or PNG at twice the resolution of the page.
+
+import { draw } from "./draw.js";
+import { button, el } from "./dom.js";
+import { SvgContext } from "./svg_context.js";
+
+export function svg(scene) {
+  const context = new SvgContext(scene.width, scene.height);
+  draw(context, scene);
+  return context.toString();
+}
+
+export function saveFigure(plot, run) {
+  const name = `${run.about.run.replace(/[^\w.-]/g, "_")}-graph`;
+  const dialog = el(
+    "dialog",
+    { class: "dialog", "aria-label": "Save the view", onclose: () => dialog.remove() },
+    el("h2", {}, "Save the view"),
+    el("p", {}, "As it is drawn now. `evogit graph --format html` makes one file of the whole run."),
+    el("div", { class: "buttons end" }, button("Cancel", () => dialog.close()), button("PNG", () => savePng(plot.scene(), name)), button("SVG", () => save(new Blob([svg(plot.scene())], { type: "image/svg+xml" }), `${name}.svg`), { class: "primary" })),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function savePng(scene, name) {
+  const canvas = el("canvas", { width: scene.width * 2, height: scene.height * 2 });
+  const context = canvas.getContext("2d");
+  context.scale(2, 2);
+  draw(context, scene);
+  canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");
+}
+
+function save(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,258 @@
+// What is seen of a run through a camera, as layers for `draw`. The only place that decides how things look.
+
+import { ticks } from "./camera.js";
+import { change, clock, number } from "./format.js";
+import { AXES } from "./layout.js";
+
+export const FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
+
+const SHAPE = { seed: "diamond", mutation: "circle", merge: "square", graft: "triangle", human: "pentagon" };
+
+const MOST_LABELS = 40;
+const WIDEST = 130; // pixels of a label
+const MOST_INTERVALS = 2000;
+const CELL = 2; // pixels: marks nearer than this are one
+
+// `look`: theme, colours (of `colouring`), options; `focus`: selected, pinned and hovered indices or null.
+export function scene(picture, camera, look, focus) {
+  const layers = [
+    ...frame(picture, camera, look.theme),
+    ...ghosts(picture, camera, look.theme),
+    ...edges(picture, camera, look),
+    ...course(picture, camera, look.theme),
+    ...intervals(picture, camera, look.theme),
+    ...marks(picture, camera, look),
+    ...focusRings(picture, camera, look.theme, focus),
+    ...labels(picture, camera, look.theme),
+  ];
+  return { width: camera.width, height: camera.height, plot: camera.plot, ground: look.theme.ground, layers };
+}
+
+// --- axes -----------------------------------------------------------------------------------------------------------
+
+function frame(picture, camera, theme) {
+  if (picture.layout.kind !== "scored") return [];
+  const { plot, window } = camera;
+  const across = ticks(window.left, window.right, plot.width, 110).filter((x) => x >= 0);
+  const up = ticks(Math.max(window.low, picture.layout.low), window.high, plot.height, 48);
+  const lines = up.flatMap((y) => [plot.x, camera.toY(y), plot.x + plot.width, camera.toY(y)]);
+  const below = camera.toY(picture.layout.below);
+  const bottom = plot.y + plot.height;
+  const text = { kind: "text", colour: theme.faint, font: FONT };
+  const unit = AXES[picture.axis].title;
+  return [
+    { kind: "lines", points: lines, colour: theme.grid, width: 1, clipped: true },
+    { ...text, align: "right", items: up.map((y) => [plot.x - 8, camera.toY(y), scoreText(picture, y)]) },
+    { ...text, align: "right", items: below < bottom && below > plot.y ? [[plot.x - 8, below, "no score"]] : [] },
+    { ...text, align: "center", items: across.map((x) => [camera.toX(x), bottom + 14, axisText(picture.axis, x)]) },
+    { ...text, align: "right", items: [[plot.x + plot.width, bottom + 28, unit]] },
+  ];
+}
+
+function scoreText(picture, y) {
+  const { low, high } = picture.layout;
+  if (picture.scale !== "score") return String(Number(picture.layout.value(y).toPrecision(2)));
+  const places = Math.min(Math.max(2 - Math.floor(Math.log10(high - low || 1)), 0), 9);
+  return number(picture.layout.value(y), places);
+}
+
+function axisText(axis, x) {
+  if (axis === "time") return clock(x);
+  return axis === "dollars" ? `$${Number(x.toPrecision(4))}` : Math.round(x).toLocaleString("en-US");
+}
+
+// --- edges ----------------------------------------------------------------------------------------------------------
+
+const EDGES = {
+  parent: { width: 1.25 },
+  folded: { width: 1.25, dash: [5, 3] },
+  merge: { width: 1, dash: [] },
+  graft: { width: 1, dash: [7, 2, 2, 2] },
+  inspiration: { width: 1, dash: [1, 3] },
+};
+
+function edges(picture, camera, look) {
+  const points = { parent: [], folded: [], merge: [], graft: [], inspiration: [], path: [] };
+  for (const [child, to, kind, direct] of picture.edges) {
+    if (kind !== "parent" && !look.merges) continue;
+    const ends = [picture.layout.x[to], picture.layout.y[to], picture.layout.x[child], picture.layout.y[child]];
+    if (ends.some(Number.isNaN) || outside(camera, ends)) continue;
+    const group = picture.way.has(child) && picture.way.has(to) && kind === "parent" ? "path" : kind === "parent" && !direct ? "folded" : kind;
+    points[group].push(camera.toX(ends[0]), camera.toY(ends[1]), camera.toX(ends[2]), camera.toY(ends[3]));
+  }
+  const kind = picture.layout.kind === "scored" ? "lines" : "curves";
+  const colours = { merge: look.theme.selected, graft: look.theme.pinned, inspiration: look.theme.faint };
+  const drawn = Object.entries(EDGES).map(([name, style]) => ({
+    ...style,
+    kind,
+    points: points[name],
+    colour: colours[name] ?? look.theme.edge,
+    alpha: name === "parent" || name === "folded" ? 0.8 : 0.65,
+    clipped: true,
+  }));
+  return [...drawn, { kind, points: points.path, colour: look.theme.best, width: 2, clipped: true }].filter((each) => each.points.length);
+}
+
+function outside(camera, [x, y, toX, toY]) {
+  const { left, right, low, high } = camera.window;
+  return (x < left && toX < left) || (x > right && toX > right) || (y < low && toY < low) || (y > high && toY > high);
+}
+
+// --- the best so far --------------------------------------------------------------------------------------------------
+
+function course(picture, camera, theme) {
+  const { layout, run, axis } = picture;
+  if (layout.kind !== "scored" || !run.course.length) return [];
+  const at = { evaluations: 1, time: 2, dollars: 3 }[axis];
+  const points = [];
+  let last = null;
+  for (const step of run.course) {
+    if (step[0] === null || Number.isNaN(run.value[step[0]])) continue;
+    const x = camera.toX(axis === "time" ? step[at] / 1000 : step[at]);
+    const y = camera.toY(layout.level(run.value[step[0]]));
+    if (last !== null) points.push(x, last);
+    points.push(x, y);
+    last = y;
+  }
+  if (last !== null) points.push(camera.toX(layout.right), last);
+  return [{ kind: "path", points, colour: theme.course, width: 1, alpha: 0.55, clipped: true }, ...holdouts(picture, camera, theme)];
+}
+
+function holdouts({ layout, run }, camera, theme) {
+  const points = [];
+  const bars = [];
+  for (const [index, [value, low, high]] of run.holdout) {
+    if (value === null || Number.isNaN(layout.x[index])) continue;
+    const x = camera.toX(layout.x[index]) + 5;
+    points.push(x, camera.toY(layout.level(value)));
+    if (low !== null) bars.push(x, camera.toY(layout.level(low)), x, camera.toY(layout.level(high)));
+  }
+  return [
+    { kind: "lines", points: bars, colour: theme.pinned, width: 1, clipped: true },
+    { kind: "marks", points, shape: "diamond", radius: 3, outline: theme.pinned, clipped: true },
+  ];
+}
+
+function intervals({ layout, run, shown }, camera, theme) {
+  if (layout.kind !== "scored" || shown.size > MOST_INTERVALS) return [];
+  const points = [];
+  for (const index of shown) {
+    const around = run.margin[index];
+    if (!around || !Number.isFinite(around) || Number.isNaN(run.value[index])) continue;
+    const [x, value] = [camera.toX(layout.x[index]), run.value[index]];
+    points.push(x, camera.toY(layout.level(value - around)), x, camera.toY(layout.level(value + around)));
+  }
+  return [{ kind: "lines", points, colour: theme.edge, width: 1, alpha: 0.6, clipped: true }];
+}
+
+// --- candidates -------------------------------------------------------------------------------------------------------
+
+// Dead ends that are folded, as faint dots: how much was tried, and how good it was.
+function ghosts({ layout, shown, ghostly }, camera, theme) {
+  if (layout.kind !== "scored" || !ghostly) return [];
+  const spread = new Spread(camera);
+  const points = [];
+  for (const index of ghostly)
+    if (!shown.has(index) && spread.takes(layout.x[index], layout.y[index])) points.push(spread.x, spread.y);
+  return [{ kind: "marks", points, shape: "circle", radius: 1.5, fill: theme.dead, clipped: true }];
+}
+
+function marks(picture, camera, look) {
+  const { layout, run, shown } = picture;
+  const groups = new Map();
+  const radius = shown.size > 3000 ? 2.5 : shown.size > 600 ? 3.5 : 4.5;
+  const spread = new Spread(camera);
+  for (const index of shown) {
+    const kind = run.kind(index);
+    const telling = kind !== "scored" && kind !== "failed" && kind !== "waiting";
+    if (!spread.takes(layout.x[index], layout.y[index], telling)) continue;
+    const style = STYLES[kind](look, run, index);
+    const key = `${telling ? 1 : 0} ${style.shape} ${style.fill} ${style.outline}`;
+    if (!groups.has(key)) groups.set(key, { kind: "marks", points: [], radius: radius * (style.scale ?? 1), clipped: true, ...style });
+    groups.get(key).points.push(spread.x, spread.y);
+  }
+  return [...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+}
+
+const STYLES = {
+  scored: (look, run, index) => ({ shape: SHAPE[run.operatorName(index)] ?? "circle", fill: look.colours.colour(index) }),
+  failed: (look, run, index) => ({ shape: SHAPE[run.operatorName(index)] ?? "circle", outline: look.theme.failed, fill: look.theme.ground }),
+  waiting: (look) => ({ shape: "circle", outline: look.theme.faint, fill: look.theme.ground, scale: 0.8 }),
+  pruned: (look) => ({ shape: "cross", outline: look.theme.pinned, width: 2 }),
+  promoted: (look) => ({ shape: "plus", fill: look.theme.hues[2], outline: look.theme.ground, scale: 1.3 }),
+  seed: (look) => ({ shape: "diamond", fill: look.theme.hues[0], outline: look.theme.ground, scale: 1.4 }),
+  best: (look) => ({ shape: "star", fill: look.theme.best, outline: look.theme.ground, scale: 1.6 }),
+};
+
+// Lets one mark into each cell of the screen, so that a hundred thousand cost what can be seen of them.
+class Spread {
+  constructor(camera) {
+    this.camera = camera;
+    this.columns = Math.ceil(camera.width / CELL);
+    this.taken = new Uint8Array(this.columns * Math.ceil(camera.height / CELL));
+  }
+
+  takes(worldX, worldY, always = false) {
+    if (!this.camera.sees(worldX, worldY)) return false;
+    this.x = this.camera.toX(worldX);
+    this.y = this.camera.toY(worldY);
+    const cell = Math.floor(this.y / CELL) * this.columns + Math.floor(this.x / CELL);
+    if (this.taken[cell] && !always) return false;
+    this.taken[cell] = 1;
+    return true;
+  }
+}
+
+function focusRings({ layout }, camera, theme, { selected, pinned, hovered }) {
+  const rings = [[pinned, theme.pinned, 10], [hovered, theme.faint, 8], [selected, theme.selected, 9]];
+  return rings
+    .filter(([index]) => index !== null && camera.sees(layout.x[index], layout.y[index]))
+    .map(([index, outline, radius]) => ({
+      kind: "marks",
+      points: [camera.toX(layout.x[index]), camera.toY(layout.y[index])],
+      shape: "circle",
+      radius,
+      outline,
+      width: 2,
+      clipped: true,
+    }));
+}
+
+// --- words ------------------------------------------------------------------------------------------------------------
+
+// The ids of what matters, and how many dead ends are folded into a candidate.
+function labels(picture, camera, theme) {
+  const named = names(picture, camera);
+  const counts = [];
+  const { layout, folded, shown } = picture;
+  if (shown.size < 400)
+    for (const [index, amount] of folded)
+      if (camera.sees(layout.x[index], layout.y[index])) counts.push([camera.toX(layout.x[index]) + 7, camera.toY(layout.y[index]) + 12, `${amount.toLocaleString("en-US")}▸`]);
+  const [left, right] = [[], []];
+  const edge = camera.plot.x + camera.plot.width - WIDEST;
+  for (const item of sparse(named.map(([x, ...rest]) => [Math.min(x, edge), ...rest]), WIDEST, 14)) (item[0] < edge ? right : left).push(item);
+  return [
+    { kind: "text", items: sparse(counts, 26, 12), colour: theme.faint, font: "10px system-ui, 'DejaVu Sans', sans-serif", clipped: true },
+    { kind: "text", items: right, colour: theme.text, font: FONT, clipped: true },
+    { kind: "text", items: left.map(([, y, text]) => [camera.plot.x + camera.plot.width - 12, y, text]), align: "right", colour: theme.text, font: FONT, clipped: true },
+  ];
+}
+
+function names({ layout, run }, camera) {
+  const telling = [run.best, run.seed, ...run.promoted, ...[...run.records].reverse()];
+  const found = [];
+  for (const index of new Set(telling)) {
+    if (index === null || !camera.sees(layout.x[index], layout.y[index]) || found.length > MOST_LABELS) continue;
+    const step = index === run.seed ? "seed" : change((run.higherIsBetter ? 1 : -1) * run.gain[index], run.about.places);
+    found.push([camera.toX(layout.x[index]) + 9, camera.toY(layout.y[index]) - 10, `${run.short(index)} ${step}`]);
+  }
+  return found;
+}
+
+// Those that do not overlap with an earlier one.
+function sparse(items, width, height) {
+  const kept = [];
+  for (const item of items)
+    if (kept.every(([x, y]) => Math.abs(x - item[0]) > width || Math.abs(y - item[1]) > height)) kept.push(item);
+  return kept;
+}

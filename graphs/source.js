@@ -1,0 +1,171 @@
+// Where a page's facts come from: a server, or the file that the page is in.
+
+export class SourceError extends Error {
+  constructor(message, status = 0, told = null) {
+    super(message);
+    this.status = status;
+    this.told = told;
+  }
+}
+
+export class ServerSource {
+  live = true;
+
+  async runs() {
+    return this.ask("api/runs");
+  }
+
+  async run(name) {
+    this.name = encodeURIComponent(name);
+    return this.about("");
+  }
+
+  block(number) {
+    return this.about(`/block/${number}`);
+  }
+
+  search(text, file) {
+    return this.about(`/search?${new URLSearchParams({ text, file })}`);
+  }
+
+  candidate(index) {
+    return this.about(`/candidates/${index}`);
+  }
+
+  diff(from, to) {
+    return this.about(`/diff/${from}/${to}`);
+  }
+
+  evaluation(index) {
+    return this.about(`/evaluation/${index}`);
+  }
+
+  session(index) {
+    return this.about(`/session/${index}`);
+  }
+
+  report() {
+    return this.about("/report");
+  }
+
+  decisions() {
+    return this.about("/decisions");
+  }
+
+  compare(names) {
+    return this.about(`/compare?${new URLSearchParams(names.map((name) => ["with", name]))}`);
+  }
+
+  plan(decision) {
+    return this.post("/plan", decision);
+  }
+
+  decide(decision) {
+    return this.post("/decide", decision);
+  }
+
+  events(position) {
+    return new EventSource(`api/runs/${this.name}/events?after=${position}`);
+  }
+
+  about(path, options) {
+    return this.ask(`api/runs/${this.name}${path}`, options);
+  }
+
+  post(path, body) {
+    const headers = { "Content-Type": "application/json", "X-EvoGit": "1" };
+    return this.about(path, { method: "POST", headers, body: JSON.stringify(body) });
+  }
+
+  async ask(path, options) {
+    const answer = await fetch(path, { credentials: "same-origin", ...options }).catch(() => {
+      throw new SourceError("The server does not answer; is `evogit serve` still at work?");
+    });
+    const told = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new SourceError(told.error ?? `The server answered ${answer.status}.`, answer.status, told);
+    return told;
+  }
+}
+
+// Everything is in the page: a gzipped JSON object in an element, for who opens the file from disk.
+export class FileSource {
+  live = false;
+
+  constructor(element) {
+    this.element = element;
+  }
+
+  async open() {
+    const packed = Uint8Array.from(atob(this.element.textContent.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    this.data = await new Response(stream).json();
+    this.element.remove();
+  }
+
+  async runs() {
+    const { run, task } = this.data.run;
+    return { runs: [{ run, task }] };
+  }
+
+  async run() {
+    return this.data.run;
+  }
+
+  async block(number) {
+    return this.data.blocks[number];
+  }
+
+  async search(text, file) {
+    const wanted = text.toLowerCase();
+    const holds = (title, paths) => title.toLowerCase().includes(wanted) && (!file || paths.some((path) => path.includes(file)));
+    const found = [];
+    this.data.blocks.forEach((block, b) =>
+      block.titles.forEach((title, k) => {
+        if (holds(title, block.paths[k])) found.push(b * 500 + k);
+      }),
+    );
+    return { found };
+  }
+
+  candidate(index) {
+    return this.part("candidates", index);
+  }
+
+  evaluation(index) {
+    return this.part("evaluations", index);
+  }
+
+  session(index) {
+    return this.part("sessions", index);
+  }
+
+  async diff(from, to) {
+    return this.part("diffs", `${from}/${to}`);
+  }
+
+  async report() {
+    return this.data.report;
+  }
+
+  async decisions() {
+    return { decisions: this.data.decisions };
+  }
+
+  async compare() {
+    return { runs: [] };
+  }
+
+  async part(kind, key) {
+    const found = this.data[kind]?.[key];
+    if (found) return found;
+    throw new SourceError("This is not in the file; `evogit serve` shows it.");
+  }
+}
+
+export async function openSource() {
+  const embedded = document.getElementById("embedded");
+  if (!embedded) return new ServerSource();
+  const source = new FileSource(embedded);
+  await source.open();
+  return source;
+}

@@ -1,0 +1,43 @@
+// Titles and changed files, fetched in blocks when they are looked at.
+
+const BLOCK = 500;
+
+export class Titles {
+  constructor(source, onload) {
+    this.source = source;
+    this.onload = onload;
+    this.blocks = new Map();
+    this.asked = new Set();
+  }
+
+  // The title, or null while it is on its way.
+  title(index) {
+    return this.of(index)?.titles[index % BLOCK] ?? null;
+  }
+
+  paths(index) {
+    return this.of(index)?.paths[index % BLOCK] ?? [];
+  }
+
+  // A block that grew since must be fetched again.
+  grown(amount) {
+    const last = Math.floor((amount - 1) / BLOCK);
+    for (const number of [last - 1, last]) if ((this.blocks.get(number)?.titles.length ?? BLOCK) < BLOCK) this.asked.delete(number);
+  }
+
+  of(index) {
+    const number = Math.floor(index / BLOCK);
+    if (!this.asked.has(number)) this.fetch(number);
+    return this.blocks.get(number);
+  }
+
+  async fetch(number) {
+    this.asked.add(number);
+    try {
+      this.blocks.set(number, await this.source.block(number));
+      this.onload();
+    } catch {
+      this.asked.delete(number);
+    }
+  }
+}
