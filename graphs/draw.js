@@ -21,24 +21,25 @@ function clip(context, { x, y, width, height }) {
 const LAYERS = {
   // Segments: `points` holds x, y, x, y of each.
   lines(context, { points, colour, width, dash }) {
-    stroke(context, colour, width, dash, () => {
-      for (let k = 0; k < points.length; k += 4) {
-        context.moveTo(points[k], points[k + 1]);
-        context.lineTo(points[k + 2], points[k + 3]);
-      }
-    });
+    for (const [from, to] of pieces(points.length, 4))
+      stroke(context, colour, width, dash, () => {
+        for (let k = from; k < to; k += 4) {
+          context.moveTo(points[k], points[k + 1]);
+          context.lineTo(points[k + 2], points[k + 3]);
+        }
+      });
   },
 
   // The same, bent: they leave and arrive level.
   curves(context, { points, colour, width, dash }) {
-    stroke(context, colour, width, dash, () => {
-      for (let k = 0; k < points.length; k += 4) {
-        const [x, y, toX, toY] = [points[k], points[k + 1], points[k + 2], points[k + 3]];
-        const middle = (x + toX) / 2;
-        context.moveTo(x, y);
-        context.bezierCurveTo(middle, y, middle, toY, toX, toY);
-      }
-    });
+    for (const [from, to] of pieces(points.length, 4))
+      stroke(context, colour, width, dash, () => {
+        for (let k = from; k < to; k += 4) {
+          const middle = (points[k] + points[k + 2]) / 2;
+          context.moveTo(points[k], points[k + 1]);
+          context.bezierCurveTo(middle, points[k + 1], middle, points[k + 3], points[k + 2], points[k + 3]);
+        }
+      });
   },
 
   // One line through all points.
@@ -62,16 +63,18 @@ const LAYERS = {
 
   // Marks of one shape: `points` holds x, y of each.
   marks(context, { points, shape, radius, fill, outline, width }) {
-    context.beginPath();
-    for (let k = 0; k < points.length; k += 2) SHAPES[shape](context, points[k], points[k + 1], radius);
-    if (fill) {
-      context.fillStyle = fill;
-      context.fill();
-    }
-    if (outline) {
-      context.strokeStyle = outline;
-      context.lineWidth = width ?? 1.25;
-      context.stroke();
+    for (const [from, to] of pieces(points.length, 2)) {
+      context.beginPath();
+      for (let k = from; k < to; k += 2) SHAPES[shape](context, points[k], points[k + 1], radius);
+      if (fill) {
+        context.fillStyle = fill;
+        context.fill();
+      }
+      if (outline) {
+        context.strokeStyle = outline;
+        context.lineWidth = width ?? 1.25;
+        context.stroke();
+      }
     }
   },
 
@@ -84,6 +87,12 @@ const LAYERS = {
   },
 };
 
+const PIECE = 200; // marks or segments of one path: what a path costs grows faster than its length
+
+function* pieces(length, step) {
+  for (let from = 0; from < length; from += PIECE * step) yield [from, Math.min(from + PIECE * step, length)];
+}
+
 function stroke(context, colour, width, dash, path) {
   context.strokeStyle = colour;
   context.lineWidth = width;
@@ -94,6 +103,9 @@ function stroke(context, colour, width, dash, path) {
 }
 
 const SHAPES = {
+  dot(context, x, y, r) {
+    context.rect(x - r, y - r, 2 * r, 2 * r);
+  },
   circle(context, x, y, r) {
     context.moveTo(x + r, y);
     context.arc(x, y, r, 0, 2 * Math.PI);

@@ -416,7 +416,7 @@ async function begin() {
     if (!runs.length) throw new Error("This repository has no run yet: begin one with `evogit run`.");
     const page = new Page(source, runs);
     const wanted = runs.find(({ run }) => run === page.state.run) ?? runs[0];
-    await page.open(wanted.run);
+    window.page_ = page; await page.open(wanted.run);
     document.body.dataset.ready = "true";
   } catch (error) {
     fill(byId("main"), el("p", { class: "error whole", role: "alert" }, error.message));

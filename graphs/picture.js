@@ -16,7 +16,8 @@ export function picture(run, { view, axis, scale, chosen, open, root, everything
   const layout =
     view === "lanes" ? laned(run, latest(shown, MOST_LANED), edges) : view === "clade" ? clade(run, root, shown) : scored(run, axis, scale, all(run), shown);
   const way = new Set(run.best === null ? [] : lineage(run, run.best));
-  return { run, view, axis, scale, shown, edges, folded: chosen ? new Map() : folded, layout, way, ghostly: deadEnds && !chosen ? all(run) : null };
+  for (const edge of edges) if (edge[2] === "parent" && way.has(edge[0])) edge[2] = "way";
+  return { run, view, axis, scale, shown, edges, folded: chosen ? new Map() : folded, layout, ghostly: deadEnds && !chosen ? all(run) : null };
 }
 
 function shownOf(run, { chosen, open, everything, root }) {

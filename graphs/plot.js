@@ -96,7 +96,7 @@ export class Plot {
     whole.fit(this.picture.layout);
     const context = sharp(this.minimap, clientWidth, clientHeight);
     if (this.thumbnail?.picture !== this.picture || this.thumbnail.look !== this.look || this.thumbnail.width !== clientWidth) this.takeThumbnail(whole);
-    draw(context, this.thumbnail.scene);
+    context.drawImage(this.thumbnail.image, 0, 0, clientWidth, clientHeight);
     const { left, right, low, high } = this.camera.window;
     context.strokeStyle = this.look.theme.selected;
     context.lineWidth = 1.5;
@@ -105,10 +105,13 @@ export class Plot {
     this.whole = whole;
   }
 
+  // The whole graph without words, drawn once for each picture.
   takeThumbnail(whole) {
     const { layers, ...rest } = scene(this.picture, whole, this.look, { selected: null, pinned: null, hovered: null });
     const kept = layers.filter((layer) => layer.kind !== "text").map((layer) => ({ ...layer, radius: Math.min(layer.radius ?? 1, 2), width: 0.75 }));
-    this.thumbnail = { picture: this.picture, look: this.look, width: whole.width, scene: { ...rest, layers: kept } };
+    const image = document.createElement("canvas");
+    draw(sharp(image, whole.width, whole.height), { ...rest, layers: kept });
+    this.thumbnail = { picture: this.picture, look: this.look, width: whole.width, image };
   }
 
   resize() {

@@ -37,6 +37,8 @@ export class Run {
     for (const [kind, texts] of Object.entries(told === this.about ? {} : told.names ?? {})) this.names[kind].push(...texts);
     this.append(told.candidates ?? told.added);
     for (const row of told.changed ?? []) this.change(row);
+    for (const row of told.changed ?? []) this.gain[row.index] = this.gainOf(row.index);
+    this.about.places = told.places ?? this.about.places;
     if (told.marks) this.mark(told.marks);
     this.course.push(...(told.best_course ?? []));
     this.agents = told.agents ?? this.agents ?? {};
@@ -49,20 +51,30 @@ export class Run {
     if (!columns?.amount) return;
     const first = columns.first ?? 0;
     const ids = hexadecimal(columns.id);
+    let elapsed = 0;
     for (let k = 0; k < columns.amount; k += 1) {
       const index = first + k;
       this.ids.push(ids.slice(k * DIGITS, (k + 1) * DIGITS));
       this.time.push((index ? this.time[index - 1] : this.about.began) + columns.time[k]);
       this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
-      for (const name of ["agent", "operator", "strategy", "model", "status", "evaluated", "elapsed", "dollars", "tokens"])
-        this[name].push(columns[name][k]);
+      for (const name of ["agent", "operator", "strategy", "model", "status", "dollars", "tokens"]) this[name].push(columns[name][k]);
       this.value.push(columns.value[k] ?? NaN);
-      this.gain.push(columns.gain[k] ?? NaN);
-      this.margin.push(columns.margin?.[index] ?? 0);
+      this.margin.push(half(columns.margin[index]));
+      this.evaluated.push(columns.evaluated[k] === null ? 0 : columns.evaluated[k] + index);
+      elapsed += columns.elapsed[k] ?? 0;
+      this.elapsed.push(columns.elapsed[k] === null ? -1 : elapsed);
     }
     this.amount = first + columns.amount;
     for (const name of ["holdout", "second", "inspiration"])
-      for (const [index, found] of Object.entries(columns[name] ?? {})) this[name].set(Number(index), found);
+      for (const [index, found] of Object.entries(columns[name])) this[name].set(Number(index), found);
+    for (let index = first; index < this.amount; index += 1) this.gain.push(this.gainOf(index));
+  }
+
+  // Over the fittest valid one that it comes from, as `gain` in evogit/review/gains.py.
+  gainOf(index) {
+    const over = this.edges(index).map(([to]) => this.value[to]).filter((value) => !Number.isNaN(value));
+    if (!over.length || Number.isNaN(this.value[index])) return NaN;
+    return this.higherIsBetter ? this.value[index] - Math.max(...over) : Math.min(...over) - this.value[index];
   }
 
   link(index, parent) {
@@ -79,8 +91,7 @@ export class Run {
   change(row) {
     const index = row.index;
     this.value[index] = row.value ?? NaN;
-    this.gain[index] = row.gain ?? NaN;
-    this.margin[index] = row.margin ?? 0;
+    this.margin[index] = half(row.margin);
     for (const name of ["status", "evaluated", "elapsed", "dollars", "tokens"]) this[name][index] = row[name];
     if (row.holdout) this.holdout.set(index, row.holdout);
   }
@@ -182,6 +193,11 @@ export class Run {
       if (this.parents(index).some((each) => found.has(each))) found.add(index);
     return found;
   }
+}
+
+// Half of an interval: 0 where scores are exact, infinite where the noise is not known yet.
+function half(told) {
+  return told === "unknown" ? Infinity : (told ?? 0);
 }
 
 function reach(starts, neighbours) {

@@ -72,13 +72,15 @@ const EDGES = {
 };
 
 function edges(picture, camera, look) {
-  const points = { parent: [], folded: [], merge: [], graft: [], inspiration: [], path: [] };
-  for (const [child, to, kind, direct] of picture.edges) {
-    if (kind !== "parent" && !look.merges) continue;
-    const ends = [picture.layout.x[to], picture.layout.y[to], picture.layout.x[child], picture.layout.y[child]];
-    if (ends.some(Number.isNaN) || outside(camera, ends)) continue;
-    const group = picture.way.has(child) && picture.way.has(to) && kind === "parent" ? "path" : kind === "parent" && !direct ? "folded" : kind;
-    points[group].push(camera.toX(ends[0]), camera.toY(ends[1]), camera.toX(ends[2]), camera.toY(ends[3]));
+  const points = { parent: [], folded: [], merge: [], graft: [], inspiration: [], way: [] };
+  const { x, y } = picture.layout;
+  const seen = new Seen();
+  for (const [child, to, kind] of picture.edges) {
+    if (!look.merges && (kind === "merge" || kind === "graft" || kind === "inspiration")) continue;
+    if (outside(camera, x[to], y[to], x[child], y[child])) continue;
+    const ends = [camera.toX(x[to]), camera.toY(y[to]), camera.toX(x[child]), camera.toY(y[child])];
+    if (seen.before(ends)) continue;
+    points[kind].push(...ends);
   }
   const kind = picture.layout.kind === "scored" ? "lines" : "curves";
   const colours = { merge: look.theme.selected, graft: look.theme.pinned, inspiration: look.theme.faint };
@@ -90,12 +92,28 @@ function edges(picture, camera, look) {
     alpha: name === "parent" || name === "folded" ? 0.8 : 0.65,
     clipped: true,
   }));
-  return [...drawn, { kind, points: points.path, colour: look.theme.best, width: 2, clipped: true }].filter((each) => each.points.length);
+  return [...drawn, { kind, points: points.way, colour: look.theme.best, width: 2, clipped: true }].filter((each) => each.points.length);
 }
 
-function outside(camera, [x, y, toX, toY]) {
-  const { left, right, low, high } = camera.window;
-  return (x < left && toX < left) || (x > right && toX > right) || (y < low && toY < low) || (y > high && toY > high);
+function outside({ window: { left, right, low, high } }, x, y, toX, toY) {
+  const seen = Math.max(x, toX) >= left && Math.min(x, toX) <= right && Math.max(y, toY) >= low && Math.min(y, toY) <= high;
+  return !seen; // also where one of them is nowhere
+}
+
+// Whether an edge was drawn already from and to about the same pixels; it forgets what is long ago.
+class Seen {
+  constructor() {
+    this.keys = new Int32Array(1 << 14);
+  }
+
+  before([x, y, toX, toY]) {
+    const cell = (value) => (value / CELL) | 0;
+    const key = (Math.imul(cell(x), 73856093) ^ Math.imul(cell(y), 19349663) ^ Math.imul(cell(toX), 83492791) ^ Math.imul(cell(toY), 50331653)) | 1;
+    const place = (key >>> 8) & (this.keys.length - 1);
+    const known = this.keys[place] === key;
+    this.keys[place] = key;
+    return known;
+  }
 }
 
 // --- the best so far --------------------------------------------------------------------------------------------------
@@ -154,7 +172,7 @@ function ghosts({ layout, shown, ghostly }, camera, theme) {
   const points = [];
   for (const index of ghostly)
     if (!shown.has(index) && spread.takes(layout.x[index], layout.y[index])) points.push(spread.x, spread.y);
-  return [{ kind: "marks", points, shape: "circle", radius: 1.5, fill: theme.dead, clipped: true }];
+  return [{ kind: "marks", points, shape: "dot", radius: 1.25, fill: theme.dead, clipped: true }];
 }
 
 function marks(picture, camera, look) {

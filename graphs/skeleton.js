@@ -24,7 +24,7 @@ export function fold(run, shown) {
   return { owner, folded };
 }
 
-// Edges between shown candidates: [child, ancestor, kind, whether it leads past none that is folded].
+// Edges between shown candidates, as [child, ancestor, kind]: `folded` is a parent's that leads past some that are folded.
 export function shownEdges(run, shown, owner) {
   const edges = [];
   for (const child of shown) {
@@ -33,7 +33,7 @@ export function shownEdges(run, shown, owner) {
       const to = origin < owner.length ? owner[origin] : -1;
       if (to < 0 || to === child || known.has(to)) continue;
       known.add(to);
-      edges.push([child, to, kind, to === origin]);
+      edges.push([child, to, kind === "parent" && to !== origin ? "folded" : kind]);
     }
   }
   return edges;

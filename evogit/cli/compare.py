@@ -5,12 +5,13 @@ from __future__ import annotations
 from rich.text import Text
 
 from evogit.cli.terminal import table
-from evogit.cli.text import change, count, decimals, number, percent
+from evogit.cli.text import change, count, number, percent
 from evogit.cli.view import SHORT, View
 from evogit.core import Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.review import gap_closed
+from evogit.review.decimals import decimals
 from evogit.review.gains import relative
 
 NAMED = 3

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from evogit.cli.locate_run import typed
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import decimals, escape, number
+from evogit.cli.text import escape, number
 from evogit.config import Task
 from evogit.repository import Repository
+from evogit.review.decimals import decimals
 
 if TYPE_CHECKING:
     from evogit.review.checking import Judged

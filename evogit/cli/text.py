@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from evogit.text import code, is_seen
 
@@ -13,14 +12,6 @@ def escape(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if char == "\t" or is_seen(text, at) else code(char) for at, char in enumerate(text))
-
-
-def decimals(*values: float | None, margins: Iterable[float | None] = ()) -> int:
-    """How many decimals show about five significant digits of the largest value, two of the least margin."""
-    size = max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
-    least = min((each for each in margins if each and math.isfinite(each)), default=0.0)
-    digits = min(4 - math.floor(math.log10(size)), 1 - math.floor(math.log10(least)) if least else 9)
-    return min(max(digits, 0), 9)
 
 
 def number(value: float | None, places: int) -> str:

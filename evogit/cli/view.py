@@ -10,9 +10,10 @@ from functools import cached_property
 from rich.text import Text
 
 from evogit.cli.terminal import Glyphs, Styled, Terminal, joined
-from evogit.cli.text import age, change, decimals, escape, number
+from evogit.cli.text import age, change, escape, number
 from evogit.core import Candidate
 from evogit.history import History
+from evogit.review.decimals import places
 
 SHORT = 7
 """Digits of an abbreviated id."""
@@ -39,10 +40,7 @@ class View:
     @property
     def places(self) -> int:
         """Decimals of the primary metric, so that the values of a run line up."""
-        history = self.history
-        ends = [commit for commit in (history.seed, history.best) if commit]
-        known, margins = [history.fitness(each) for each in ends], [history.scores.margin(each) for each in ends]
-        return decimals(*known, history.metric.baseline if not any(known) else None, margins=margins)
+        return places(self.history)
 
     def glyph(self, commit: str) -> Text:
         """The symbol of a candidate: what people decided about it first, then what it is."""

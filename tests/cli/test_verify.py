@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from evogit.cli.text import decimals
 from tests.conftest import TOML, write_task
 
 from .conftest import Cli
 
 NOISY = """\
 import os
+from evogit.review.decimals import decimals
+from evogit.review.decimals import decimals
 from evogit import Case
 
 def evaluate(program, split):

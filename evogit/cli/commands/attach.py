@@ -14,9 +14,9 @@ from evogit.cli.run_end import INTERRUPTED
 from evogit.cli.shared_options import name_option, with_repo, with_terminal
 from evogit.cli.summary import ending_of_others
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import SHORT
 from evogit.cli.watch import INTERVAL, Dashboard, EventLines, Watch
 from evogit.review import last_settings, status_record
+from evogit.review.doing import doing
 from evogit.review.run_list import RunList
 
 PATIENCE = 10.0
@@ -71,9 +71,9 @@ async def _follow(place: Place, watch: Watch) -> None:
     """Show what comes until no engine is at work."""
     place.journal.subscribe(watch.entry)
     drawing = asyncio.create_task(watch.draw())
-    doing = Doing(place)
+    agents = Doing(place)
     try:
-        while doing.tell(watch):
+        while agents.tell(watch):
             place.journal.refresh()
             await asyncio.sleep(INTERVAL)
         place.journal.refresh()
@@ -91,18 +91,12 @@ class Doing:
 
     def tell(self, watch: Watch) -> bool:
         """Tell what is new; whether any engine is at work."""
-        history = self._place.history
-        alive = self._place.repository.engines(history.run).alive()
-        started = [history.engines[engine] for engine in alive if engine in history.engines]
-        now = {agent: "at work" for each in started for agent in each.agents}
-        now |= {asked.agent: f"asking {asked.model}" for asked in history.reserved.values() if asked.agent in now}
-        waiting = [each for each in history.pending.values() if each.agent in now]
-        now |= {each.agent: f"evaluating {each.commit[:SHORT]}" for each in waiting}
-        for agent, doing in now.items():
-            if self._told.get(agent) != doing:
-                watch.activity(agent, doing)
-        self._told = now
-        return bool(alive)
+        now = doing(self._place.repository, self._place.history)
+        for agent, what in (now or {}).items():
+            if self._told.get(agent) != what:
+                watch.activity(agent, what)
+        self._told = now or {}
+        return now is not None
 
 
 def _exit_code(place: Place) -> int:

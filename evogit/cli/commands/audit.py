@@ -15,9 +15,10 @@ from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
 from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count, decimals, escape, number
+from evogit.cli.text import count, escape, number
 from evogit.config import find_task
 from evogit.core import RefusedError
+from evogit.review.decimals import decimals
 
 LINES = 14
 """Lines of a candidate's diff that are shown where it is not written to a folder."""

@@ -16,7 +16,7 @@ from rich.text import Text
 from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.text import change, count, escape, number
 from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
@@ -25,6 +25,7 @@ from evogit.engine.run_key import inputs_of
 from evogit.evaluation.inputs import Inputs
 from evogit.history import History
 from evogit.review import SCHEMA
+from evogit.review.decimals import decimals
 from evogit.review.uncommitted import Work, judge_work, read_work
 
 NAMED = 8

@@ -15,13 +15,14 @@ from rich.text import Text
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.text import change, count, escape, number
 from evogit.cli.view import SHORT, View, first_line
 from evogit.cli.yes_no import asks, check_confirmable, confirm
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
+from evogit.review.decimals import decimals
 from evogit.review.gains import relative
 from evogit.review.landing import Landing, SplitTrial, measure, objections, prepare
 from evogit.review.landing import land as make

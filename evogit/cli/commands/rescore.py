@@ -15,13 +15,14 @@ from evogit.cli.locate_run import Place, run_of
 from evogit.cli.next_steps import next_steps
 from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import clock, count, decimals, number
+from evogit.cli.text import clock, count, number
 from evogit.cli.view import View, first_line
 from evogit.cli.yes_no import asks, confirm
 from evogit.core import Evaluation, Metric
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.review import SCHEMA
+from evogit.review.decimals import decimals
 from evogit.review.rescoring import RescorePlan, plan
 from evogit.review.rescoring import rescore as judge_again
 

@@ -13,11 +13,12 @@ from evogit.cli import evidence
 from evogit.cli.locate_run import Place
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import bar, count, decimals, escape, number, percent
+from evogit.cli.text import bar, count, escape, number, percent
 from evogit.cli.view import SHORT, View, first_line
 from evogit.core import Candidate, Decision, Evaluation, FailedProposal, Metric, NotFoundError, UsageError
 from evogit.history import History
 from evogit.review import SCHEMA, candidate_record, resolve
+from evogit.review.decimals import decimals
 
 CASES = 12
 """Cases whose values are shown."""

@@ -14,10 +14,11 @@ from rich.text import Text
 
 from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count, decimals, escape, number
+from evogit.cli.text import count, escape, number
 from evogit.cli.view import first_line
 from evogit.config import Task, find_task, gallery
 from evogit.core import ConfigError, RefusedError, UsageError
+from evogit.review.decimals import decimals
 from evogit.scaffold.task_files import files
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from rich.text import Text
 from evogit.cli.locate_run import open_place, task_of
 from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, decimals, escape, number
+from evogit.cli.text import change, count, escape, number
 from evogit.cli.view import View, first_line
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
+from evogit.review.decimals import decimals
 from evogit.review.facts import finite
 from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable
 from evogit.review.verifying import verify as judge_again

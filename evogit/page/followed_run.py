@@ -1,0 +1,199 @@
+"""A run as a page has it: all of it once, and then what came since."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+from evogit.core import Candidate, Compared, Entry, Evaluated, Proposed, RunStarted, TaskChanged
+from evogit.history import History
+from evogit.history.context import StoredRun
+from evogit.page.columns import Columns, Moment
+from evogit.repository import Repository
+from evogit.review.decimals import places
+from evogit.review.doing import doing
+from evogit.review.facts import SCHEMA, finite
+
+KEPT = 400
+"""Deltas that are kept for who lost the connection for a moment."""
+
+Record = dict[str, Any]
+
+
+class FollowedRun:
+    """Folds the journal of one run, entry by entry, and remembers what was told of it.
+
+    What `payload` tells is always where a delta of `advance` begins. Not for two threads at once.
+    """
+
+    def __init__(self, repository: Repository, name: str) -> None:
+        """Read all of the run.
+
+        Raises:
+            RepositoryError: a journal is damaged.
+            RefusedError: a record was written by a newer version.
+        """
+        self.history = History(name)
+        self._moments: dict[str, Moment] = {}
+        self._columns = Columns(self.history, self._moments)
+        self._course: list[list[Any]] = []
+        self._began: int | None = None
+        self._entries = 0
+        self._changed: dict[str, None] = {}
+        self._all_changed = False
+        journal = repository.journal(name, self._take)
+        self.run = StoredRun(repository, self.history, journal)
+        self._deltas: deque[Record] = deque(maxlen=KEPT)
+        self._amount = 0
+        self._remember()
+
+    @property
+    def repository(self) -> Repository:
+        """Where the run is."""
+        return self.run.repository
+
+    def candidate(self, index: int) -> Candidate | None:
+        """The candidate of that number; None where there is none."""
+        known = list(self.history.phylogeny)
+        return known[index] if 0 <= index < len(known) else None
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _take(self, entry: Entry) -> None:
+        history, done = self.history, self.history.counts.evaluated if self._entries else 0
+        history.apply(entry)
+        self._entries += 1
+        now = 1000 * entry.time + entry.ms
+        self._began = now if self._began is None else self._began
+        event = entry.event
+        if isinstance(event, Evaluated):
+            self._changed[event.candidate] = None
+            if history.counts.evaluated > done:
+                spent = history.spent
+                dollars = None if spent.unpriced else spent.dollars
+                moment = Moment(history.counts.evaluated, now - self._began, dollars, spent.tokens)
+                self._moments[event.candidate] = moment
+        self._all_changed |= isinstance(event, Compared | TaskChanged | RunStarted)
+        if not isinstance(event, Proposed):
+            self._step(now - self._began)
+
+    def _step(self, elapsed: int) -> None:
+        """Note it where another candidate is the best now."""
+        history = self.history
+        shifting = history.started is None or history.scores.shifting
+        best = None if shifting or history.best is None else history.phylogeny[history.best].number
+        if (self._course[-1][0] if self._course else None) != best:
+            spent = history.spent
+            dollars = None if spent.unpriced else spent.dollars
+            self._course.append([best, history.counts.evaluated, elapsed, dollars])
+
+    # --- telling --------------------------------------------------------------------------------------------------
+
+    def payload(self, *, read_only: bool) -> Record:
+        """All of the run, as docs/design/page.md describes it."""
+        history = self.history
+        self.advance()
+        columns = self._columns.of() if history.started else {"amount": 0}
+        metric = history.metric if history.started else None
+        return {
+            "schema": SCHEMA,
+            "run": history.run,
+            "task": history.started.task if history.started else "",
+            "goal": history.started.goal if history.started else "",
+            "judged": history.started.judged if history.started else "outside",
+            "split": history.split if history.started else "",
+            "metric": {
+                "name": metric.name if metric else "",
+                "direction": metric.direction if metric else "maximize",
+                "baseline": finite(metric.baseline) if metric else None,
+                "best_known": finite(metric.best_known) if metric else None,
+            },
+            "places": places(history) if history.started else 4,
+            "began": history.span[0],
+            "read_only": read_only,
+            "names": {kind: names.all() for kind, names in self._columns.names.items()},
+            "candidates": columns,
+            "best_course": self._course,
+            **self._now(),
+        }
+
+    def advance(self) -> Record | None:
+        """Read what came since, and tell it; None where nothing did."""
+        self.run.journal.refresh()
+        before, known = self._told, self._amount
+        delta: Record = {"after": before["position"], **self._now()}
+        if all(delta[key] == before[key] for key in ("position", "alive", "agents")):
+            return None
+        history = self.history
+        if history.started:
+            delta["added"] = self._columns.of(known)
+            delta["changed"] = [self._columns.row(each) for each in self._rows(known)]
+            delta["places"] = places(history)
+        if delta["marks"] == before["marks"]:
+            del delta["marks"]
+        delta["best_course"] = self._course[self._steps :]
+        delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
+        self._remember()
+        self._deltas.append(delta)
+        return delta
+
+    def since(self, position: int) -> list[Record] | None:
+        """The deltas that lead on from a position; None where they are not known any more."""
+        if position == self._told["position"]:
+            return []
+        found = [delta for delta in self._deltas if delta["after"] >= position]
+        return found if found and found[0]["after"] == position else None
+
+    def _remember(self) -> None:
+        """What is told by now."""
+        if self.history.started:
+            self._columns.of(self._amount)  # which numbers the names
+        for names in self._columns.names.values():
+            names.new()
+        self._amount = len(self.history.phylogeny)
+        self._steps = len(self._course)
+        self._told = self._now()
+        self._changed.clear()
+        self._all_changed = False
+
+    def _rows(self, known: int) -> list[Candidate]:
+        """The candidates told before of which something may be otherwise now, with those whose gain is over them."""
+        phylogeny = self.history.phylogeny
+        if self._all_changed:
+            return list(phylogeny)[:known]
+        touched = {commit: None for commit in self._changed if commit in phylogeny}
+        for commit in list(touched):
+            touched |= dict.fromkeys(phylogeny.children(commit))
+        return [each for commit in touched if (each := phylogeny[commit]).number < known]
+
+    def _now(self) -> Record:
+        agents = doing(self.repository, self.history)
+        return {
+            "position": self._entries,
+            "now": time.time(),
+            "alive": agents is not None,
+            "agents": agents or {},
+            "marks": self._marks(),
+        }
+
+    def _marks(self) -> Record:
+        history = self.history
+
+        def index(commit: str | None) -> int | None:
+            return history.phylogeny[commit].number if commit in history.phylogeny else None  # type: ignore[index]
+
+        def indices(commits: Any) -> list[int]:
+            return sorted(history.phylogeny[commit].number for commit in commits if commit in history.phylogeny)
+
+        started = history.started is not None
+        named = [each for entry in history.in_force() for each in getattr(entry.event, "candidates", ())]
+        return {
+            "seed": index(history.seed),
+            "best": index(history.best) if started else None,
+            "records": [history.phylogeny[each].number for each in history.records] if started else [],
+            "living": {agent: index(history.head(agent)) for agent in history.heads} if history.seed else {},
+            "promoted": indices(history.promoted),
+            "pruned": indices(history.pruned),
+            "decided": indices(named),
+        }
