@@ -493,12 +493,13 @@ class TaskChanged:
 class Decision:
     """A person's act on the graph. `candidates` are those it names; `undoes` is the entry that it takes back.
 
-    `guide`: `reason` is the guidance, which joins every later brief. `stop`: the engines at work are asked to stop.
+    `guide`: `reason` is the guidance, which joins every later brief. `note`: it is for people alone.
+    `stop`: the engines at work are asked to stop.
     `land`: `branch` (a whole ref) was made to point to `commit`, which brings the candidate onto a target branch.
     """
 
     event: Literal["decision"] = "decision"
-    kind: Literal["promote", "prune", "guide", "land", "stop", "undo"]
+    kind: Literal["promote", "prune", "guide", "note", "land", "stop", "undo"]
     by: str
     reason: str = ""
     candidates: tuple[str, ...] = ()

@@ -52,15 +52,17 @@ export class Actions {
     if (kind === "prune") return this.option("subtree", "also everything that was or will be bred from it");
     if (kind !== "judge") return null;
     const name = (verdict, text) =>
-      el("label", {}, el("input", { type: "radio", name: "verdict", value: verdict, onchange: () => (this.decision.verdict = verdict) }), ` ${text}`);
+      el("label", {}, el("input", { type: "radio", name: "verdict", value: verdict, onchange: () => this.choose({ verdict }) }), ` ${text}`);
     return el("fieldset", {}, el("legend", {}, "Which is better?"), name("a", "this one"), name("b", "the pinned one"), name("tie", "neither"));
   }
 
+  choose(changes) {
+    Object.assign(this.decision, changes);
+    this.plan();
+  }
+
   option(name, text) {
-    const change = (event) => {
-      this.decision[name] = event.target.checked;
-      this.plan();
-    };
+    const change = (event) => this.choose({ [name]: event.target.checked });
     return el("label", { class: "option" }, el("input", { type: "checkbox", onchange: change }), ` ${text}`);
   }
 
@@ -76,7 +78,6 @@ export class Actions {
   }
 
   show(plan) {
-    this.position = plan.position;
     this.digest = plan.digest;
     fill(this.words, el("ul", {}, plan.words.map((each) => el("li", {}, visible(each)))), plan.command ? el("pre", {}, visible(plan.command)) : null);
     this.go.disabled = false;
@@ -91,7 +92,7 @@ export class Actions {
     }
     this.go.disabled = true;
     try {
-      const told = await this.source.decide({ ...this.decision, reason, position: this.position, digest: this.digest });
+      const told = await this.source.decide({ ...this.decision, reason, digest: this.digest });
       this.form.close();
       this.tell(told);
       this.done(told);

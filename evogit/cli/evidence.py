@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.text import Text
 
-from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
-from evogit.core import NotFoundError, RepositoryError
+from evogit.core import NotFoundError
 from evogit.repository.evidence import FEEDBACK, SESSION, ends_tell_most, is_prompt, is_transcript, read_feedback
 from evogit.review import SCHEMA
+from evogit.review.evidence_files import texts
 
 EXCERPT = 12
 """Lines of each piece of evidence that are shown."""
@@ -23,19 +23,6 @@ LONGEST = 240
 
 Command = Callable[[str], str]
 """From the name of a file to the command line that prints it whole."""
-
-
-def read(place: Place, tree: str | None) -> dict[str, bytes]:
-    """The files of an evidence tree; none where there is no tree, or it is gone."""
-    try:
-        return place.repository.trees.files(tree, lambda _: True) if tree else {}
-    except RepositoryError:
-        return {}
-
-
-def texts(files: Mapping[str, bytes]) -> dict[str, str]:
-    """The files for JSON."""
-    return {name: content.decode(errors="backslashreplace") for name, content in files.items()}
 
 
 def whole(terminal: Terminal, files: Mapping[str, bytes], name: str) -> None:

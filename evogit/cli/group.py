@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "blame": Listed("blame", "who brought which line", "evogit blame best main.py"),
         "best": Listed("status", "the best against the seed", "evogit best"),
         "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
+        "serve": Listed("serve", "the same as a page", "evogit serve --open"),
         "export": Listed("export", "a candidate's files", "evogit export best ./out"),
     },
     "Decide": {
@@ -49,6 +50,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "prune": Listed("decide", "exclude from breeding", "evogit prune 41d07e2 -m unsafe"),
         "judge": Listed("judge", "compare pairs yourself", "evogit judge"),
         "guide": Listed("decide", "tell all agents something", "evogit guide 'keep it in one file'"),
+        "note": Listed("decide", "say something about one", "evogit note 9f2c1ab -m 'too clever'"),
         "stop": Listed("stop", "stop the engine at work", "evogit stop --wait"),
         "add": Listed("add", "your commits as candidates", "evogit add my-branch"),
         "merge": Listed("merge", "merge two candidates", "evogit merge 9f2c1ab 41d07e2"),

@@ -34,6 +34,25 @@ class Compared:
         told = f"diff --git a/{name} b/{name}\nchanged, {self.size():,} bytes before and after, too much to show\n"
         return told.encode(errors="replace")
 
+    @property
+    def status(self) -> str:
+        """What happened to the file: `modified`, `added`, `deleted`, `renamed` or another of Git's words."""
+        return self.delta.status.name.lower()
+
+    @property
+    def note(self) -> str:
+        """Why no lines are told of it; empty where they are."""
+        if self.patch is None:
+            return f"{self.size():,} bytes before and after, too much to show"
+        return "binary" if self.delta.is_binary else ""
+
+    @property
+    def hunks(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """The header of each hunk, and its lines: a sign (` `, `+`, `-`) and the text."""
+        for hunk in self.patch.hunks if self.patch else ():
+            lines = [(line.origin, line.raw_content.decode(errors="replace").rstrip("\n")) for line in hunk.lines]
+            yield hunk.header.strip(), [(sign, text) for sign, text in lines if sign in " +-"]
+
 
 def compare(
     repo: pygit2.Repository,

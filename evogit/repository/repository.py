@@ -28,6 +28,7 @@ from evogit.repository.trees import Trees
 if TYPE_CHECKING:
     from evogit.repository.changes import Change, ChangedLines
     from evogit.repository.merge import Merger
+    from evogit.repository.patches import Compared
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 """Names that no agent may have."""
@@ -278,14 +279,18 @@ class Repository:
             errors="replace"
         )
 
+    def file_changes(self, old: str, new: str) -> list[Compared]:
+        """The files in which two commits or trees differ."""
+        from evogit.repository.patches import compare
+
+        return list(compare(self._repo, self.trees, old, new))
+
     def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
         """Path, lines added, lines removed for each file that differs between two commits or trees.
 
         None for binary files, and for those that are too large to compare.
         """
-        from evogit.repository.patches import compare
-
-        found = compare(self._repo, self.trees, old, new)
+        found = self.file_changes(old, new)
         return [(each.path, *(each.patch.line_stats[1:] if each.patch else (0, 0))) for each in found]
 
     def change(self, old: str, new: str) -> Change:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.decisions import standing
+from evogit.review.decimals import places
+from evogit.review.facts import SCHEMA, Record
 from evogit.review.runs import agents
 
 
@@ -56,6 +59,69 @@ def decide(run: StoredRun, decision: Decision) -> Entry:
     return entry
 
 
+# --- in words and records -----------------------------------------------------------------------------------------
+
+
+def consequences(history: History, decision: Decision, change: Effect) -> Iterator[str]:
+    """What a decision changes, a sentence each; foreign text in them is as it was written."""
+    if decision.kind == "guide":
+        yield "joins every later brief, beside what people said before"
+    if decision.kind == "note":
+        yield "people see it; nothing else changes"
+    moves = [
+        (change.pruned, "no longer a parent"),
+        (change.restored, "may be parents again"),
+        (change.promoted, "favoured as a parent"),
+        (change.demoted, "no longer favoured"),
+    ]
+    for commits, what in moves:
+        if commits:
+            yield f"{len(commits):,} candidate{'s' * (len(commits) != 1)}: {what}"
+    old, new = change.best
+    if old != new:
+        yield f"the best becomes {_named(history, new) if new else 'none'}"
+    for agent, (_, after) in change.moved.items():
+        yield f"{agent} goes on from {_named(history, after)}"
+
+
+def said_of(history: History, commit: str) -> Iterator[str]:
+    """What people decided about a candidate, and why, a sentence each."""
+    for entry in history.in_force():
+        decision = entry.event
+        if isinstance(decision, Decision) and commit in decision.candidates:
+            reason = decision.reason.partition("\n")[0]
+            yield f"{decision.kind} by {decision.by}: {reason}"
+
+
+def decision_record(entry: Entry, in_force: bool) -> Record:
+    """A decision for machines."""
+    assert isinstance(entry.event, Decision)
+    return {**told_record(entry.event), "decision": entry.id, "time": entry.time, "in_force": in_force}
+
+
+def told_record(decision: Decision) -> Record:
+    """What a person says; `decision` is None as long as it is not made."""
+    named = {"candidates": list(decision.candidates), "subtree": decision.subtree, "undoes": decision.undoes or None}
+    said = {"kind": decision.kind, "by": decision.by, "reason": decision.reason, "time": None}
+    return {"schema": SCHEMA, "decision": None, **said, **named, "in_force": False}
+
+
+def changes_record(change: Effect) -> Record:
+    """What a decision changes, for machines."""
+    sets = {name: sorted(getattr(change, name)) for name in ("pruned", "restored", "promoted", "demoted")}
+    moved = [{"agent": agent, "from": before, "to": after} for agent, (before, after) in change.moved.items()]
+    return {"changes": {**sets, "best": dict(zip(("from", "to"), change.best, strict=True)), "moved": moved}}
+
+
+def _named(history: History, commit: str) -> str:
+    value = history.fitness(commit)
+    score = "" if value is None else f"  {value:,.{places(history)}f}"
+    return f"{commit[:7]}{score}  {history.phylogeny[commit].title}"
+
+
+# --- what stands in the way -----------------------------------------------------------------------------------------
+
+
 def _what_if(history: History, decision: Decision) -> History:
     """The history with one more decision; the given one stays as it is."""
     after = copy.copy(history)
@@ -77,6 +143,8 @@ def _obstacle(history: History, decision: Decision) -> str:
     short = commit[:7]
     if commit not in history.phylogeny:
         return f"expected a candidate of the run {history.run}, got {short}; see `evogit log`"
+    if decision.kind == "note":
+        return ""
     if decision.kind == "promote":
         return _promote_obstacle(history, commit, short)
     if commit == history.seed:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from evogit.review.decimals import decimals
 from tests.conftest import TOML, write_task
 
 from .conftest import Cli
 
 NOISY = """\
 import os
-from evogit.review.decimals import decimals
-from evogit.review.decimals import decimals
 from evogit import Case
 
 def evaluate(program, split):

@@ -12,14 +12,15 @@ from rich.text import Text
 from evogit.cli.locate_run import Place
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import age, count
+from evogit.cli.text import age, escape
 from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.cli.yes_no import asks, confirm
 from evogit.core import Decision, Entry, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.decisions import standing
 from evogit.repository import clean
-from evogit.review import SCHEMA, Effect, decide, effect, resolve
+from evogit.review import Effect, decide, effect, resolve
+from evogit.review.decisions import changes_record, consequences, decision_record, told_record
 from evogit.review.landing import follow_undo
 
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
@@ -49,6 +50,17 @@ def prune(place: Place, terminal: Terminal, rev: str, subtree: bool, reason: str
 
 
 @click.command()
+@click.argument("rev", type=REVISION)
+@why
+@asks
+@with_run
+@with_terminal
+def note(place: Place, terminal: Terminal, rev: str, reason: str, yes: bool, dry_run: bool) -> None:
+    """Say something about REV, for people: `show` and the page tell it, and it changes nothing."""
+    _act(place, terminal, _decision(place, "note", rev, reason), yes, dry_run)
+
+
+@click.command()
 @click.argument("text", required=False)
 @asks
 @with_run
@@ -62,7 +74,7 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
     said = [entry for entry in place.history.in_force() if _kind(entry) == "guide"]
     if terminal.json:
         for entry in said:
-            terminal.data(_record(entry, True))
+            terminal.data(decision_record(entry, True))
         return
     none = Text("no guidance yet; give some with `evogit guide TEXT`", "dim")
     terminal.show(table([_row(entry, True) for entry in said], "lrlll") or [none])
@@ -95,7 +107,7 @@ def decisions(place: Place, terminal: Terminal) -> None:
     valid = {entry.id for entry in standing(history.decisions)}
     if terminal.json:
         for entry in history.decisions[::-1]:
-            terminal.data(_record(entry, entry.id in valid))
+            terminal.data(decision_record(entry, entry.id in valid))
         return
     rows = [_row(entry, entry.id in valid) for entry in history.decisions[::-1]]
     terminal.show(table(rows, "lrlll") or [Text("no decisions yet", "dim")])
@@ -119,14 +131,14 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
         terminal.note(line, cut=True)
     if dry_run:
         if terminal.json:
-            terminal.data({**_told(decision), **_changes(change)})
+            terminal.data({**told_record(decision), **changes_record(change)})
         terminal.note("nothing was changed", "dim")
         return
     if not yes:
         confirm(terminal)
     entry = decide(place, decision)
     if terminal.json:
-        terminal.data({**_record(entry, True), **_changes(change)})
+        terminal.data({**decision_record(entry, True), **changes_record(change)})
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
 
 
@@ -139,22 +151,7 @@ def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
     else:
         candidate = view.history.phylogeny[decision.candidates[0]]
         yield Text(f"{decision.kind}  ", "bold").append_text(view.line(candidate, score=True))
-    if decision.kind == "guide":
-        yield Text("  joins every later brief, beside what people said before")
-    moves = [
-        (change.pruned, "no longer a parent"),
-        (change.restored, "may be parents again"),
-        (change.promoted, "favoured as a parent"),
-        (change.demoted, "no longer favoured"),
-    ]
-    for commits, what in moves:
-        if commits:
-            yield Text(f"  {count(len(commits), 'candidate')}: {what}")
-    old, new = change.best
-    if old != new:
-        yield Text("  the best becomes ").append_text(view.plain(new) if new else Text("none"))
-    for agent, (_, after) in change.moved.items():
-        yield Text(f"  {first_line(agent)} goes on from ").append_text(view.plain(after))
+    yield from (Text(f"  {escape(line)}") for line in consequences(view.history, decision, change))
 
 
 def _find(history: History, prefix: str | None) -> Entry:
@@ -173,24 +170,6 @@ def _find(history: History, prefix: str | None) -> Entry:
 
 
 # --- listing them -------------------------------------------------------------------------------------------------
-
-
-def _record(entry: Entry, in_force: bool) -> dict[str, Any]:
-    assert isinstance(entry.event, Decision)
-    return {**_told(entry.event), "decision": entry.id, "time": entry.time, "in_force": in_force}
-
-
-def _told(decision: Decision) -> dict[str, Any]:
-    """What a person said; `decision` is None as long as it is not made."""
-    named = {"candidates": list(decision.candidates), "subtree": decision.subtree, "undoes": decision.undoes or None}
-    said = {"kind": decision.kind, "by": decision.by, "reason": decision.reason, "time": None}
-    return {"schema": SCHEMA, "decision": None, **said, **named, "in_force": False}
-
-
-def _changes(change: Effect) -> dict[str, Any]:
-    sets = {name: sorted(getattr(change, name)) for name in ("pruned", "restored", "promoted", "demoted")}
-    moved = [{"agent": agent, "from": before, "to": after} for agent, (before, after) in change.moved.items()]
-    return {"changes": {**sets, "best": dict(zip(("from", "to"), change.best, strict=True)), "moved": moved}}
 
 
 def _row(entry: Entry, in_force: bool) -> list[Text]:

@@ -15,10 +15,12 @@ from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import bar, count, escape, number, percent
 from evogit.cli.view import SHORT, View, first_line
-from evogit.core import Candidate, Decision, Evaluation, FailedProposal, Metric, NotFoundError, UsageError
+from evogit.core import Candidate, Evaluation, FailedProposal, Metric, NotFoundError, UsageError
 from evogit.history import History
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.decimals import decimals
+from evogit.review.decisions import said_of
+from evogit.review.evidence_files import read, texts
 
 CASES = 12
 """Cases whose values are shown."""
@@ -46,15 +48,15 @@ def show(place: Place, terminal: Terminal, rev: str | None, move: int | None, fi
 
 def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file: str | None) -> None:
     history, commit = place.history, candidate.commit
-    judged = evidence.read(place, history.evidence.get(commit))
-    session = evidence.read(place, history.sessions.get(commit))
+    judged = read(place.repository, history.evidence.get(commit))
+    session = read(place.repository, history.sessions.get(commit))
     if file is not None:
         evidence.whole(terminal, {**judged, **session}, file)
         return
     files, readded = _files(place, candidate), Readded(place.repository, history).by(candidate)
     if terminal.json:
         more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
-        told = {"evidence": evidence.texts(judged), "session": evidence.texts(session)}
+        told = {"evidence": texts(judged), "session": texts(session)}
         terminal.data({**candidate_record(history, candidate), **more, **told})
         return
     view = View.of(history, terminal)
@@ -74,11 +76,11 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
     if failed is None:
         known = ", ".join(str(each.move) for each in list(place.history.failures)[-10:]) or "there is none"
         raise NotFoundError(f"expected the move of a failed proposal (the latest: {known}), got {move}")
-    session = evidence.read(place, failed.evidence)
+    session = read(place.repository, failed.evidence)
     if file is not None:
         evidence.whole(terminal, session, file)
     elif terminal.json:
-        terminal.data({"schema": SCHEMA, **asdict(failed), "session": evidence.texts(session)})
+        terminal.data({"schema": SCHEMA, **asdict(failed), "session": texts(session)})
     else:
         told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
         terminal.show([*_failed(View.of(place.history, terminal), failed), *told])
@@ -117,7 +119,7 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
     for ancestor, lines in readded.items():
         facts.append(("re-adds", Text(f"{count(lines, 'line')} that {ancestor[:SHORT]} removed", "yellow")))
     facts.append(("children", Text(f"{len(history.phylogeny.children(candidate.commit)):,}")))
-    facts += [("decided", line) for line in _decided(history, candidate.commit)]
+    facts += [("decided", Text(escape(line))) for line in said_of(history, candidate.commit)]
     evaluation, former = history.evaluation(candidate.commit), history.former(candidate.commit)
     facts.append(
         (
@@ -130,13 +132,6 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
     if former:
         facts.append(("before", _former(former)))
     return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
-
-
-def _decided(history: History, commit: str) -> Iterator[Text]:
-    for entry in history.in_force():
-        decision = entry.event
-        if isinstance(decision, Decision) and commit in decision.candidates:
-            yield Text(f"{decision.kind} by {first_line(decision.by)}: {first_line(decision.reason)}")
 
 
 def _status(evaluation: Evaluation | None, times: int) -> Text:

@@ -1,0 +1,223 @@
+"""The routes of the page: static files of `graphs/`, and what is known of the runs of one repository."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from evogit.content import content
+from evogit.core import Candidate, EvoGitError, NotFoundError, RefusedError, UsageError
+from evogit.page import acting, details
+from evogit.page.followed_run import FollowedRun, Record
+from evogit.page.live import Live
+from evogit.repository import Repository
+from evogit.review.run_list import RunOverview
+
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+
+SMALL = 1_000
+"""Bytes up to which a body is not compressed."""
+
+LEVEL = 6
+
+Answer = TypeVar("Answer")
+
+MOST_COMPARED = 16
+"""Runs that are compared at once."""
+
+STATUSES = ((acting.StalePlanError, 409), (NotFoundError, 404), (UsageError, 400), (RefusedError, 409))
+
+
+class Followed:
+    """A run that somebody looks at: one thread at a time reads it, off the server's loop."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path = path
+        self._name = name
+        self._lock = asyncio.Lock()
+        self._run: FollowedRun | None = None
+        self.live = Live(partial(self.ask, FollowedRun.advance))
+
+    async def ask(self, question: Callable[[FollowedRun], Answer]) -> Answer:
+        """What `question` answers about the run."""
+        async with self._lock:
+            return await asyncio.to_thread(self._asked, question)
+
+    def _asked(self, question: Callable[[FollowedRun], Answer]) -> Answer:
+        if self._run is None:
+            self._run = FollowedRun(Repository.open(self._path), self._name)
+        return question(self._run)
+
+
+class Site:
+    """What the server has: the repository's runs, and the files of the page."""
+
+    def __init__(self, repository: Repository, first: str | None, *, read_only: bool) -> None:
+        """`first`: the run that is shown first; None for the one at work, or the latest."""
+        self._repository = repository
+        self._first = first
+        self._read_only = read_only
+        self._followed: dict[str, Followed] = {}
+        self._files = {file.name: file.read_bytes() for file in content("graphs").iterdir() if file.suffix in TYPES}
+
+    def app(self) -> Starlette:
+        """The application; it needs a `Guard` before it."""
+        about = "/api/runs/{run}"
+        get: list[tuple[str, Callable[[Request], Awaitable[Response]]]] = [
+            ("/", self._index),
+            ("/{file}", self._file),
+            ("/api/runs", self._runs),
+            (about, self._payload),
+            (f"{about}/block/{{number:int}}", self._block),
+            (f"{about}/search", self._search),
+            (f"{about}/candidates/{{index:int}}", self._candidate(details.summary)),
+            (f"{about}/evaluation/{{index:int}}", self._candidate(details.evaluation)),
+            (f"{about}/session/{{index:int}}", self._candidate(details.session)),
+            (f"{about}/diff/{{index:int}}/{{other:int}}", self._diff),
+            (f"{about}/report", self._about(details.report)),
+            (f"{about}/decisions", self._about(details.decisions)),
+            (f"{about}/compare", self._compare),
+            (f"{about}/events", self._events),
+        ]
+        post = [(f"{about}/plan", self._deciding(acting.plan)), (f"{about}/decide", self._deciding(acting.make))]
+        routes = [Route(path, endpoint, methods=["GET"]) for path, endpoint in get]
+        routes += [Route(path, endpoint, methods=["POST"]) for path, endpoint in post]
+        return Starlette(routes=routes, exception_handlers={EvoGitError: _failure}, lifespan=_lifespan)
+
+    # --- files ----------------------------------------------------------------------------------------------------
+
+    async def _index(self, request: Request) -> Response:
+        return self._static("index.html")
+
+    async def _file(self, request: Request) -> Response:
+        return self._static(request.path_params["file"])
+
+    def _static(self, name: str) -> Response:
+        if name not in self._files:
+            return _json({"error": "there is no such page"}, 404)
+        return Response(self._files[name], media_type=TYPES[Path(name).suffix])
+
+    # --- what is known --------------------------------------------------------------------------------------------
+
+    async def _runs(self, request: Request) -> Response:
+        return await _answer(self._overview)
+
+    def _overview(self) -> Record:
+        repository = Repository.open(self._repository.path)  # of its own, as this is another thread
+        runs = [RunOverview.of(repository, name) for name in repository.runs()]
+        runs.sort(key=lambda each: (each.history.run != self._first, not each.engines, -each.since))
+        return {
+            "runs": [{**run.record(), "task": run.history.started.task if run.history.started else ""} for run in runs]
+        }
+
+    def _run(self, request: Request) -> Followed:
+        return self._named(request.path_params["run"])
+
+    def _named(self, name: str) -> Followed:
+        if name not in self._followed:
+            if name not in self._repository.runs():
+                raise NotFoundError(f"expected a run of this repository, got {name!r}")
+            self._followed[name] = Followed(self._repository.path, name)
+        return self._followed[name]
+
+    async def _payload(self, request: Request) -> Response:
+        return await self._told(request, lambda run: run.payload(read_only=self._read_only))
+
+    async def _block(self, request: Request) -> Response:
+        return await self._told(request, lambda run: details.block(run, request.path_params["number"]))
+
+    async def _search(self, request: Request) -> Response:
+        text, path = request.query_params.get("text", ""), request.query_params.get("file", "")
+        return await self._told(request, lambda run: details.search(run, text, path))
+
+    async def _diff(self, request: Request) -> Response:
+        def told(run: FollowedRun) -> Record:
+            old, new = (_candidate(run, request.path_params[name]) for name in ("index", "other"))
+            return details.diff(run.repository, old, new)
+
+        return await self._told(request, told)
+
+    async def _compare(self, request: Request) -> Response:
+        names = request.query_params.getlist("with")[:MOST_COMPARED]
+        return _json({"runs": [await self._named(name).ask(details.course) for name in names]})
+
+    def _candidate(self, told: Callable[[FollowedRun, Candidate], Record]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._told(request, lambda run: told(run, _candidate(run, request.path_params["index"])))
+
+        return endpoint
+
+    def _about(self, told: Callable[[FollowedRun], Record]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._told(request, told)
+
+        return endpoint
+
+    async def _told(self, request: Request, told: Callable[[FollowedRun], Record]) -> Response:
+        run = self._run(request)
+        return await asyncio.to_thread(_json, await run.ask(told))
+
+    async def _events(self, request: Request) -> Response:
+        run = self._run(request)
+        after = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        missed = await run.ask(lambda followed: followed.since(int(after) if after.isdecimal() else -1))
+        return StreamingResponse(run.live.events(missed), media_type="text/event-stream")
+
+    # --- what is decided ------------------------------------------------------------------------------------------
+
+    def _deciding(
+        self, act: Callable[[FollowedRun, Mapping[str, Any]], Record]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            if self._read_only:
+                raise RefusedError("this page is read only; decide with `evogit promote`, `prune` and so on")
+            try:
+                asked = json.loads(await request.body())
+            except (ValueError, RecursionError) as error:
+                raise UsageError("expected JSON") from error
+            if not isinstance(asked, dict):
+                raise UsageError("expected an object")
+            return await self._told(request, lambda run: act(run, asked))
+
+        return endpoint
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    yield
+
+
+def _candidate(run: FollowedRun, index: int) -> Candidate:
+    found = run.candidate(index)
+    if found is None:
+        raise NotFoundError(f"expected the number of a candidate, got {index}")
+    return found
+
+
+async def _answer(question: Callable[[], Record]) -> Response:
+    return _json(await asyncio.to_thread(question))
+
+
+async def _failure(request: Request, error: Exception) -> Response:
+    status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    more = {"plan": error.plan} if isinstance(error, acting.StalePlanError) else {}
+    return _json({"error": str(error), **more}, status)
+
+
+def _json(told: Record, status: int = 200) -> Response:
+    body = json.dumps(told, separators=(",", ":"), allow_nan=False).encode()
+    if len(body) <= SMALL:
+        return Response(body, status, media_type="application/json")
+    packed = gzip.compress(body, LEVEL, mtime=0)
+    return Response(packed, status, {"content-encoding": "gzip"}, media_type="application/json")

@@ -1,0 +1,216 @@
+"""What the page shows of one candidate or of a whole run when somebody asks: bounded, and in the terminal's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from evogit.core import Candidate, Evaluation, Metric
+from evogit.history import History
+from evogit.history.decisions import standing
+from evogit.page.followed_run import FollowedRun, Record
+from evogit.repository import Repository
+from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback
+from evogit.review.decisions import decision_record, said_of
+from evogit.review.evidence_files import read
+from evogit.review.facts import candidate_record, finite
+from evogit.review.reporting import report_record
+from evogit.review.spending import last_limits, uses
+
+BLOCK = 500
+"""Candidates whose titles come together."""
+
+LONGEST = 200_000
+"""Characters of a piece of evidence that are sent; `evogit show --file` has all of it."""
+
+LONGEST_LINE = 4_000
+"""Characters of a line of a diff that are sent."""
+
+MOST_FOUND = 100_000
+"""Candidates that a search finds at most."""
+
+MOST_PATHS = 50
+"""Changed files of a candidate that are named."""
+
+Run = FollowedRun
+
+
+def block(run: Run, number: int) -> Record:
+    """Titles and changed files of the candidates of one block."""
+    known = list(run.history.phylogeny)[number * BLOCK : (number + 1) * BLOCK]
+    return {"titles": [each.title for each in known], "paths": [_paths(run, each) for each in known]}
+
+
+def search(run: Run, text: str, path: str) -> Record:
+    """Indices of the candidates whose title, id or failure holds the text, and which changed such a path."""
+    wanted, history = text.lower(), run.history
+    found = [each for each in history.phylogeny if not wanted or wanted in _searched(history, each)]
+    if path:
+        found = [each for each in found if any(path in changed for changed in _paths(run, each))]
+    return {"found": [each.number for each in found[:MOST_FOUND]]}
+
+
+def _searched(history: History, candidate: Candidate) -> str:
+    evaluation = history.evaluation(candidate.commit)
+    return f"{candidate.commit} {candidate.title} {evaluation.reason if evaluation else ''}".lower()
+
+
+def _paths(run: Run, candidate: Candidate) -> list[str]:
+    """Files that differ from the first parent."""
+    if not candidate.parents:
+        return []
+    parent = run.history.phylogeny[candidate.parents[0]]
+    return run.repository.changed_paths(parent.tree, candidate.tree)[:MOST_PATHS]
+
+
+# --- one candidate ------------------------------------------------------------------------------------------------
+
+
+def summary(run: Run, candidate: Candidate) -> Record:
+    """What `evogit show --json` tells of it, with what stands beside it on the page."""
+    history = run.history
+    return {
+        **candidate_record(history, candidate),
+        "index": candidate.number,
+        "files": _paths(run, candidate),
+        "decided": list(said_of(history, candidate.commit)),
+        "tactic": _tactic(history, candidate),
+        "metric_rows": list(_metric_rows(history, candidate)),
+    }
+
+
+def _tactic(history: History, candidate: Candidate) -> str:
+    tactic = history.tactics.get(history.advised.get(candidate.commit, ""))
+    return tactic.text if tactic else ""
+
+
+def _metric_rows(history: History, candidate: Candidate) -> Iterator[Record]:
+    """Each metric with what the parent, the seed and the holdout have, the primary one first."""
+    commit = candidate.commit
+    parent = candidate.parents[0] if candidate.parents else None
+    metrics = history.started.metrics if history.started else ()
+    for metric in sorted(metrics, key=lambda each: not each.primary):
+        value = _value(history.evaluation(commit), metric)
+        if value is None:
+            continue
+        yield {
+            "name": metric.name,
+            "value": value,
+            "margin": finite(history.scores.margin(commit, None, metric.name)),
+            "parent": _value(history.evaluation(parent) if parent else None, metric),
+            "seed": _value(history.evaluation(history.seed) if history.seed else None, metric),
+            "holdout": _value(history.evaluation(commit, "holdout"), metric),
+        }
+
+
+def _value(evaluation: Evaluation | None, metric: Metric) -> float | None:
+    return finite(evaluation.metrics.get(metric.name)) if evaluation and evaluation.ok else None
+
+
+def diff(repository: Repository, old: Candidate, new: Candidate) -> Record:
+    """What changed between two candidates, file by file; of large files a sentence."""
+    files = [
+        {"path": each.path, "status": each.status, "note": each.note, "hunks": [_hunk(*hunk) for hunk in each.hunks]}
+        for each in repository.file_changes(old.commit, new.commit)
+    ]
+    return {"files": files}
+
+
+def _hunk(header: str, lines: Iterable[tuple[str, str]]) -> Record:
+    return {"header": header, "lines": [[sign, text[:LONGEST_LINE]] for sign, text in lines]}
+
+
+def evaluation(run: Run, candidate: Candidate) -> Record:
+    """How it was evaluated: cases, cost, and what evaluator and program said."""
+    history, commit = run.history, candidate.commit
+    found = history.evaluation(commit) or history.former(commit)
+    if found is None:
+        return {"status": None}
+    files = read(run.repository, history.evidence.get(commit))
+    return {
+        "status": found.status,
+        "reason": found.reason,
+        "split": found.split,
+        "judged": found.judged,
+        "cached": found.cached,
+        "cost": asdict(found.cost),
+        "stages": {stage: _finite(values) for stage, values in found.stages.items()},
+        "cases": {case: _finite(values) for case, values in found.cases.items()},
+        "repeats": history.scores.repeated(commit),
+        "evidence": [_text(name, _readable(name, content)) for name, content in files.items()],
+    }
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: finite(value) for name, value in values.items()}
+
+
+def _readable(name: str, content: bytes) -> str:
+    """Feedback as `case: text`, anything else as it is."""
+    feedback = read_feedback(content) if name == FEEDBACK else {}
+    return "\n".join(f"{case}: {text}" for case, text in feedback.items()) or content.decode(errors="backslashreplace")
+
+
+def _text(name: str, text: str) -> Record:
+    return {"name": name.removesuffix(".json"), "text": text[:LONGEST], "cut": len(text) > LONGEST}
+
+
+def session(run: Run, candidate: Candidate) -> Record:
+    """What its agent was told, and what it said and did."""
+    files = read(run.repository, run.history.sessions.get(candidate.commit))
+    told = [_text(name, _readable(name, content)) for name, content in files.items() if is_prompt(name)]
+    said = [_text(name, _readable(name, content)) for name, content in files.items() if not is_prompt(name)]
+    return {"told": told, "said": sorted(said, key=lambda each: each["name"] == SESSION.removesuffix(".json"))}
+
+
+# --- the whole run ------------------------------------------------------------------------------------------------
+
+
+def report(run: Run) -> Record:
+    """What `evogit report --json` tells, with how much of each limit is used."""
+    if run.history.started is None:
+        return {"run": run.history.run, "started": False}
+    found = report_record(run.repository, run.history)
+    limits = last_limits(run.history)
+    return {**found, "uses": [{**asdict(use), "share": use.share} for use in uses(run.history, limits)]}
+
+
+def decisions(run: Run) -> Record:
+    """What people decided, the newest first, as `evogit decisions --json` tells it."""
+    history = run.history
+    valid = {entry.id for entry in standing(history.decisions)}
+    return {"decisions": [decision_record(entry, entry.id in valid) for entry in history.decisions[::-1]]}
+
+
+def course(run: Run) -> Record:
+    """A run's best so far, to be drawn beside others'."""
+    told = run.payload(read_only=True)
+    history = run.history
+    best = history.best if history.started else None
+    spent = history.spent
+    return {
+        "run": history.run,
+        "task": told["task"],
+        "direction": told["metric"]["direction"],
+        "places": told["places"],
+        "points": list(_points(history, told["best_course"])),
+        "evaluated": history.counts.evaluated,
+        "best": finite(history.fitness(best)) if best else None,
+        "margin": finite(history.scores.margin(best)) if best else None,
+        "dollars": None if spent.unpriced else spent.dollars,
+    }
+
+
+def _points(history: History, steps: Sequence[Sequence[Any]]) -> Iterator[list[float | None]]:
+    """Evaluations, value, low and high of each step of the best; the last one once more at the end."""
+    known = list(history.phylogeny)
+    point: list[float | None] = []
+    for index, evaluations, *_ in steps:
+        value = history.fitness(known[index].commit) if index is not None else None
+        if value is not None:
+            low, high = history.interval(known[index].commit) or (None, None)
+            point = [evaluations, finite(value), *((finite(low), finite(high)) if low != high else (None, None))]
+            yield point
+    if point:
+        yield [history.counts.evaluated, *point[1:]]

@@ -1,0 +1,121 @@
+"""Keeps everybody but the person at this browser away from the page: other sites, other users, other programs.
+
+What is checked, in the order of the checks, and why, is in docs/security.md.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CSP = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+)
+
+HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+ENTRANCE = """<!doctype html><meta charset="utf-8"><title>EvoGit</title><meta http-equiv="refresh" content="0; url=/">
+<p>EvoGit: <a href="/">to the page</a>
+"""
+"""Answered to the link with the token: a redirect would lose the strict cookie where it was opened from a file."""
+
+LARGEST = 64_000
+"""Bytes of what a browser may send."""
+
+
+class Guard:
+    """An ASGI application that lets through what comes from the page itself, in the browser that has the token."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str], port: int) -> None:
+        """`hosts`: names by which this server may be called, with the port."""
+        self._app = app
+        self._token = token
+        self._hosts = frozenset(hosts)
+        self._cookie = f"evogit-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let the application do it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refusal = self._refusal(scope, headers)
+        answer = refusal or self._entrance(scope)
+        if answer is None and not self._is_known(headers):
+            answer = _refused(401, "open the address that `evogit serve` printed: it has the key to this page")
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        await (answer or self._app)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Response | None:
+        host, method = headers.get("host", ""), scope["method"]
+        if host not in self._hosts:
+            return _refused(421, f"expected one of {', '.join(sorted(self._hosts))} as Host")
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return _refused(403, "this came from another site")
+        if method not in ("GET", "HEAD", "POST"):
+            return _refused(405, "expected GET or POST")
+        if method == "POST":
+            return self._post_refusal(host, headers)
+        return None
+
+    def _post_refusal(self, host: str, headers: dict[str, str]) -> Response | None:
+        if headers.get("origin") != f"http://{host}":
+            return _refused(403, "expected the page's own origin")
+        if headers.get("x-evogit") != "1":
+            return _refused(403, "expected the header X-EvoGit")
+        if headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _refused(415, "expected application/json")
+        length = headers.get("content-length", "")
+        if not length.isdigit() or int(length) > LARGEST:
+            return _refused(413, f"expected a body of at most {LARGEST} bytes, and its length")
+        return None
+
+    def _entrance(self, scope: Scope) -> Response | None:
+        """Take the token for a cookie."""
+        if scope["path"] != "/" or scope["method"] != "GET":
+            return None
+        told = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        if not told or not hmac.compare_digest(told[0].encode(), self._token.encode()):
+            return None
+        answer = Response(ENTRANCE, media_type="text/html")
+        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _is_known(self, headers: dict[str, str]) -> bool:
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._token.encode())
+
+
+def _refused(status: int, why: str) -> Response:
+    return PlainTextResponse(f"{why}\n", status_code=status)

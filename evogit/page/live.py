@@ -1,0 +1,71 @@
+"""Tells all browsers what happens in a run, as it happens; one that does not keep up starts over."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+EVERY = 0.2
+"""Seconds between two looks at a run."""
+
+HEARTBEAT = 15.0
+"""Seconds after which a stream with no news says that it is there."""
+
+MOST_WAITING = 100
+"""Deltas that wait for one browser."""
+
+Record = dict[str, Any]
+
+RELOAD = b"event: reload\ndata: {}\n\n"
+
+
+class Live:
+    """The listeners of one run; while there are any, it is looked at."""
+
+    def __init__(self, advance: Callable[[], Awaitable[Record | None]]) -> None:
+        """`advance`: reads what came since, and tells it; None where nothing did."""
+        self._advance = advance
+        self._listeners: set[asyncio.Queue[bytes | None]] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def events(self, missed: list[Record] | None) -> AsyncIterator[bytes]:
+        """Server-sent events: what was missed (None: too much), then what comes; without an end."""
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_WAITING)
+        self._listeners.add(queue)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield RELOAD if missed is None else b": here\n\n" + b"".join(map(event, missed))
+            while True:
+                try:
+                    told = await asyncio.wait_for(queue.get(), HEARTBEAT)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                yield told if told is not None else RELOAD
+        finally:
+            self._listeners.discard(queue)
+
+    async def _look(self) -> None:
+        while self._listeners:
+            delta = await self._advance()
+            if delta is not None:
+                self._tell(event(delta))
+            await asyncio.sleep(EVERY)
+
+    def _tell(self, told: bytes) -> None:
+        for queue in self._listeners:
+            if queue.full():  # it does not keep up: what waits is forgotten
+                while not queue.empty():
+                    queue.get_nowait()
+                queue.put_nowait(None)
+            else:
+                queue.put_nowait(told)
+
+
+def event(delta: Record) -> bytes:
+    """One delta as it goes over the stream."""
+    data = json.dumps(delta, separators=(",", ":"), allow_nan=False)
+    return f"event: delta\nid: {delta['position']}\ndata: {data}\n\n".encode()
