@@ -2,7 +2,7 @@
 
 import { canvasOf, curves } from "./curve.js";
 import { el, firstLine, grid } from "./dom.js";
-import { dollars, margin, number } from "./format.js";
+import { dollars, margin, number, whole } from "./format.js";
 
 // `told`: {runs: [{run, task, places, direction, points, evaluated, best, margin, dollars}]}; `names`: all there are.
 export function comparePage(told, names, chosen, theme, on) {
@@ -18,12 +18,12 @@ export function comparePage(told, names, chosen, theme, on) {
     el("h2", {}, "Compare runs"),
     el("div", { class: "options" }, boxes),
     tasks.size > 1 ? el("p", { class: "error" }, "These runs have different tasks: their scores cannot be compared.") : null,
-    runs.length ? figure(runs, theme) : el("p", { class: "empty" }, "Choose the runs to compare."),
+    runs.length ? drawing(runs, theme) : el("p", { class: "empty" }, "Choose the runs to compare."),
     runs.length ? table(runs, theme()) : null,
   );
 }
 
-function figure(runs, theme) {
+function drawing(runs, theme) {
   const lines = runs.map(({ run, points }) => ({ name: run, points }));
   const { places, direction } = runs[0];
   const told = { lines, unit: "evaluations", places, falling: direction === "minimize" };
@@ -41,7 +41,7 @@ function table(runs, theme) {
     firstLine(each.run),
     firstLine(each.task ?? ""),
     each.best === null ? "-" : number(each.best, each.places) + margin(each.margin, each.places),
-    each.evaluated.toLocaleString("en-US"),
+    whole(each.evaluated),
     dollars(each.dollars),
   ]);
   return grid(["", "run", "task", "best", "evaluations", "spent"], rows, "lllrrr");

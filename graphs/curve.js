@@ -3,11 +3,11 @@
 import { Camera, ticks } from "./camera.js";
 import { draw } from "./draw.js";
 import { el } from "./dom.js";
-import { number } from "./format.js";
+import { number, whole } from "./format.js";
 import { FONT } from "./scene.js";
 
 // `lines`: [{name, points: [[x, y, low, high], …]}]; `unit` of the x axis; `places`: decimals of y.
-export function curves({ lines, unit, places, falling }, theme, width, height, xText = (x) => x.toLocaleString("en-US")) {
+export function curves({ lines, unit, places, falling }, theme, width, height, xText = whole) {
   const camera = new Camera(width, height);
   const sign = falling ? -1 : 1;
   const all = lines.flatMap(({ points }) => points).filter((point) => point[1] !== null);

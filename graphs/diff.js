@@ -5,22 +5,22 @@ import { highlight } from "./highlight.js";
 
 const MOST = 4000; // lines that are drawn at once
 
-export function diffView({ files, cut }) {
+export function diffView({ files }) {
   if (!files.length) return el("p", { class: "empty" }, "No file differs.");
   const room = { left: MOST };
   return el(
     "div",
     { class: "diff" },
     files.map((file) => fileView(file, room)),
-    cut || room.left <= 0 ? el("p", { class: "note" }, "Shortened: `evogit diff` prints all of it.") : null,
+    room.left <= 0 ? el("p", { class: "note" }, "Shortened: `evogit diff` prints all of it.") : null,
   );
 }
 
 function fileView(file, room) {
-  const name = file.old && file.old !== file.path ? `${file.old} → ${file.path}` : file.path;
   const [added, removed] = ["+", "-"].map((sign) => file.hunks.reduce((sum, { lines }) => sum + lines.filter(([each]) => each === sign).length, 0));
-  const head = [visible(name), el("span", { class: "added" }, ` +${added}`), el("span", { class: "removed" }, ` −${removed}`)];
-  if (file.status && file.status !== "modified") head.push(el("span", { class: "quiet" }, `  ${file.status}`));
+  const head = [visible(file.path), el("span", { class: "added" }, ` +${added}`), el("span", { class: "removed" }, ` −${removed}`)];
+  if (file.note) head.push(el("span", { class: "quiet" }, `  ${file.note}`));
+  if (file.status !== "modified") head.push(el("span", { class: "quiet" }, `  ${file.status}`));
   return el("details", { open: true, class: "file" }, el("summary", {}, head), el("div", { class: "code" }, file.hunks.map((hunk) => hunkView(hunk, file.path, room))));
 }
 

@@ -23,8 +23,13 @@ export function margin(value, places) {
   return value ? ` ± ${Number.isFinite(value) ? number(value, places) : "?"}` : "";
 }
 
+// A whole number with a comma between thousands.
+export function whole(amount) {
+  return separated(String(amount));
+}
+
 export function count(amount, noun) {
-  return `${amount.toLocaleString("en-US")} ${noun}${amount === 1 ? "" : "s"}`;
+  return `${whole(amount)} ${noun}${amount === 1 ? "" : "s"}`;
 }
 
 // `$1.23`; less than ten cents with two digits of its own.
@@ -36,7 +41,7 @@ export function dollars(amount) {
 // A limit's amount in words.
 export function amount(what, value) {
   if (what === "dollars") return dollars(value);
-  return `${value.toLocaleString("en-US")} ${value === 1 ? what.replace(/s$/, "") : what}`;
+  return `${whole(value)} ${value === 1 ? what.replace(/s$/, "") : what}`;
 }
 
 // How long ago, in the largest unit that fits.

@@ -2,7 +2,7 @@
 
 export const AXES = {
   time: { title: "time", of: (run, index) => (run.elapsed[index] >= 0 ? run.elapsed[index] / 1000 : run.time[index] - run.about.began) },
-  evaluations: { title: "evaluations", of: (run, index) => run.evaluated[index] || latest(run) + 1 },
+  evaluations: { title: "evaluations", of: (run, index) => run.evaluated[index] || lastEvaluation(run) + 1 },
   dollars: { title: "dollars", of: (run, index) => run.dollars[index] ?? 0 },
 };
 
@@ -58,7 +58,7 @@ function extent(x) {
   return most || 1;
 }
 
-function latest(run) {
+function lastEvaluation(run) {
   return run.course.length ? run.course[run.course.length - 1][1] : 0;
 }
 

@@ -5,7 +5,7 @@ import { comparePage } from "./compare_page.js";
 import { Details, TABS } from "./details.js";
 import { button, byId, el, fill, firstLine } from "./dom.js";
 import { FilterError, chosen, parse } from "./filter.js";
-import { count, number } from "./format.js";
+import { count, number, whole } from "./format.js";
 import { Keys } from "./keys.js";
 import { AXES, SCALES } from "./layout.js";
 import { Live } from "./live.js";
@@ -361,7 +361,7 @@ class Page {
     };
     const shapes = ["● mutation", "■ merge", "▲ graft", "⬟ human", ...["best", "seed", "failed", "promoted", "pruned"].map((kind) => `${GLYPHS[kind]} ${kind}`)];
     const { shown } = this.picture;
-    const size = held ? `${count(held.size, "candidate")} of ${this.run.amount.toLocaleString("en-US")}` : `${shown.size.toLocaleString("en-US")} of ${count(this.run.amount, "candidate")}`;
+    const size = held ? `${count(held.size, "candidate")} of ${whole(this.run.amount)}` : `${whole(shown.size)} of ${count(this.run.amount, "candidate")}`;
     fill(byId("legend"), el("span", { class: "entry quiet" }, size), colours.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
   }
 
@@ -410,13 +410,16 @@ class Page {
 }
 
 async function begin() {
+  const hint = byId("hint");
+  fill(hint, "Reading the run …");
+  hint.hidden = false;
   try {
     const source = await openSource();
     const { runs } = await source.runs();
     if (!runs.length) throw new Error("This repository has no run yet: begin one with `evogit run`.");
     const page = new Page(source, runs);
     const wanted = runs.find(({ run }) => run === page.state.run) ?? runs[0];
-    window.page_ = page; await page.open(wanted.run);
+    await page.open(wanted.run);
     document.body.dataset.ready = "true";
   } catch (error) {
     fill(byId("main"), el("p", { class: "error whole", role: "alert" }, error.message));

@@ -2,7 +2,7 @@
 
 import { canvasOf, curves } from "./curve.js";
 import { button, el, facts, firstLine, grid, visible } from "./dom.js";
-import { amount, change, clock, count, dollars, margin, number, percent } from "./format.js";
+import { amount, change, clock, count, dollars, margin, number, percent, whole } from "./format.js";
 
 const ROWS = 12;
 
@@ -73,20 +73,20 @@ function told(run, metrics, interval, name) {
 function budget(run, report) {
   const uses = report.uses ?? [];
   const spent = report.spending;
-  const done = [count(report.evaluated, "evaluation"), `${report.failed.toLocaleString("en-US")} failed`, report.repeated ? count(report.repeated, "repeat") : "", report.duplicates ? count(report.duplicates, "duplicate") : ""];
+  const done = [count(report.evaluated, "evaluation"), `${whole(report.failed)} failed`, report.repeated ? count(report.repeated, "repeat") : "", report.duplicates ? count(report.duplicates, "duplicate") : ""];
   return card(
     "Budget",
     el(
       "div",
       {},
-      uses.map((use) => meter(use.share, `${use.what === "dollars" ? dollars(use.used) : use.used.toLocaleString("en-US")} of ${amount(use.what, use.most)}`)),
+      uses.map((use) => meter(use.share, `${use.what === "dollars" ? dollars(use.used) : whole(use.used)} of ${amount(use.what, use.most)}`)),
       facts([
         ["done", done.filter(Boolean).join(", ")],
-        ["proposals", report.proposals.toLocaleString("en-US")],
+        ["proposals", whole(report.proposals)],
         ["time", clock(report.spent.seconds)],
         ["evaluating", `${clock(report.spent.judging)} in all`],
         ["calls", spent.calls ? `${count(spent.calls, "call")}, ${spent.failed} failed` : ""],
-        ["tokens", spent.calls ? `${spent.tokens.toLocaleString("en-US")}` : ""],
+        ["tokens", spent.calls ? whole(spent.tokens) : ""],
         ["spent", spent.calls ? dollars(spent.unpriced === spent.calls ? null : spent.dollars) : ""],
         ["forecast", (report.forecast ?? []).map((each) => el("div", {}, visible(each)))],
       ]),
@@ -152,8 +152,8 @@ function contributions(run, kind, rows) {
     bar(each.gained / most),
     number(each.gained, run.about.places),
     firstLine(each.name || "none") + (each.kind ? ` (${firstLine(each.kind)})` : ""),
-    ...[each.proposals, each.valid, each.improved, each.records].map((amount) => amount.toLocaleString("en-US")),
-    ...(paid ? [each.tokens.toLocaleString("en-US"), dollars(each.dollars)] : []),
+    ...[each.proposals, each.valid, each.improved, each.records].map(whole),
+    ...(paid ? [whole(each.tokens), dollars(each.dollars)] : []),
   ]);
   return card(kind[0].toUpperCase() + kind.slice(1), grid(heads, table, "lrlrrrrrr"), "wide");
 }
@@ -161,7 +161,7 @@ function contributions(run, kind, rows) {
 function crossings(run, report) {
   const rows = report.crossings.strategies;
   if (!rows.length) return null;
-  const numbers = (each) => [each.made, each.clean, each.valid, each.better].map((value) => value.toLocaleString("en-US"));
+  const numbers = (each) => [each.made, each.clean, each.valid, each.better].map(whole);
   const table = rows.map((each) => [`${visible(each.operator)} (${visible(each.strategy)})`, ...numbers(each), change(each.gain, run.about.places)]);
   return card("Merges", grid(["way", "made", "clean", "valid", "better", "mean gain"], table, "lrrrrr"), "wide");
 }
@@ -173,7 +173,7 @@ function failures(report) {
   ];
   if (!rows.length) return null;
   const most = Math.max(...rows.map(([, amount]) => amount));
-  return card("Why they fail", grid(["", "times", "what", "reason"], rows.map(([what, times, reason]) => [bar(times / most), times.toLocaleString("en-US"), what, firstLine(reason)]), "lrll"), "wide");
+  return card("Why they fail", grid(["", "times", "what", "reason"], rows.map(([what, times, reason]) => [bar(times / most), whole(times), what, firstLine(reason)]), "lrll"), "wide");
 }
 
 function choices(report) {

@@ -1,14 +1,8 @@
 // The view as a file: SVG, or PNG at twice the resolution of the page.
 
-import { draw } from "./draw.js";
 import { button, el } from "./dom.js";
-import { SvgContext } from "./svg_context.js";
-
-export function svg(scene) {
-  const context = new SvgContext(scene.width, scene.height);
-  draw(context, scene);
-  return context.toString();
-}
+import { draw } from "./draw.js";
+import { svg } from "./figure.js";
 
 export function saveFigure(plot, run) {
   const name = `${run.about.run.replace(/[^\w.-]/g, "_")}-graph`;

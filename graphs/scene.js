@@ -1,7 +1,7 @@
 // What is seen of a run through a camera, as layers for `draw`. The only place that decides how things look.
 
 import { ticks } from "./camera.js";
-import { change, clock, number } from "./format.js";
+import { change, clock, number, whole } from "./format.js";
 import { AXES } from "./layout.js";
 
 export const FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
@@ -42,14 +42,14 @@ function frame(picture, camera, theme) {
   const unit = AXES[picture.axis].title;
   return [
     { kind: "lines", points: lines, colour: theme.grid, width: 1, clipped: true },
-    { ...text, align: "right", items: up.map((y) => [plot.x - 8, camera.toY(y), scoreText(picture, y)]) },
+    { ...text, align: "right", items: up.map((y) => [plot.x - 8, camera.toY(y), levelText(picture, y)]) },
     { ...text, align: "right", items: below < bottom && below > plot.y ? [[plot.x - 8, below, "no score"]] : [] },
     { ...text, align: "center", items: across.map((x) => [camera.toX(x), bottom + 14, axisText(picture.axis, x)]) },
     { ...text, align: "right", items: [[plot.x + plot.width, bottom + 28, unit]] },
   ];
 }
 
-function scoreText(picture, y) {
+function levelText(picture, y) {
   const { low, high } = picture.layout;
   if (picture.scale !== "score") return String(Number(picture.layout.value(y).toPrecision(2)));
   const places = Math.min(Math.max(2 - Math.floor(Math.log10(high - low || 1)), 0), 9);
@@ -58,7 +58,7 @@ function scoreText(picture, y) {
 
 function axisText(axis, x) {
   if (axis === "time") return clock(x);
-  return axis === "dollars" ? `$${Number(x.toPrecision(4))}` : Math.round(x).toLocaleString("en-US");
+  return axis === "dollars" ? `$${Number(x.toPrecision(4))}` : whole(Math.round(x));
 }
 
 // --- edges ----------------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ function labels(picture, camera, theme) {
   const { layout, folded, shown } = picture;
   if (shown.size < 400)
     for (const [index, amount] of folded)
-      if (camera.sees(layout.x[index], layout.y[index])) counts.push([camera.toX(layout.x[index]) + 7, camera.toY(layout.y[index]) + 12, `${amount.toLocaleString("en-US")}▸`]);
+      if (camera.sees(layout.x[index], layout.y[index])) counts.push([camera.toX(layout.x[index]) + 7, camera.toY(layout.y[index]) + 12, `${whole(amount)}▸`]);
   const [left, right] = [[], []];
   const edge = camera.plot.x + camera.plot.width - WIDEST;
   for (const item of sparse(named.map(([x, ...rest]) => [Math.min(x, edge), ...rest]), WIDEST, 14)) (item[0] < edge ? right : left).push(item);

@@ -131,16 +131,21 @@ export class FileSource {
     return this.part("candidates", index);
   }
 
-  evaluation(index) {
-    return this.part("evaluations", index);
+  async evaluation(index) {
+    const found = await this.part("evaluations", index);
+    return { ...found, evidence: this.texts(found.evidence ?? []) };
   }
 
-  session(index) {
-    return this.part("sessions", index);
+  async session(index) {
+    const { told, said } = await this.part("sessions", index);
+    return { told: this.texts(told), said: this.texts(said) };
   }
 
   async diff(from, to) {
-    return this.part("diffs", `${from}/${to}`);
+    const { files } = await this.part("diffs", `${from}/${to}`);
+    const line = ([sign, number]) => [sign, this.data.lines[number]];
+    const hunks = (found) => found.map(({ header, lines }) => ({ header, lines: lines.map(line) }));
+    return { files: files.map((file) => ({ ...file, hunks: hunks(file.hunks) })) };
   }
 
   async report() {
@@ -158,7 +163,16 @@ export class FileSource {
   async part(kind, key) {
     const found = this.data[kind]?.[key];
     if (found) return found;
-    throw new SourceError("This is not in the file; `evogit serve` shows it.");
+    throw new SourceError("This was left out of the file; `evogit serve` shows it.");
+  }
+
+  // Texts are lists of lines in the file, each line there once.
+  text(numbers) {
+    return numbers.map((number) => this.data.lines[number]).join("\n");
+  }
+
+  texts(parts) {
+    return parts.map((part) => ({ ...part, text: this.text(part.text) }));
   }
 }
 

@@ -2,7 +2,7 @@
 
 const DEFAULTS = {
   run: "",
-  page: "graph",
+  page: document.body.dataset.page ?? "graph",
   view: "skeleton",
   x: "time",
   y: "score",
