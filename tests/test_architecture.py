@@ -388,7 +388,8 @@ def test_every_rule_is_shown_to_fail() -> None:
 def test_what_is_imported_is_declared_and_nothing_else(ours: list[Source]) -> None:
     """An installation brings all that EvoGit imports; no test installs dependencies."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *extras["plot"], *extras["web"]]
     declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in requirements}
     tops = {name.split(".")[0] for source in ours if source.in_package for _, name in source.imported}
     foreign = {BROUGHT.get(top, top) for top in tops if top not in {*sys.stdlib_module_names, "evogit"}}

@@ -1,43 +1,19 @@
-"""Curves of a bench as pictures, where matplotlib is there (the extra `bench`)."""
+"""Curves of a bench as pictures, where matplotlib is there (the extra `plot`)."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from evogit.bench.comparison import Findings
 from evogit.bench.methods import is_control
-from evogit.core import NotFoundError
-from evogit.stats.paired_tests import tail
+from evogit.review.figures import COLOURS, STYLE, band, new_figure, saved, whole_course
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C564B")
-"""Told apart by colour-blind people (Okabe & Ito, 2008, without its yellow, which is too light for lines); the last
-one is for an eighth method."""
 
 DASHES = ("-", "--", "-.", ":")
 """Controls are told apart by their dashes, too; other methods have a solid, thicker line."""
-
-RESAMPLES = 2000
-"""Resamples of the bands, whose ends are not read to three digits."""
-
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#666666",
-    "axes.labelcolor": "#333333",
-    "xtick.color": "#666666",
-    "ytick.color": "#666666",
-    "svg.hashsalt": "evogit",
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-}
 
 GAP = 0.048
 """Least distance between two labels, as a share of the height."""
@@ -49,30 +25,19 @@ def pictures(findings: Findings) -> dict[str, bytes]:
     Raises:
         NotFoundError: matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise NotFoundError(
-            f"no pictures: expected matplotlib ({error}); install the extra `bench`: pip install 'evogit[bench]'"
-        ) from error
+    figure = new_figure(8, 4.8)
+    import matplotlib
+
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8, 4.8), layout="constrained")
         _draw(figure.subplots(), findings)
-        return {"svg": _saved(figure, "svg", {"Date": None}), "png": _saved(figure, "png", {"Software": None})}
-
-
-def _saved(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format=kind, dpi=160, metadata=metadata)
-    return out.getvalue()
+        return {kind: saved(figure, kind) for kind in ("svg", "png")}
 
 
 def _draw(axes: Axes, findings: Findings) -> None:
     ends: dict[str, tuple[float, str]] = {}
     for i, (name, runs) in enumerate(findings.curves.items()):
         colour = COLOURS[i % len(COLOURS)]
-        mean, low, high = _band([_whole(run, findings.evaluations) for run in runs])
+        mean, low, high = band([whole_course(run, findings.evaluations) for run in runs])
         x = range(1, findings.evaluations + 1)
         own = not is_control(name)
         axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, step="post")
@@ -116,24 +81,6 @@ def _frame(axes: Axes, findings: Findings) -> None:
         loc="right",
         fontsize=8.5,
     )
-
-
-def _whole(run: Sequence[float], evaluations: int) -> list[float]:
-    """One value for each evaluation; a run that ended early stays where it ended."""
-    used = list(run[:evaluations])
-    return used + [used[-1]] * (evaluations - len(used))
-
-
-def _band(runs: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
-    """The mean curve and its bootstrap percentile interval, evaluation by evaluation (Efron & Tibshirani, 1993)."""
-    import numpy as np
-
-    values = np.asarray(runs)
-    picks = np.random.default_rng(0).integers(len(runs), size=(RESAMPLES, len(runs)))
-    weights = np.stack([(picks == i).sum(axis=1) for i in range(len(runs))], axis=1) / len(runs)
-    beyond = tail(len(runs))
-    low, high = np.quantile(weights @ values, (beyond, 1 - beyond), axis=0)
-    return values.mean(axis=0).tolist(), low.tolist(), high.tolist()
 
 
 def _spread(heights: Mapping[str, float], gap: float) -> dict[str, float]:

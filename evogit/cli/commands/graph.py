@@ -1,30 +1,74 @@
-"""`evogit graph`: who was bred from whom, as text, DOT or JSON."""
+"""`evogit graph`: who was bred from whom, as text, as a picture, as a page, or for other programs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import click
 
 from evogit.cli.locate_run import Place
+from evogit.cli.page_file import page_file
 from evogit.cli.phylogeny import draw, selection
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
+from evogit.cli.text import count
 from evogit.cli.view import SHORT, View, first_line
+from evogit.core import UsageError
 from evogit.history import History
 from evogit.review import graph_record, rows
+
+AXES = ("time", "evaluations", "dollars")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be drawn, and how."""
+
+    shown: Callable[[], set[str]]
+    everything: bool
+    against: str
+    colour: str
+    dark: bool
+    redact: bool
 
 
 @click.command()
 @click.option("-n", "limit", type=click.IntRange(min=2), metavar="N", help="At most the N most telling candidates.")
 @click.option("--all", "everything", is_flag=True, help="Fold nothing.")
 @click.option("--expand", type=REVISION, multiple=True, metavar="REV", help="Unfold the dead ends below REV.")
-@click.option("--format", "form", type=click.Choice(["text", "dot", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "dot", "json", "svg", "png", "html", "tsv", "graphml"]),
+    default="text",
+    show_default=True,
+    help="html: one file with all of the run, to send to somebody.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file to write, instead of standard output.")
+@click.option("--against", type=click.Choice(AXES), default="evaluations", show_default=True, help="Of svg and png.")
+@click.option(
+    "--colour",
+    type=click.Choice(["agent", "operator", "model", "status"]),
+    default="agent",
+    show_default=True,
+    help="Of svg and png: what colours tell.",
+)
+@click.option("--dark", is_flag=True, help="Of svg and png: on a dark ground.")
+@click.option("--redact", is_flag=True, help="Of html: leave out prompts, replies and output.")
 @with_run
 @with_terminal
 def graph(
-    place: Place, terminal: Terminal, limit: int | None, everything: bool, expand: Sequence[str], form: str
+    place: Place,
+    terminal: Terminal,
+    limit: int | None,
+    expand: Sequence[str],
+    form: str,
+    output: Path | None,
+    **options: Any,
 ) -> None:
     """Draw the phylogeny, the youngest candidate on top.
 
@@ -32,14 +76,68 @@ def graph(
     about, and the ancestors of all these. The rest is folded into its nearest shown ancestor. A dotted edge leads to a
     candidate that is no parent: the agent was shown it, and the child has lines that it brought.
     """
-    history = place.history
-    shown = selection(history, limit, everything, expand)
-    if terminal.json or form == "json":
-        terminal.data(graph_record(history, shown))
-    elif form == "dot":
-        sys.stdout.write("\n".join(dot(history, shown)) + "\n")
+    everything = options["everything"]
+
+    def shown() -> set[str]:
+        return selection(place.history, limit, everything, expand)
+
+    if terminal.json:
+        form = "json"
+    if form in WRITERS:
+        _write(terminal, WRITERS[form](place, terminal, Wanted(shown=shown, **options)), form, output)
+    elif output is not None:
+        raise UsageError(f"expected one of {', '.join(WRITERS)} as --format with -o, got {form}")
+    elif form == "json":
+        terminal.data(graph_record(place.history, shown()))
     else:
-        terminal.show(draw(View.of(history, terminal), shown))
+        terminal.show(draw(View.of(place.history, terminal), shown()))
+
+
+def _write(terminal: Terminal, content: str | bytes, form: str, output: Path | None) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    if output is not None:
+        output.write_bytes(data)
+        terminal.note(f"wrote {output}, {count(len(data), 'byte')}")
+    elif form == "png" and sys.stdout.isatty():
+        raise UsageError("expected a file for a picture: -o FILE.png")
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+# --- pictures and pages -----------------------------------------------------------------------------------------------
+
+
+def _svg(place: Place, terminal: Terminal, wanted: Wanted) -> str:
+    from evogit.page.figure import svg
+
+    return svg(*_figure(place, wanted))
+
+
+def _png(place: Place, terminal: Terminal, wanted: Wanted) -> bytes:
+    from evogit.page.figure import png
+
+    return png(*_figure(place, wanted))
+
+
+def _figure(place: Place, wanted: Wanted) -> tuple[Any, Any]:
+    from evogit.page.figure import Look
+    from evogit.page.followed_run import FollowedRun
+
+    payload = FollowedRun(place.repository, place.history.run).payload(read_only=True)
+    look: dict[str, Any] = {"axis": wanted.against, "colour": wanted.colour, "everything": wanted.everything}
+    return payload, Look(theme="dark" if wanted.dark else "light", **look)
+
+
+def _html(place: Place, terminal: Terminal, wanted: Wanted) -> str:
+    return page_file(place, terminal, "graph", redact=wanted.redact)
+
+
+# --- for other programs -----------------------------------------------------------------------------------------------
+
+
+def _dot(place: Place, terminal: Terminal, wanted: Wanted) -> str:
+    return "\n".join(dot(place.history, wanted.shown())) + "\n"
 
 
 def dot(history: History, shown: Collection[str]) -> Iterator[str]:
@@ -64,3 +162,41 @@ def _value(history: History, commit: str, value: float) -> str:
 
 def _quoted(text: str) -> str:
     return first_line(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _tsv(place: Place, terminal: Terminal, wanted: Wanted) -> str:
+    """The columns of `log --csv`, all candidates."""
+    from evogit.review.timeline import table
+
+    lines = table(place.repository, place.history, {each.commit for each in place.history.phylogeny})
+    return "".join("\t".join("" if cell is None else _cell(cell) for cell in line) + "\n" for line in lines)
+
+
+def _cell(value: object) -> str:
+    return first_line(" ".join(value.split())) if isinstance(value, str) else str(value)
+
+
+def _graphml(place: Place, terminal: Terminal, wanted: Wanted) -> str:
+    """The shown candidates with edges from child to origin, for programs that draw and measure graphs."""
+    import networkx as nx
+
+    record = graph_record(place.history, wanted.shown())
+    drawn = nx.DiGraph(run=record["run"])
+    for each in record["candidates"]:
+        value = place.history.fitness(each["commit"])
+        told = {key: _cell(each[key]) for key in ("agent", "operator", "strategy", "title")}
+        more = {"status": each["status"] or "waiting"} | ({} if value is None else {"value": value})
+        drawn.add_node(each["commit"], number=each["number"], time=each["time"], **told, **more)
+    for edge in record["edges"]:
+        drawn.add_edge(edge["child"], edge["parent"], kind=edge["kind"], index=edge["index"])
+    return "\n".join(nx.generate_graphml(drawn)) + "\n"
+
+
+WRITERS: dict[str, Callable[[Place, Terminal, Wanted], str | bytes]] = {
+    "dot": _dot,
+    "svg": _svg,
+    "png": _png,
+    "html": _html,
+    "tsv": _tsv,
+    "graphml": _graphml,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from evogit.cli.counts import count_words
 from evogit.cli.crossings import step_rows, strategy_rows
 from evogit.cli.front import front_lines
 from evogit.cli.locate_run import Place
+from evogit.cli.page_file import page_file
 from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.spending import amount, money, spending_lines
 from evogit.cli.terminal import Terminal, table
@@ -57,10 +59,10 @@ class Section:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "markdown", "json"]),
+    type=click.Choice(["text", "markdown", "html", "json"]),
     default="text",
     show_default=True,
-    help="The output format.",
+    help="html: one file with all of the run, to send to somebody.",
 )
 @click.option("--until", type=float, metavar="VALUE", help="Only: what it took until the best was that good.")
 @with_run
@@ -75,6 +77,9 @@ def report(place: Place, terminal: Terminal, form: str, until: float | None) -> 
         return
     if place.history.started is None:
         raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")
+    if form == "html":
+        sys.stdout.write(page_file(place, terminal, "run"))
+        return
     record = report_record(place.repository, place.history)
     if terminal.json or form == "json":
         terminal.data(record)
