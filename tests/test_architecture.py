@@ -36,10 +36,13 @@ OWNERS = {
     "networkx": "history",
     "openai": "llm",
     "pygit2": "repository",
+    "quickjs": "page",
+    "starlette": "page",
+    "uvicorn": "page",
 }
 """Third-party module -> the only part that imports it."""
 
-BROUGHT = {"numpy": "matplotlib", "pydantic_core": "pydantic", "requests": "docker"}
+BROUGHT = {"numpy": "matplotlib", "pydantic_core": "pydantic", "requests": "docker", "resvg_py": "resvg-py"}
 """Module that is part of a declared dependency's interface -> that dependency, which brings it."""
 
 NEVER_IMPORTED = {"marshal": "tests/", "pickle": "tests/", "shelve": "tests/", "unittest.mock": ""}

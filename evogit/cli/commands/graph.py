@@ -177,19 +177,17 @@ def _cell(value: object) -> str:
 
 
 def _graphml(place: Place, terminal: Terminal, wanted: Wanted) -> str:
-    """The shown candidates with edges from child to origin, for programs that draw and measure graphs."""
-    import networkx as nx
+    """The shown candidates with edges from child to origin."""
+    from evogit.history.graphml import graphml
 
-    record = graph_record(place.history, wanted.shown())
-    drawn = nx.DiGraph(run=record["run"])
+    record, nodes = graph_record(place.history, wanted.shown()), dict[str, dict[str, Any]]()
     for each in record["candidates"]:
         value = place.history.fitness(each["commit"])
-        told = {key: _cell(each[key]) for key in ("agent", "operator", "strategy", "title")}
-        more = {"status": each["status"] or "waiting"} | ({} if value is None else {"value": value})
-        drawn.add_node(each["commit"], number=each["number"], time=each["time"], **told, **more)
-    for edge in record["edges"]:
-        drawn.add_edge(edge["child"], edge["parent"], kind=edge["kind"], index=edge["index"])
-    return "\n".join(nx.generate_graphml(drawn)) + "\n"
+        told: dict[str, Any] = {key: _cell(each[key]) for key in ("agent", "operator", "strategy", "title")}
+        told |= {"status": each["status"] or "waiting", "number": each["number"], "time": each["time"]}
+        nodes[each["commit"]] = told if value is None else {**told, "value": value}
+    edges = {(each["child"], each["parent"]): {key: each[key] for key in ("kind", "index")} for each in record["edges"]}
+    return graphml(record["run"], nodes, edges)
 
 
 WRITERS: dict[str, Callable[[Place, Terminal, Wanted], str | bytes]] = {
