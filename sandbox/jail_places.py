@@ -34,6 +34,8 @@ from jail_kernel import (
 from jail_meter import MOST_TEXT, Meter, read_text, used
 
 FOLDERS = ("work", "tmp", "shm", "home")
+HOME = ".evogit-home"
+"""A home that `prepare` made and left among the files."""
 UNDER = "/under"  # in a worker of namespaces: the base, and what sessions lay over it
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
 USERS = range(1 << 24, 1 << 30)  # above those of people, services and the usual id ranges of containers
@@ -77,8 +79,10 @@ class Plain:
         return "it is not isolated"
 
     def become(self):
-        """In a new process: be the program, not the supervisor."""
-        os.environ.update(HOME=f"{self.box}/home", TMPDIR=f"{self.box}/tmp")
+        """In a new process: be the program, not the supervisor; its home may be among its files, where one lasts."""
+        lasting = f"{self.box}/work/{HOME}"
+        home = lasting if os.path.isdir(lasting) else f"{self.box}/home"  # noqa: PTH112
+        os.environ.update(HOME=home, TMPDIR=f"{self.box}/tmp")
 
 
 class Warm(Plain):

@@ -12,7 +12,8 @@ import click
 
 from evogit.config.values import MetricReader, is_safe_path, matches, nearest
 from evogit.core import Direction, UsageError
-from evogit.scaffold.detect import Project, direction_of
+from evogit.scaffold.printed_numbers import direction_of
+from evogit.scaffold.project import Project
 from evogit.scaffold.repository_files import Choices
 
 DEFAULT_READ = {"cpu_seconds": "cpu"}
@@ -60,7 +61,7 @@ def choose(
     """
     _check(given)
     tests, work = _commands(given, project)
-    prepare = _prepare(given, project)
+    prepare = _prepare(given, project, with_docker)
     reads = {} if given.python else _reads(given, project, own=work not in (project.benchmark, project.tests))
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
     said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
@@ -117,7 +118,8 @@ def _bare(package: str) -> str:
 
 def _commands(given: Given, project: Project) -> tuple[str, str]:
     """What must pass first, and the command that is measured; the tests are measured where there is nothing else."""
-    found, measured = (project.tests, project.benchmark) if project.benchmark else ("", project.tests)
+    measured = project.benchmark or project.tests
+    found = " && ".join(filter(None, (project.build, project.tests if project.benchmark else "")))
     work = given.command or _answer(given, "--command", "Command that is measured", measured)
     if given.tests is not None:
         return given.tests, work
@@ -189,10 +191,13 @@ def _asked(question: str, found: str) -> str:
     return "" if said == "-" else said
 
 
-def _prepare(given: Given, project: Project) -> str:
+def _prepare(given: Given, project: Project, with_docker: bool) -> str:
+    """What installs, and builds where that lasts: in Docker each candidate has a folder of another name."""
     if given.prepare is not None:
         return given.prepare
-    return _asked("Command that installs or builds, once", project.prepare) if given.ask else project.prepare
+    builds = project.build if not given.command and not with_docker else ""
+    found = " && ".join(filter(None, (project.prepare, builds)))
+    return _asked("Command that installs or builds, once", found) if given.ask else found
 
 
 def _withheld(given: Given) -> tuple[str, ...]:

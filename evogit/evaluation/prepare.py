@@ -25,6 +25,9 @@ LONGEST = 3600.0
 """Seconds of wall clock and of CPU for `prepare`, and for each of its commands."""
 MOST = 2 << 30
 """Bytes of a layer."""
+HOME = ".evogit-home"
+"""The folder among the files that is the home of `prepare`, and of all that starts from what it leaves: package
+managers install there, and keep what they built."""
 
 Prepare = Callable[[Program], object]
 
@@ -68,7 +71,7 @@ def _limits(limits: Limits) -> Limits:
 
 
 def _prepared(prepare: Prepare, base: Base, sandbox: Sandbox, limits: Limits) -> bytes:
-    with sandbox.open(Files(pack({}), (), base), limits) as session:
+    with sandbox.open(Files(pack({f"{HOME}/.keep": b""}), (), base), limits) as session:
         try:
             prepare(Program(session))
         except CandidateFailedError as failure:

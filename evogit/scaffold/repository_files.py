@@ -20,7 +20,7 @@ TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latenc
 REPEATS = 3
 """How often a would-be best is evaluated again where scores are noisy."""
 
-FETCHES = re.compile(r"\b(npm|yarn|pnpm|pip|cargo|go|curl|wget|git|fetch|download|install|deps)\b")
+FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
 
 README = """\

@@ -15,7 +15,7 @@ import pytest
 
 from evogit.cli.questions import Given, choose
 from evogit.config import load_repository_task
-from evogit.scaffold.detect import Project
+from evogit.scaffold.project import Project
 from evogit.scaffold.repository_files import files
 from tests.plain_git import git
 

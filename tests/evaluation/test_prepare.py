@@ -23,7 +23,8 @@ from evogit import Case
 
 def prepare(program):
     script = "mkdir build; cp program.py build/tool; chmod +x build/tool; ln -s tool build/link; " \\
-        "touch -d @1000000000 build/old; head -c 8 /dev/urandom | od -An -tx1 > build/when"
+        "touch -d @1000000000 build/old; head -c 8 /dev/urandom | od -An -tx1 > build/when; " \\
+        "echo at home > ~/installed"
     assert program.run(["sh", "-c", script], timeout="1m").code == 0
 
 def evaluate(program, split):
@@ -31,7 +32,7 @@ def evaluate(program, split):
 """
 LOOK = """\
 LOOK = "cat build/when; stat -c '%n %Y %A' build/old; test -x build/link && readlink build/link; " \\
-    "wc -l < build/tool; cat program.py; echo spoilt > build/tool; rm build/old; ls build"
+    "wc -l < build/tool; cat program.py; echo spoilt > build/tool; rm build/old; ls build; cat ~/installed"
 """
 NETWORK = """\
 from evogit import Case
@@ -94,7 +95,7 @@ async def test_candidates_start_from_what_was_prepared_once(tmp_path: Path, prov
     again = await judged(folder, provider, [changed])
     seen = [feedback.split("\n") for _, feedback in (*first, *again)]
     assert [lines[1:] for lines in seen] == [
-        ["build/old 1000000000 -rw-r--r--", "tool", "1", text, "link", "tool", "when", ""]
+        ["build/old 1000000000 -rw-r--r--", "tool", "1", text, "link", "tool", "when", "at home", ""]
         for text in ("first", "second", "second")
     ]
     assert len({lines[0] for lines in seen}) == 1

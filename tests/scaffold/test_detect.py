@@ -9,7 +9,10 @@ import pytest
 
 from evogit.config import load_repository_task
 from evogit.core import ConfigError, RefusedError
-from evogit.scaffold.detect import Project, ProjectFiles, detect, direction_of, editable, read_of
+from evogit.scaffold.compiled_projects import MAVEN
+from evogit.scaffold.detect import detect
+from evogit.scaffold.printed_numbers import direction_of, read_of
+from evogit.scaffold.project import Project, ProjectFiles, editable
 from evogit.scaffold.repository_files import Choices, files, tried, write
 
 PROJECTS = Path(__file__).parent.parent / "projects"
@@ -90,10 +93,114 @@ def test_a_damaged_pyproject_is_no_obstacle(text: str) -> None:
     assert found({"pyproject.toml": text, "x.py": ""}).editable == ("x.py",)
 
 
-def test_other_languages_get_a_command_to_begin_with() -> None:
-    assert found({"Cargo.toml": "", "src/main.rs": ""}).tests == "cargo test --offline"
+@pytest.mark.parametrize(
+    ("files", "prepare", "build", "tests"),
+    [
+        (
+            {"Cargo.toml": ""},
+            "cargo fetch",
+            "cargo test --offline --release --no-run",
+            "cargo test --offline --release",
+        ),
+        ({"go.mod": "", "go.sum": ""}, "go mod download", "go test -run='^$' ./...", "go test -count=1 ./..."),
+        (
+            {"go.mod": "", "go.sum": "", "vendor/modules.txt": ""},
+            "",
+            "go test -run='^$' ./...",
+            "go test -count=1 ./...",
+        ),
+        ({"pom.xml": ""}, f"{MAVEN} test", f"{MAVEN} -o test-compile", f"{MAVEN} -o test"),
+        (
+            {"CMakeLists.txt": "enable_testing()"},
+            "",
+            "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build",
+            "ctest --test-dir build --output-on-failure",
+        ),
+        (
+            {"meson.build": ""},
+            "",
+            "{ [ -d build ] || meson setup build --buildtype=release; } && meson compile -C build",
+            "meson test -C build --print-errorlogs",
+        ),
+        (
+            {"configure.ac": "", "configure": ""},
+            "",
+            "{ [ -f Makefile ] || { sh ./configure; }; } && make && make check TESTS=",
+            "make check",
+        ),
+    ],
+    ids=["cargo", "go", "go vendored", "maven", "cmake", "meson", "autotools"],
+)
+def test_compiled_projects_are_built_before_what_is_measured(
+    files: dict[str, str], prepare: str, build: str, tests: str
+) -> None:
+    project = found(files)
+    assert (project.prepare, project.build, project.tests) == (prepare, build, tests)
+
+
+def test_other_projects_tell_what_they_can() -> None:
+    assert found({"CMakeLists.txt": "project(x)", "x.c": ""}).tests == ""
     assert found({"go.mod": "", "main.go": "", "main_test.go": ""}).editable == ("main.go",)
     assert found({"notes.txt": ""}) == Project()
+
+
+def test_the_one_benchmark_of_a_go_module_is_measured() -> None:
+    once = {"go.mod": "", "a_test.go": "func BenchmarkSort(b *testing.B) {"}
+    assert found(once).benchmark == "go test -run='^$' -bench='^BenchmarkSort$' ./..."
+    assert (found(once).reads, found({"go.mod": ""}).reads) == ({"nanoseconds": "regex:([0-9.]+) ns/op"}, {})
+    assert found({**once, "b_test.go": once["a_test.go"]}).benchmark == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "manager", "command"),
+    [
+        ({"package-lock.json": "{}"}, "", "npm ci"),
+        ({"yarn.lock": ""}, "", "npx --yes yarn@1 install --frozen-lockfile"),
+        (
+            {"yarn.lock": "", ".yarnrc.yml": ""},
+            "yarn@4.5.0+sha224.1",
+            "YARN_NODE_LINKER=node-modules npx --yes @yarnpkg/cli-dist@4.5.0 install --immutable",
+        ),
+        ({"pnpm-lock.yaml": "lockfileVersion: '6.0'\n"}, "", "npx --yes pnpm@8 install --frozen-lockfile"),
+        ({"pnpm-lock.yaml": ""}, "pnpm@9.1.0", "npx --yes pnpm@9.1.0 install --frozen-lockfile"),
+        ({}, "pnpm@9; rm -rf x", "npx --yes pnpm@9 install --frozen-lockfile"),
+    ],
+)
+def test_the_package_manager_that_locked_a_package_installs_it(
+    files: dict[str, str], manager: str, command: str
+) -> None:
+    package = {"dependencies": {"ms": "2"}, "packageManager": manager}
+    assert found({"package.json": json.dumps(package), **files}).prepare == command
+
+
+def test_lock_files_pin_what_tests_need_and_extras_of_ones_own_are_followed() -> None:
+    lock = '[[package]]\nname = "{}"\nversion = "{}"\n'
+    project = found(
+        {
+            "pyproject.toml": '[project]\nname = "my-tool"\ndependencies = ["Yaml.X>=1", "two"]\n'
+            '[project.optional-dependencies]\ncolour = ["rich"]\ndev = ["my-tool[colour]", "pytest>=8", "black"]',
+            "uv.lock": lock.format("yaml-x", "1.5") + lock.format("two", "1") + lock.format("two", "2"),
+        }
+    )
+    assert project.python == ("Yaml.X==1.5", "two", "pytest>=8", "rich")
+    poetry = (
+        "[tool.poetry.dependencies]\npython = '^3'\nnumpy = {version = '^2', extras = ['a']}\nx = {optional = true}"
+    )
+    dev = "\n[tool.poetry.group.dev.dependencies]\npytest = '^8'\nmypy = '1'"
+    project = found({"pyproject.toml": poetry + dev, "poetry.lock": lock.format("numpy", "2.1.0")})
+    assert project.python == ("numpy[a]==2.1.0", "pytest")
+
+
+def test_a_package_that_asks_for_its_own_version_is_installed() -> None:
+    project = found(
+        {
+            "pyproject.toml": '[build-system]\nrequires = ["hatchling", "hatch-vcs"]',
+            "src/x/__init__.py": "from importlib.metadata import version\n",
+        }
+    )
+    command = "python3 -m pip install --user --break-system-packages --no-deps --no-build-isolation -e ."
+    assert project.prepare == f"SETUPTOOLS_SCM_PRETEND_VERSION=0 {command}"
+    assert project.python == ("pip", "hatchling", "hatch-vcs")
 
 
 def test_odd_names_reach_no_command_and_no_glob() -> None:

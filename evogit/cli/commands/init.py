@@ -20,7 +20,8 @@ from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import RefusedError
 from evogit.engine.seed_check import check_tree
 from evogit.repository import EXECUTABLE, FILE, Repository
-from evogit.scaffold.detect import Project, ProjectFiles, detect
+from evogit.scaffold.detect import detect
+from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, REPEATS, Choices, files, tried, write
 
 if TYPE_CHECKING:

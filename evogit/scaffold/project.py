@@ -1,0 +1,114 @@
+"""A project's files, what can be told of it, and which of its files agents change."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+LOOKED_AT = 20
+"""Most files of one sort that are read."""
+
+SOURCE = re.compile(r"\.(py|[ch]|cc|cpp|cxx|hpp|hh|[cm]?[jt]s|[jt]sx|rs|go|java|kt|rb|pl|lua|zig)$")
+ASIDE = re.compile(
+    r"(^|/)(tests?|testing|specs?|__tests__|bench(marks?)?|benches|perf|docs?|examples?|scripts|tools|vendor|"
+    r"third_party|node_modules|build|dist|\.[^/]+)/|"
+    r"(^|/)(test_[^/]*|[^/]*[._-](test|spec|bench)\.\w+|bench[^/]*|perf[^/]*|conftest\.py|setup\.py|noxfile\.py|"
+    r"[^/]*\.config\.\w+|build\.rs)$"
+)
+"""Sources that test, build or explain the others; candidates do not change them."""
+BENCHMARK = re.compile(r"(^|/)(bench(marks?)?|benches|perf)/[^/]+$|(^|/)(bench|perf)[^/]*$|[._-]bench\.\w+$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """How a project can be evaluated, as far as its files tell; what they do not tell is empty.
+
+    All commands are for the shell. `prepare` installs what others wrote, once; `build` makes what `tests` run, where
+    that is a step of its own, and can be repeated. `reads` says how the number that `benchmark` prints is read
+    (metric -> how). `python` are the packages and `debian` those of the system that all this needs.
+    """
+
+    kind: str = "a project of an unknown kind"
+    build: str = ""
+    tests: str = ""
+    benchmark: str = ""
+    reads: Mapping[str, str] = field(default_factory=dict)
+    editable: tuple[str, ...] = ()
+    prepare: str = ""
+    python: tuple[str, ...] = ()
+    debian: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProjectFiles:
+    """The files of a project: their paths, relative to its folder, and how one is read."""
+
+    paths: Sequence[str]
+    read: Callable[[str], str]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.paths)
+
+    def text(self, path: str) -> str:
+        """A file's text, empty when there is none."""
+        return self.read(path) if path in self._known else ""
+
+    def first(self, *names: str) -> str:
+        """The first of these files that there is, else the empty string."""
+        return next((name for name in names if name in self._known), "")
+
+    def matching(self, pattern: re.Pattern[str]) -> list[str]:
+        """Some files whose path fits, those nearest to the top first."""
+        found = [path for path in self.paths if pattern.search(path)]
+        return sorted(found, key=lambda path: (path.count("/"), path))[:LOOKED_AT]
+
+
+# --- what agents change -------------------------------------------------------------------------------------------
+
+
+def editable(paths: Iterable[str]) -> tuple[str, ...]:
+    """The fewest globs that cover the sources of a project and nothing that tests them."""
+    return tuple(_cover("", list(paths)))
+
+
+def _cover(folder: str, paths: list[str]) -> Iterator[str]:
+    wanted = [path for path in paths if _is_source(path)]
+    if folder and wanted and not any(ASIDE.search(path) for path in paths):
+        yield f"{folder}**"
+        return
+    yield from sorted(path for path in wanted if "/" not in path[len(folder) :])
+    for below in sorted({path[len(folder) :].split("/")[0] for path in wanted if "/" in path[len(folder) :]}):
+        inner = f"{folder}{below}/"
+        yield from _cover(inner, [path for path in paths if path.startswith(inner)])
+
+
+def _is_source(path: str) -> bool:
+    return bool(SOURCE.search(path)) and not ASIDE.search(path)
+
+
+# --- tables that somebody wrote --------------------------------------------------------------------------------------
+
+
+def json_of(text: str) -> Any:
+    """What the text is as JSON, an empty table where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {}
+
+
+def table(package: Any, key: str) -> dict[str, Any]:
+    """The table under a key, empty where there is none."""
+    found = package.get(key) if isinstance(package, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def texts(table: Mapping[str, Any], key: str) -> list[str]:
+    """The texts of the list under a key."""
+    found = table.get(key)
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

@@ -1,0 +1,158 @@
+"""How Python projects are tested, and what they need."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from evogit.scaffold.printed_numbers import read_of
+from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
+
+PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
+TESTING = re.compile(r"tests?$|testing$")
+"""Groups of requirements that are for the tests."""
+TESTED_BY = re.compile(r"pytest|hypothesis")
+"""Requirements of other groups that tests need."""
+REQUIREMENT_FILES = ("requirements.txt", "requirements-test.txt", "test-requirements.txt", "requirements/test.txt")
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
+ITSELF = re.compile(r"\bimportlib[._]metadata\b|\bpkg_resources\b|\bext_modules\b")
+"""Sources that only work in a project that was installed: it asks for its own version, or has code to compile."""
+VERSIONED_BY_GIT = re.compile(r"setuptools[-_]scm|hatch-vcs|versioningit|dunamai")
+REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^]/@]*\])?[^/@#]*")
+
+
+def python_package(source: ProjectFiles) -> Project | None:
+    """What pip, uv or Poetry would install."""
+    return _python(source) if source.first("pyproject.toml", "setup.py", "setup.cfg") else None
+
+
+def python_files(source: ProjectFiles) -> Project | None:
+    """Files alone, with tests among them."""
+    return _python(source) if source.matching(PYTHON_TEST) else None
+
+
+def _python(source: ProjectFiles) -> Project:
+    runner = _python_runner(source)
+    benchmark = _python_benchmark(source)
+    top = "src" if any(path.startswith("src/") for path in source.paths) else ""
+    apart = top or ("." if "/" in benchmark else "")
+    needs = _requirements(source)
+    if runner == "pytest" and not any(re.match(r"pytest\b(?!-)", need) for need in needs):
+        needs = (*needs, "pytest")
+    prepare, build = _install(source)
+    flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{_start(source)}"}
+    return Project(
+        kind=f"a Python project{f' with {runner}' if runner else ''}",
+        tests=_with_path(top, f"python3 {flags[runner]}") if runner else "",
+        benchmark=_with_path(apart, f"python3 {shlex.quote(benchmark)}") if benchmark else "",
+        reads=read_of([source.text(benchmark)]),
+        editable=editable(path for path in source.paths if path.endswith(".py") or ASIDE.search(path)),
+        prepare=prepare,
+        python=tuple(dict.fromkeys((*needs, *build))),
+    )
+
+
+def _install(source: ProjectFiles) -> tuple[str, tuple[str, ...]]:
+    """The command that installs the project itself, where it needs that, and the packages that build it."""
+    sources = [path for path in source.paths if path.endswith(".py") and (path == "setup.py" or not ASIDE.search(path))]
+    nearest = sorted(sources, key=lambda path: (path.count("/"), path))[:LOOKED_AT]
+    if not source.first("pyproject.toml", "setup.py") or not any(ITSELF.search(source.text(path)) for path in nearest):
+        return "", ()
+    build = texts(table(_toml(source.text("pyproject.toml")), "build-system"), "requires") or ["setuptools"]
+    version = "SETUPTOOLS_SCM_PRETEND_VERSION=0 " if any(map(VERSIONED_BY_GIT.match, build)) else ""
+    command = "python3 -m pip install --user --break-system-packages --no-deps --no-build-isolation -e ."
+    return version + command, ("pip", *build)
+
+
+def _python_runner(source: ProjectFiles) -> str:
+    tests = source.matching(PYTHON_TEST)
+    settings = "".join(source.text(name) for name in ("pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"))
+    if not tests:
+        return ""
+    texts = [source.text(path) for path in tests]
+    asked = "pytest" in settings or any(path.endswith("conftest.py") for path in source.paths)
+    return "pytest" if asked or any("import pytest" in text or "unittest" not in text for text in texts) else "unittest"
+
+
+def _python_benchmark(source: ProjectFiles) -> str:
+    """The script that is called so, else the only one in a folder that is."""
+    found = [path for path in source.matching(BENCHMARK) if re.fullmatch(r"(?!(.*/)?tests?/).*(?<!__init__)\.py", path)]
+    named = [path for path in found if re.match(r"bench|perf", PurePosixPath(path).name)]
+    return named[0] if named else found[0] if len(found) == 1 else ""
+
+
+def _start(source: ProjectFiles) -> str:
+    """Where unittest is to look, when the tests have a folder of their own."""
+    folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
+    return f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
+
+
+def _with_path(folder: str, command: str) -> str:
+    return f'PYTHONPATH="{folder}:$PYTHONPATH" {command}' if folder else command
+
+
+def _requirements(source: ProjectFiles) -> tuple[str, ...]:
+    """The packages that the project and its tests say they need, in the versions of a lock file."""
+    pyproject = _toml(source.text("pyproject.toml"))
+    name, locked = str(table(pyproject, "project").get("name", "")), _locked(source)
+    named = dict[str, str]()
+    for line in _said(source, pyproject):
+        found = REQUIREMENT.fullmatch(line)
+        if found and line.isprintable() and _plain(found[1]) != _plain(name):
+            version = locked.get(_plain(found[1]))
+            pinned = f"{found[1]}{found[2] or ''}=={version}" if version else line
+            named.setdefault(_plain(found[1]), pinned)
+    return tuple(named.values())
+
+
+def _said(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
+    """The requirements of the project, its tests, and of its own extras that they name."""
+    project = table(pyproject, "project")
+    groups = {**table(project, "optional-dependencies"), **table(pyproject, "dependency-groups")}
+    yield from texts(project, "dependencies")
+    asked = [line for name in groups for line in texts(groups, name) if TESTING.match(name) or TESTED_BY.match(line)]
+    own = re.compile(rf"{re.escape(str(project.get('name', '')))}\[([\w, .-]+)\]")
+    extras = (found[1] for name in groups for line in texts(groups, name) if (found := own.match(line)))
+    yield from asked
+    yield from (line for names in extras for name in names.split(",") for line in texts(groups, name.strip()))
+    yield from _poetry(table(table(pyproject, "tool"), "poetry"))
+    for name in REQUIREMENT_FILES:
+        yield from (line.split("#")[0].strip() for line in source.text(name).splitlines())
+
+
+def _poetry(poetry: Mapping[str, Any]) -> Iterator[str]:
+    """What Poetry's own tables name, without their kind of versions, which pip does not know."""
+    groups = [("", table(poetry, "dependencies")), ("dev", table(poetry, "dev-dependencies"))]
+    groups += [(name, table(group, "dependencies")) for name, group in table(poetry, "group").items()]
+    for group, needs in groups:
+        for name, about in needs.items():
+            known = about if isinstance(about, dict) else {}
+            wanted = not group or TESTING.match(group) or TESTED_BY.match(name)
+            if wanted and name != "python" and not {"optional", "path", "git"} & known.keys():
+                yield name + (f"[{','.join(texts(known, 'extras'))}]" if known.get("extras") else "")
+
+
+def _locked(source: ProjectFiles) -> dict[str, str]:
+    """Package -> its version in a lock file, where that names one alone."""
+    found = dict[str, set[str]]()
+    for name in LOCKS:
+        for package in _toml(source.text(name)).get("package", []):
+            about = package if isinstance(package, dict) else {}
+            found.setdefault(_plain(str(about.get("name"))), set()).add(str(about.get("version")))
+    one = re.compile(r"[\w.!+-]+")
+    return {name: version for name, (version, *others) in found.items() if not others and one.fullmatch(version)}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
