@@ -25,7 +25,7 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
         RepositoryError: when files of it are not in this repository.
     """
     trees, where = repository.trees, task.folder / (TASK_FILE if task.seed else REPOSITORY_FILE)
-    entries = trees.entries(tree)
+    entries = trees.whole(tree)
     used = [entry for entry in entries if task.is_visible(entry.path) or task.is_judged(entry.path)]
     plain = [entry for entry in used if entry.mode in (FILE, EXECUTABLE)]
     task.check_seed([entry.path for entry in entries if entry.mode in (FILE, EXECUTABLE)])
@@ -45,7 +45,8 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
             f"sandbox.disk allows; raise that, or name in excluded what is not needed ({_names(largest)})"
         )
     modules = [entry for entry in entries if entry.mode == GITLINK]
-    return [f"{_names(modules)}: submodules stay in every commit, but are absent in sandboxes"] if modules else []
+    absent = "submodules that were not fetched, so sandboxes lack them; `git submodule update --init` brings them"
+    return [f"{_names(modules)}: {absent}"] if modules else []
 
 
 def _names(entries: list[TreeEntry]) -> str:

@@ -47,7 +47,7 @@ class Repository:
         self.common = _common_dir(self.git_dir)
         self.path = Path(repo.workdir or repo.path).resolve()
         self.bare = bool(repo.is_bare)
-        self.trees = Trees(repo)
+        self.trees = Trees(repo, {self.common / "modules", self.git_dir / "modules"})
         self.branches = Branches(repo, self.common)
         self.keys = RunKeys(self.common)
         self.holdouts = Holdouts(self.common)

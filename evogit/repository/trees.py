@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pygit2
@@ -13,6 +14,7 @@ import pygit2
 from evogit.core import RepositoryError
 from evogit.repository.faults import found_tree, written
 from evogit.repository.paths import UnfitChangeError, check_path, check_read, folded, parts_of
+from evogit.repository.submodules import object_folders
 
 if TYPE_CHECKING:
     import tarfile
@@ -46,8 +48,10 @@ def blob_id(content: bytes | memoryview) -> str:
 class Trees:
     """Reads and writes the trees of one repository. Ids are 40 hex digits, paths use forward slashes."""
 
-    def __init__(self, repo: pygit2.Repository) -> None:
+    def __init__(self, repo: pygit2.Repository, modules: Iterable[Path] = ()) -> None:
+        """`modules` are the folders in which Git has the repositories of submodules."""
         self._repo = repo
+        self._modules = tuple(modules)
         self._listed: dict[tuple[str, str], tuple[TreeEntry, ...]] = {}
         self._held = 0
         self._blobs: dict[str, bytes] = {}
@@ -126,9 +130,30 @@ class Trees:
         """Whether there is such a tree; evidence may be gone."""
         return tree in self._repo
 
+    def whole(self, tree: str) -> tuple[TreeEntry, ...]:
+        """The entries, with the files of a submodule in its place where its commit was fetched."""
+        return tuple(inner for entry in self.entries(tree) for inner in self._opened(entry))
+
+    def _opened(self, entry: TreeEntry) -> Iterator[TreeEntry]:
+        if entry.mode != GITLINK or not self._is_fetched(entry.blob):
+            yield entry
+            return
+        for inner in self._below(entry.blob, f"{entry.path}/"):
+            yield from self._opened(inner)
+
+    def _is_fetched(self, commit: str) -> bool:
+        """Whether a submodule's commit is here; where Git has those of submodules is looked up at the first one."""
+        for folder in (objects for modules in self._modules for objects in object_folders(modules)):
+            self._repo.odb.add_disk_alternate(str(folder))
+        self._modules = ()
+        return commit in self._repo
+
     def tar(self, tree: str, wanted: Callable[[str], bool]) -> bytes:
-        """The wanted files and links as an uncompressed tar archive, the same bytes for the same tree."""
-        return self._archive(entry for entry in self.entries(tree) if wanted(entry.path))
+        """The wanted files and links, those of submodules too, as an uncompressed tar archive.
+
+        It has the same bytes for the same tree, where the same submodules were fetched.
+        """
+        return self._archive(entry for entry in self.whole(tree) if wanted(entry.path))
 
     def changes(self, base: str, tree: str, wanted: Callable[[str], bool]) -> tuple[bytes, tuple[str, ...]]:
         """What makes `tree` of `base`: an archive of what is new or differs, as `tar` makes it, and paths to remove.
@@ -142,7 +167,7 @@ class Trees:
                 continue
             if delta.status != pygit2.enums.DeltaStatus.DELETED:
                 changed.append(new)
-            elif old.mode != GITLINK:  # submodules never were in the archive
+            elif old.mode != GITLINK:  # candidates change no submodules
                 removed.append(old.path)
         return self._archive(changed), tuple(removed)
 

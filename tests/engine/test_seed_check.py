@@ -82,12 +82,26 @@ def test_a_seed_larger_than_a_sandboxs_disk_is_refused(own: Path) -> None:
 
 
 @pytest.mark.slow
-def test_submodules_are_noted(own: Path, tmp_path: Path) -> None:
+def test_submodules_are_files_of_the_seed_once_they_are_fetched(own: Path, tmp_path: Path) -> None:
+    """One in another, of names with slashes; seen from a linked worktree too."""
     commit(own)
-    git(own, "clone", "-q", str(own), str(tmp_path / "other"))
-    git(own, "submodule", "--quiet", "add", str(tmp_path / "other"), "src/module")
+    for name, inner in (("inner", own), ("outer", tmp_path / "inner")):
+        git(own, "clone", "-q", str(own), str(tmp_path / name))
+        git(tmp_path / name, "submodule", "--quiet", "add", str(inner), f"deps/{name}")
+        commit(tmp_path / name)
+    git(own, "submodule", "--quiet", "add", str(tmp_path / "outer"), "src/module")
     commit(own)
-    assert checked(own) == ["src/module: submodules stay in every commit, but are absent in sandboxes"]
+    assert [said.split(":")[0] for said in checked(own)] == ["src/module/deps/outer"]
+    git(own, "submodule", "--quiet", "update", "--init", "--recursive")
+    assert checked(own) == []
+    git(own, "worktree", "add", "-q", str(tmp_path / "linked"))
+    for folder in (own, tmp_path / "linked"):
+        repository = Repository.open(folder)
+        found = {entry.path for entry in repository.trees.whole(repository.tree_of(repository.head()))}
+        assert {"src/main.sh", "src/module/src/main.sh", "src/module/deps/outer/src/main.sh"} < found
+    git(tmp_path, "clone", "-q", str(own), str(tmp_path / "clone"))
+    (tmp_path / "clone" / "evogit.toml").write_bytes((own / "evogit.toml").read_bytes())
+    assert "`git submodule update --init` brings them" in checked(tmp_path / "clone")[0]
 
 
 def test_what_is_editable_must_be_a_plain_file(own: Path) -> None:
