@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -170,11 +171,7 @@ def advice(judged: Judged) -> str:
     if status in LIMITS:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
-        return (
-            "The sandbox seems to lack a program or a package: name it in [sandbox] packages, such as "
-            '["pytest"] or with Docker ["apt:gcc"], or install it by prepare in [evaluator]. Nothing of your home is '
-            "there, nor what Git ignores."
-        )
+        return _lacking(judged.provider, said)
     if "exit code" in reason:
         return (
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "
@@ -183,6 +180,31 @@ def advice(judged: Judged) -> str:
     if status == "invalid" and judged.evaluation.judged == "inside":
         return "Change how the number is read ([evaluator.read]) or what the command prints."
     return ""
+
+
+MISSING = re.compile(r"^(?:\S+: )?(?:\d+: |line \d+: )*([\w.+-]+): (?:command )?not found$", re.MULTILINE)
+"""How shells say that there is no such program."""
+
+
+def _lacking(provider: str, said: str) -> str:
+    """How a program or a package comes into this sandbox: sentences."""
+    found = MISSING.search(said)
+    end = "Nothing of your home is there, nor what Git ignores."
+    if provider == "docker":
+        lacks = found[1] if found else "a program or a package, as it seems"
+        how = (
+            'name it in [sandbox] packages, such as ["pytest"] or ["apt:gcc"], or install it by prepare in [evaluator]'
+        )
+        return f"The sandbox lacks {lacks}: {how}. {end}"
+    if found is None:
+        return (
+            'The sandbox seems to lack a program or package: name Python packages in [sandbox] packages (["pytest"]), '
+            f"install others by prepare in [evaluator], and programs on this machine, into /usr. {end}"
+        )
+    yours = shutil.which(found[1])
+    why = f": it has those in /usr of this machine, and yours is {yours}" if yours else ", and so does this machine"
+    how = "Install it for all users (Debian: apt-get install), or use --sandbox docker"
+    return f"The sandbox lacks {found[1]}{why}. {how}. {end}"
 
 
 def _file(task: Task) -> str:

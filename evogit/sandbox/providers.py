@@ -71,7 +71,7 @@ def provider(
     for key in _only_docker(wanted):
         raise SandboxError(
             f"{key} needs Docker, got --sandbox {name}; start Docker (systemctl start docker) "
-            "and use --sandbox docker, or remove it from [sandbox] in task.toml"
+            "and use --sandbox docker, or take it out of [sandbox] in evogit.toml or task.toml"
         )
     return Bubblewrap(wanted, private=private) if name == "bubblewrap" else Bare(wanted)
 

@@ -65,11 +65,19 @@ def test_init_writes_two_things_and_judges_head(cli: Cli, repository: Make) -> N
 @pytest.mark.slow
 def test_a_failure_shows_the_output_and_what_to_change_and_leaves_the_files(cli: Cli, repository: Make) -> None:
     folder = repository({"sort.sh": "", "bench.sh": "echo begun; no-such-program\n"})
-    done = cli("init", *BY_HAND, cwd=folder)
+    options = (*BY_HAND, "--sandbox", "bubblewrap", "--force")
+    done = cli("init", *options, cwd=folder)
     assert done.code == 1
     assert "HEAD fails (invalid)" in done.out
     assert "begun" in done.out
-    assert "[sandbox] packages" in done.out
+    assert "The sandbox lacks no-such-program, and so does this machine." in done.out
+    assert ("for all users (Debian: apt-get install)" in done.out, "apt:" in done.out) == (True, False)
+    program = folder.parent / "bin" / "no-such-program"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    done = cli("init", *options, "--json", cwd=folder, PATH=f"{program.parent}:{os.environ['PATH']}")
+    assert f"those in /usr of this machine, and yours is {program}." in done.json["advice"]
     assert (folder / "evogit.toml").exists()
 
 
