@@ -16,6 +16,7 @@ from evogit.cli.text import escape, number
 from evogit.config import Task
 from evogit.repository import Repository
 from evogit.review.decimals import decimals
+from evogit.scaffold.repository_files import REPEATS
 
 if TYPE_CHECKING:
     from evogit.review.checking import Judged
@@ -56,6 +57,12 @@ def steady(judged: Judged) -> bool:
 def is_noisy(task: Task, judged: Judged) -> bool:
     """Whether the score that ranks candidates came out differently, though HEAD was valid each time."""
     return steady(judged) and judged.spread(task.primary.name) is not None
+
+
+def repeats_for(task: Task, judged: Judged) -> int:
+    """How often what seems best is to be evaluated again: never where scores repeat, once where that takes long."""
+    noisy = task.repeats or is_noisy(task, judged)
+    return (1 if judged.slow else REPEATS) if noisy else 0
 
 
 def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:

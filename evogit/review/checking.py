@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
@@ -26,6 +29,9 @@ from evogit.scaffold.repository_files import REPEATS
 
 logger = logging.getLogger(__name__)
 
+Evaluate = Callable[..., Coroutine[Any, Any, tuple[Evaluation, Evidence]]]
+"""Evaluates the seed; `repeat` is which time it is."""
+
 CLOSE = 1e-4
 """Relative difference up to which a published value counts as the measured one."""
 
@@ -40,7 +46,10 @@ LIMITS = {
 
 
 AGAIN = 2
-"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed, once."""
+"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed, or that
+is slow, once."""
+SLOW = 30.0
+"""Seconds that an evaluation takes at least for which each further one is worth a thought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,11 @@ class Judged:
     timing: str
     again: tuple[Evaluation, ...] = ()
     logs: tuple[str, ...] = ()
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes so long that it should not be evaluated more often than needed."""
+        return self.evaluation.cost.wall >= SLOW
 
     @property
     def times(self) -> int:
@@ -100,23 +114,40 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = seed_of(task, Path(folder) / "seed")
         files = Files(pack({}), (), await seed_files(repository, tree, task))
-        async with Evaluator(task, provider=provider, jobs=1, drawing=PUBLIC) as evaluator:
+        jobs = 2 if again and task.command else 1
+        async with Evaluator(task, provider=provider, jobs=jobs, drawing=PUBLIC) as evaluator:
             twice = "train" if "train" in splits else splits[0]
             for split in splits:
-                evaluation, evidence = await evaluator.evaluate(tree, files, split=split)
                 look = again and split == twice and task.pairwise is None
-                more = _repeats(task, evaluation) if look else []
-                found = [await evaluator.evaluate(tree, files, split=split, repeat=each) for each in more]
+                evaluate = partial(evaluator.evaluate, tree, files, split=split)
+                (evaluation, evidence), *found = await _evaluated(task, evaluate, look)
                 logs = (evidence.log, *(later.log for _, later in found))
                 repeated = tuple(each for each, _ in found)
                 yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
 
 
-def _repeats(task: Task, evaluation: Evaluation) -> Sequence[int]:
-    """The repeats that tell whether an evaluation comes out alike each time; what breaks a limit costs too much."""
-    if not evaluation.ok:
-        return [0] if evaluation.counts and evaluation.status not in LIMITS else []
-    return range(1, max(task.repeats, AGAIN) + 1) if task.repeats else [0] * AGAIN
+async def _twice(evaluate: Evaluate, repeat: int) -> list[tuple[Evaluation, Evidence]]:
+    """Both at a time; the first alone where it broke a limit, which takes long, or could not be evaluated at all."""
+    first, second = asyncio.create_task(evaluate()), asyncio.create_task(evaluate(repeat=repeat))
+    try:
+        found = await first
+        alone = not found[0].counts or found[0].status in LIMITS
+        return [found] if alone else [found, await second]
+    finally:
+        for task in (first, second):
+            task.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+
+
+async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[Evaluation, Evidence]]:
+    """The seed's evaluation, and those that tell whether it comes out alike each time, two at a time as in a run."""
+    again = range(1, 1 + max(task.repeats, AGAIN)) if task.repeats else [0] * AGAIN
+    if not look:
+        return [await evaluate()]
+    found = await _twice(evaluate, again[0])
+    if len(found) > 1 and all(evaluation.ok and evaluation.cost.wall < SLOW for evaluation, _ in found):
+        found += await asyncio.gather(*(evaluate(repeat=each) for each in again[1:]))
+    return found
 
 
 def problems(task: Task, judged: Sequence[Judged]) -> list[str]:

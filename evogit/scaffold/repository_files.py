@@ -118,7 +118,7 @@ class Choices:
     directions: Mapping[str, Direction] = field(default_factory=dict)
     primary: str = ""
     python: bool = False
-    timeout: str = "2m"
+    timeout: str = "5m"
     memory: str = "1g"
     disk: str = ""
     packages: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.docker import docker_answers
-from evogit.cli.first_judgement import is_noisy, judge, outcome, record, steady
+from evogit.cli.first_judgement import judge, outcome, record, repeats_for, steady
 from evogit.cli.questions import Given, choose
 from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
@@ -22,7 +22,7 @@ from evogit.engine.seed_check import check_tree
 from evogit.repository import EXECUTABLE, FILE, Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
-from evogit.scaffold.repository_files import FOLDER, REPEATS, Choices, files, tried, write
+from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
 
 if TYPE_CHECKING:
     from evogit.review.checking import Judged
@@ -84,7 +84,7 @@ Agents   globs of paths, such as src/** lib/*.c
 )
 @click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are evaluated.")
 @click.option(
-    "--timeout", default="2m", show_default=True, metavar="TIME", help="CPU for the command; thrice that by the clock."
+    "--timeout", default="5m", show_default=True, metavar="TIME", help="CPU for the command; thrice that by the clock."
 )
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
 @click.option("--disk", metavar="SIZE", help="Disk of a candidate: its files, and what it writes. [default: 256m]")
@@ -134,8 +134,8 @@ def init(
     task = load_repository_task(repository.path)
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
-    if is_noisy(task, judged) and choices.repeats is None and not task.repeats:
-        task = _believe_less(repository, choices)
+    if choices.repeats is None and (wanted := repeats_for(task, judged)) != task.repeats:
+        task = _believe(repository, replace(choices, repeats=wanted))
     _tell(terminal, repository, project, task, written, judged)
 
 
@@ -168,9 +168,9 @@ def _say_how_to_commit(terminal: Terminal, repository: Repository, paths: list[s
         terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
 
 
-def _believe_less(repository: Repository, choices: Choices) -> Task:
-    """Set `repeats` in the file, as HEAD's score did not repeat."""
-    made = files(replace(choices, repeats=REPEATS))
+def _believe(repository: Repository, choices: Choices) -> Task:
+    """Set `repeats` in the file, as what HEAD's evaluations were like asks for another number."""
+    made = files(choices)
     write(repository.path, {REPOSITORY_FILE: made[REPOSITORY_FILE]}, force=True)
     return load_repository_task(repository.path)
 

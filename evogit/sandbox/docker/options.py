@@ -28,6 +28,10 @@ NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
 """A tmpfs that stays empty."""
 FILES = 65_536
 """Files that every session may have, as in the supervisor."""
+UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
+"""Of the kernel: or a connection of a session would outlive it by a minute."""
+CERTIFICATES = Path("/etc/ssl")
+"""Where the machine has those of its registries and proxies, which an image cannot know."""
 LIKELY_VICTIM = 500
 """Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
 
@@ -68,7 +72,7 @@ def container_options(
         "healthcheck": {"test": ["NONE"]},
         "labels": dict(labels),
         "host_config": client.api.create_host_config(
-            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, _volumes(client, image))
+            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, _volumes(client, image), wanted)
         ),
     }
 
@@ -79,8 +83,8 @@ def _isolation(wanted: Environment) -> dict[str, Any]:
         "cap_drop": ["ALL"],
         "cap_add": list(CAPABILITIES),
         "security_opt": ["no-new-privileges"],
-        "network_mode": "bridge" if wanted.network else "none",
-        "sysctls": {"net.ipv4.tcp_max_tw_buckets": "0"},  # or a connection of a session would outlive it by a minute
+        "network_mode": "host" if wanted.network else "none",
+        "sysctls": {} if wanted.network else UNCONNECTED,
         "ipc_mode": "none" if not wanted.runtime else "private",
         "init": False,
         "log_config": LogConfig(type="none"),
@@ -102,13 +106,15 @@ def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dic
     }
 
 
-def _places(start: WorkerStart, volumes: Iterable[str]) -> dict[str, Any]:
+def _places(start: WorkerStart, volumes: Iterable[str], wanted: Environment) -> dict[str, Any]:
     """All that is writable is the box: message queues and volumes would outlive a session."""
+    certified = wanted.network and CERTIFICATES.is_dir()
     size, files = disk_of(start.base.archive) if start.base else (0, 0)
     size += start.limits.disk + SLACK
     files += max(FILES, start.limits.disk // PAGE) + FILES
     return {
         "read_only": True,
+        "binds": [f"{CERTIFICATES}:{CERTIFICATES}:ro"] if certified else [],
         "tmpfs": {
             BOX: f"exec,nosuid,nodev,mode=1777,size={size},nr_inodes={files}",
             **dict.fromkeys(("/dev/mqueue", *volumes), NOTHING),
