@@ -15,8 +15,8 @@ from tests.plain_git import git
 class SmallProject:
     """Files, and what a model says to make one of them faster.
 
-    `lock` is a shell command that an author would have typed once before the commit; `needs` are the programs of the
-    kind, `options` what `evogit init` has to be told beside `--yes`.
+    `lock` is a shell command that an author would have typed once before the commit, `module` are the files of a
+    submodule in deps/module; `needs` are the programs of the kind.
     """
 
     name: str
@@ -28,31 +28,46 @@ class SmallProject:
     title: str
     needs: tuple[str, ...] = ()
     lock: str = ""
-    options: tuple[str, ...] = ()
-    editable: tuple[str, ...] = field(default=())
+    module: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def present(self) -> bool:
-        """Whether its tools are on this machine."""
-        return all(map(shutil.which, self.needs))
+        """Whether its tools are where sandboxes without images have them."""
+        return all(shutil.which(program, path="/usr/bin:/bin") for program in self.needs)
 
     def make(self, folder: Path) -> None:
-        """A repository of one commit at this folder."""
-        for path, text in self.files.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-            file.chmod(0o755 if text.startswith("#!") else 0o644)
+        """A repository of one commit at this folder, with that of the submodule beside it."""
+        _write(folder, self.files)
         if self.lock:
-            subprocess.run(["sh", "-c", self.lock], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(["sh", "-c", self.lock], cwd=folder, check=True, capture_output=True)
         git(folder, "init", "-q", "-b", "main")
-        git(folder, "add", "-A")
-        git(folder, "commit", "-q", "-m", "First version")
+        if self.module:
+            module = folder.with_name(f"{folder.name}-module")
+            _write(module, self.module)
+            git(module, "init", "-q", "-b", "main")
+            _commit(module)
+            git(folder, *LOCAL, "submodule", "--quiet", "add", str(module), "deps/module")
+        _commit(folder)
 
     def reply(self) -> str:
         """What a model says: why, a title, and an edit."""
         edit = f"<<<<<<< SEARCH {self.path}\n{self.slow}=======\n{self.fast}>>>>>>> REPLACE"
         return f"{self.reason}\n\nTITLE: {self.title}\n\n{edit}\n"
+
+
+LOCAL = ("-c", "protocol.file.allow=always")
+"""For Git, which else refuses submodules that are on this machine."""
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def _commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "First version")
 
 
 WHY = "Looking each item up in what was seen so far makes the time grow with the square of the length; a set does not."
@@ -72,8 +87,8 @@ from {module} import unique
 
 
 def test_unique() -> None:
-    items = list(range(12_000)) * 2
-    assert unique(items) == items[:12_000]
+    items = list(range(6_000)) * 2
+    assert unique(items) == items[:6_000]
 """
 
 JS_SLOW = """\
@@ -100,8 +115,8 @@ const { age, unique } = require("../lib/unique.js");
 describe("unique", () => {
   it("keeps the first of each", () => assert.deepStrictEqual(unique([3, 1, 3, 2]), [3, 1, 2]));
   it("takes many", () => {
-    const items = Array.from({ length: 60000 }, (_, at) => at % 40000);
-    assert.strictEqual(unique(items).length, 40000);
+    const items = Array.from({ length: 30000 }, (_, at) => at % 20000);
+    assert.strictEqual(unique(items).length, 20000);
   });
   it("knows ages", () => assert.strictEqual(age("1h"), 3600));
 });
@@ -231,7 +246,7 @@ size_t unique(int *items, size_t count) {{
 
 #include "../src/unique.h"
 
-enum { COUNT = 60000 };
+enum { COUNT = 40000 };
 
 int main(void) {
     int *items = malloc(COUNT * sizeof *items);
@@ -244,7 +259,19 @@ int main(void) {
 }
 
 
-def c(name: str, needs: tuple[str, ...], **more: str) -> SmallProject:
+CHECK = "#include <stdlib.h>\n\n#define CHECK(what) do { if (!(what)) exit(1); } while (0)\n"
+CHECKED = ("return kept == COUNT / 2 ? 0 : 1;", "CHECK(kept == COUNT / 2);\n    return 0;")
+MAKEFILE = """\
+CFLAGS = -O2 -include deps/module/check.h
+
+test: test_unique
+	./test_unique
+test_unique: tests/test_unique.c src/unique.c
+	$(CC) $(CFLAGS) -o $@ $^
+"""
+
+
+def c(name: str, needs: tuple[str, ...], *, module: Mapping[str, str] | None = None, **more: str) -> SmallProject:
     return SmallProject(
         name=name,
         files={**C_FILES, **more},
@@ -253,6 +280,7 @@ def c(name: str, needs: tuple[str, ...], **more: str) -> SmallProject:
         fast=C_FAST,
         reason="Repetitions in a sorted array are neighbours, so that comparing with the last one kept is enough.",
         title="Compare with the last item alone",
+        module=module or {},
         needs=("cc", *needs),
     )
 
@@ -398,6 +426,12 @@ target_link_libraries(test_unique unique)
 add_test(NAME unique COMMAND test_unique)
 """
             },
+        ),
+        c(
+            "submodule",
+            ("make",),
+            module={"check.h": CHECK},
+            **{"Makefile": MAKEFILE, "tests/test_unique.c": C_FILES["tests/test_unique.c"].replace(*CHECKED)},
         ),
         c(
             "meson",
