@@ -128,7 +128,14 @@ def _value(trial: SplitTrial, side: int, name: str) -> str:
     if name not in evaluation.metrics:
         return evaluation.status
     margin = trial.margins[name][side] if name in trial.margins else 0.0
-    return f"{evaluation.metrics[name]:.6g}{_give(margin)}"
+    return f"{_rounded(evaluation.metrics[name], margin)}{_give(margin)}"
+
+
+def _rounded(value: float, margin: float) -> str:
+    """A value with no more decimals than its margin is told with."""
+    if not margin or not math.isfinite(margin):
+        return f"{value:.6g}"
+    return f"{value:.{max(1 - math.floor(math.log10(margin)), 0)}f}"
 
 
 def _give(margin: float) -> str:

@@ -27,12 +27,12 @@ def changed(**lines: str | None) -> dict[str, bytes]:
     return {"src/main.py": "".join(f"{line}\n" for line in new.values() if line is not None).encode()}
 
 
-def text(own: Own, commit: str, goal: str = GOAL, reason: str = "") -> LandingText:
+def text(own: Own, commit: str, goal: str = GOAL, reason: str = "", margin: float = 0.0) -> LandingText:
     plan = asyncio.run(prepare(own.repository, own.history, own.history.phylogeny[commit], None, squash=True))
     before, after = (Evaluation(status="ok", metrics={"score": value}) for value in (1.0, 2.5))
-    return describe(
-        own.repository, own.history, plan, [SplitTrial(split="train", before=before, after=after)], goal, reason
-    )
+    margins = {"score": (margin, margin, margin)} if margin else {}
+    trial = SplitTrial(split="train", before=before, after=after, margins=margins)
+    return describe(own.repository, own.history, plan, [trial], goal, reason)
 
 
 def titles(own: Own, commit: str) -> list[str]:
@@ -149,6 +149,15 @@ def test_changes_are_told_relative_to_the_old_value_where_that_says_something(
     value: float, over: float, expected: str
 ) -> None:
     assert relative(value, over) == expected
+
+
+def test_values_have_no_more_digits_than_their_margin(own: Own) -> None:
+    values = [text(own, merged(own), margin=margin).body.splitlines()[2][13:] for margin in (0.054321, 12.3, 0.0)]
+    assert [value.partition(" (")[0] for value in values] == [
+        "1.000 ± 0.054 -> 2.500 ± 0.054",
+        "1 ± 12 -> 2 ± 12",
+        "1 -> 2.5",
+    ]
 
 
 def test_where_scores_are_noisy_a_gain_has_its_uncertainty(own: Own) -> None:
