@@ -186,11 +186,11 @@ class Users(Warm):
 
     def become(self):
         """Give up every right, for good."""
-        super().become()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         volunteer()
         os.setresgid(self.user, self.user, self.user)
         os.setresuid(self.user, self.user, self.user)
+        super().become()  # whose home root could not see, without its rights over files
 
     def clear(self):
         """Remove what the session wrote; why the worker is unfit for another one, empty when it is fit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def test_a_project_is_walked_from_clone_to_landed_commit(cli: Cli, tmp_path: Pat
     project.make(tmp_path / "origin")
     git(tmp_path, *LOCAL, "clone", "-q", "--recurse-submodules", "origin", "clone")
     (tmp_path / "reply.txt").write_text(project.reply())
-    cache = {"XDG_CACHE_HOME": str(cache_folder().parent)}
+    daemon = {name: value for name, value in os.environ.items() if name == "DOCKER_HOST"}
+    cache = {"XDG_CACHE_HOME": str(cache_folder().parent), **daemon}
     done = cli("init", "--yes", "--name", "walk", "--repeats", "0", "--sandbox", sandbox, cwd=clone, **cache)
     assert done.code == 0, done.out + done.err
     model = ("--model", f"script:{tmp_path / 'reply.txt'}", "--agents", "1", "--proposals", "1", "--yes")
