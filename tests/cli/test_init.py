@@ -13,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from evogit.cli.first_judgement import repeats_for
 from evogit.cli.questions import Given, choose
 from evogit.config import load_repository_task
+from evogit.core import Cost, Evaluation, Evidence
+from evogit.review.checking import Judged
 from evogit.scaffold.project import Project
-from evogit.scaffold.repository_files import files
+from evogit.scaffold.repository_files import Choices, files, tried
 from tests.plain_git import git
 
 from .conftest import Cli, Forked, environment
@@ -163,6 +166,18 @@ def test_a_score_that_does_not_repeat_is_found_out_and_repeats_are_set(cli: Cli,
     done = cli("init", *options, "--repeats", "0", "--force", "--json", cwd=folder)
     assert (done.json["repeats"], load_repository_task(folder).repeats) == (0, 0)
     assert len(set(done.json["spread"]["share"])) == 2
+
+
+@pytest.mark.parametrize(("wall", "second", "repeats"), [(1, 2.0, 3), (40, 2.0, 1), (40, 1.0, 1)])
+def test_what_is_slow_is_repeated_once(tmp_path: Path, wall: float, second: float, repeats: int) -> None:
+    """Times are noisy by their name, also where two of them are alike."""
+    about = {"name": "x", "goal": "Be quick.", "editable": ("a.c",), "work": "make", "primary": "seconds"}
+    made = files(Choices(**about, reads={"seconds": "cpu"}, directions={"seconds": "minimize"}))  # type: ignore[arg-type]
+    first, again = (
+        Evaluation(status="ok", metrics={"seconds": value}, cost=Cost(wall=wall)) for value in (1.0, second)
+    )
+    judged = Judged(first, Evidence(), "bubblewrap", "counted", (again,))
+    assert repeats_for(tried(made, tmp_path), judged) == repeats
 
 
 @pytest.mark.slow
