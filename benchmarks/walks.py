@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tests.plain_git import git  # noqa: E402
 from tests.small_projects import LOCAL, PROJECTS, SmallProject  # noqa: E402
 
-KINDS = ("npm", "pip", "cargo", "go", "cmake", "submodule")
+KINDS = ("mocha", "pip", "cargo", "go", "cmake", "submodule")
 """The six that are walked unless others are named."""
 LAST = 12
 """Lines of a command's output that are printed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -108,10 +109,16 @@ exports.unique = function unique(items) {{
 
 exports.age = (text) => ms(text) / 1000;
 """
+JS_PACKAGE = {
+    "name": "unique-things",
+    "version": "1.0.0",
+    "main": "lib/unique.js",
+    "dependencies": {"ms": "^2.1.3"},
+}
 JS_TEST = """\
 const assert = require("assert");
 const { age, unique } = require("../lib/unique.js");
-
+{runner}
 describe("unique", () => {
   it("keeps the first of each", () => assert.deepStrictEqual(unique([3, 1, 3, 2]), [3, 1, 2]));
   it("takes many", () => {
@@ -123,24 +130,18 @@ describe("unique", () => {
 """
 
 
-def javascript(name: str, lock: str, **more: str) -> SmallProject:
+def javascript(name: str, lock: str, *, runner: str = "mocha") -> SmallProject:
+    """With mocha, which brings 70 packages, or with the runner that Node.js has."""
+    own = runner.startswith("node ")
+    needs = {} if own else {"devDependencies": {runner: "^10.0.0"}}
+    imports = 'const { describe, it } = require("node:test");\n' if own else ""
     return SmallProject(
         name=name,
         files={
-            "package.json": """\
-{
-  "name": "unique-things",
-  "version": "1.0.0",
-  "main": "lib/unique.js",
-  "scripts": { "test": "mocha" },
-  "dependencies": { "ms": "^2.1.3" },
-  "devDependencies": { "mocha": "^10.0.0" }
-}
-""",
+            "package.json": json.dumps({**JS_PACKAGE, "scripts": {"test": runner}, **needs}, indent=2),
             "lib/unique.js": JS_LIB,
-            "test/unique.test.js": JS_TEST,
+            "test/unique.test.js": JS_TEST.replace("{runner}", imports),
             ".gitignore": "node_modules/\n",
-            **more,
         },
         path="lib/unique.js",
         slow=JS_SLOW,
@@ -335,7 +336,8 @@ version = "8.3.4"
 PROJECTS = {
     project.name: project
     for project in (
-        javascript("npm", NPM_LOCK),
+        javascript("npm", NPM_LOCK, runner="node --test"),
+        javascript("mocha", NPM_LOCK),
         javascript("pnpm", PNPM_LOCK),
         javascript("yarn", YARN_LOCK),
         python("pip", PYPROJECT),
