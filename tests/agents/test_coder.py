@@ -401,7 +401,7 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
     proposed = [event for event in events if isinstance(event, Proposed)][-1]
     assert history.fitness(proposed.candidate) == 7.0
     talk = engine.repository.trees.files(proposed.evidence, lambda path: True)["transcript.md"].decode()
-    assert "prepared\nmade.txt\nprogram.py\n" in talk
+    assert "prepared\n.evogit-home\nmade.txt\nprogram.py\n" in talk
     assert "secret.txt: No such file" in talk
     assert "this candidate 7, the seed 1" in talk
     assert talk.count("hush") == talk.count("prepared") - 1  # the command that evaluates is shown it, and shows it
