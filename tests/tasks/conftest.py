@@ -18,14 +18,14 @@ Judged = Callable[..., Awaitable[Evaluation]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
-    """`judged(code, split)`: the evaluation of a packing.py, by default of the seed's, with `code` added to it."""
+    """`judged(code, split)`: the evaluation of the seed's only file, with `code` added to it."""
     task = find_task(request.module.TASK)
-    seed, _ = task.seed_files()["packing.py"]
+    ((path, (seed, _)),) = task.seed_files().items()
 
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
         async def judge(code: str = "", split: str = "train") -> Evaluation:
-            files = pack({"packing.py": seed + b"\n\n" + code.encode()})
+            files = pack({path: seed + b"\n\n" + code.encode()})
             evaluation, _ = await evaluator.evaluate("0" * 40, files, split=split)
             return evaluation
 
