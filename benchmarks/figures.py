@@ -22,8 +22,8 @@ from budget import READING
 from candidates import Warm, kinds, task_of
 from meter import Meter, cpu_ms, cpu_ms_per_move, cpu_seconds
 
+from evogit.adopt import find_task
 from evogit.cli.commands.demo import TASK, settings_of
-from evogit.config import find_task
 from evogit.core import Entry, Stopped
 from evogit.evaluation.evaluator import Evaluator
 from evogit.repository import Repository

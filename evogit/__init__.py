@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evogit.adopt import find_task
     from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
-    from evogit.config import Task, find_task, load_repository_task, load_task
+    from evogit.config import Task, load_repository_task, load_task
     from evogit.config.run_settings import AgentSpec, RunLimits, Settings
     from evogit.core import Candidate, Entry, Evaluation, Evidence, EvoGitError, Stopped
     from evogit.engine.engine import Observer
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "adopt": ("find_task",),
     "agents": ("Agent", "Brief", "NoUsableChangeError", "Proposal"),
-    "config": ("Task", "find_task", "load_repository_task", "load_task"),
+    "config": ("Task", "load_repository_task", "load_task"),
     "config.run_settings": ("AgentSpec", "RunLimits", "Settings"),
     "core": ("Candidate", "Entry", "Evaluation", "Evidence", "EvoGitError", "Stopped"),
     "engine.engine": ("Observer",),

@@ -118,7 +118,7 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
     if task is None:
         found, run = task_here(repo, name)
         return found, open_place(repo, run)
-    from evogit.config import find_task
+    from evogit.adopt import find_task
 
     found = find_task(task)
     run = name or found.name
@@ -137,7 +137,8 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
         UsageError: the run's task is neither there nor in the gallery.
         NotFoundError: nor is the evogit.toml of a person's repository.
     """
-    from evogit.config import find_task, load_repository_task  # with all of evaluation's words
+    from evogit.adopt import find_task
+    from evogit.config import load_repository_task  # with all of evaluation's words
 
     repository = find_repository(repo)
     if (repository.path / REPOSITORY_FILE).is_file():
@@ -159,7 +160,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
 
 def task_of(run: str, repo: str | None, named: str | None) -> Task:
     """The task of a run: the one that a person named, else the one here; raises as `task_here` does."""
-    from evogit.config import find_task
+    from evogit.adopt import find_task
 
     return find_task(named) if named else task_here(repo, run)[0]
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from evogit.adopt import find_task
 from evogit.cli.locate_run import find_repository, run_before, task_here
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
 from evogit.repository import Repository

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from evogit.adopt import find_task
 from evogit.cli.locate_run import run_before, task_here
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.core import NotFoundError
 from evogit.history import History
 from evogit.repository import Repository

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
-    from evogit.config.task import Task, find_task, gallery, load_repository_task, load_task
+    from evogit.config.task import Task, gallery, load_repository_task, load_task
 
 _HOMES = {
     "names": ("REPOSITORY_FILE", "TASK_FILE", "TEMPLATES"),
     "task": (
         "Task",
-        "find_task",
         "gallery",
         "load_repository_task",
         "load_task",
@@ -24,7 +23,6 @@ __all__ = [
     "TASK_FILE",
     "TEMPLATES",
     "Task",
-    "find_task",
     "gallery",
     "load_repository_task",
     "load_task",

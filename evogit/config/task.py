@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evogit.config.instructions import instructs
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
-from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches, nearest
+from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
 from evogit.content import content
 from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
@@ -245,26 +245,6 @@ def load_repository_task(root: Path) -> Task:
     if task.command:
         return replace(task, withheld=(*task.withheld, own), excluded=(*task.excluded, *ours))
     return replace(task, withheld=(*task.withheld, own, *ours))
-
-
-def find_task(name_or_path: str) -> Task:
-    """The task of the gallery with this name, or the one in this folder.
-
-    Raises:
-        ConfigError: when its file is wrong.
-        NotFoundError: when there is neither, with the nearest names.
-    """
-    path = Path(name_or_path)
-    if name_or_path in (names := gallery()):
-        return load_task(content("tasks") / name_or_path)
-    if (path / TASK_FILE).is_file():
-        return load_task(path)
-    if (path / REPOSITORY_FILE).is_file():
-        return load_repository_task(path)
-    here = f"{path} has no {TASK_FILE} or {REPOSITORY_FILE}" if path.is_dir() else f"no task {name_or_path}"
-    raise NotFoundError(
-        f"{here}; expected a folder with one or a name from `evogit tasks`; {nearest(path.name, names)}"
-    )
 
 
 def gallery() -> list[str]:

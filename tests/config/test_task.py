@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.config import Task, find_task, load_repository_task, load_task
+from evogit.adopt import find_task
+from evogit.config import Task, load_repository_task, load_task
 from evogit.config.values import Gate, MetricReader, is_safe_path, matches, seconds, size
 from evogit.core import ConfigError, EvoGitError, NotFoundError, UsageError
 

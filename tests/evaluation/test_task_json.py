@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pydantic import ConfigDict, TypeAdapter
 
-from evogit.config import find_task, gallery
+from evogit.adopt import find_task
+from evogit.config import gallery
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.evaluation.return_types import plain_schema
 from evogit.evaluation.task_json import described, task_of

@@ -7,7 +7,7 @@ import runpy
 
 import pytest
 
-from evogit.config import find_task
+from evogit.adopt import find_task
 
 from .conftest import Judged
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from evogit.config import find_task, gallery, load_task
+from evogit.adopt import find_task
+from evogit.config import gallery, load_task
 from evogit.content import content
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC

@@ -10,13 +10,13 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.adopt import find_task
 from evogit.audit.attack import Attack, Finding
 from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
 from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
-from evogit.config import find_task
 from evogit.core import RefusedError
 from evogit.review.decimals import decimals
 

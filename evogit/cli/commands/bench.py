@@ -14,6 +14,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.adopt import find_task
 from evogit.bench.comparison import Findings, findings, summaries
 from evogit.bench.driver import Bench
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
@@ -28,7 +29,7 @@ from evogit.cli.consent import confirm_costs
 from evogit.cli.shared_options import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
-from evogit.config import Task, find_task
+from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
 from evogit.core import NotFoundError, UsageError

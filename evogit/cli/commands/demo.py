@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from evogit.adopt import find_task
 from evogit.cli.agent_options import MUTATORS
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.locate_run import Place, open_or_create
@@ -19,7 +20,6 @@ from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.summary import summary
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import View
-from evogit.config import find_task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.repository import Repository
 from evogit.review import status_record

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 from rich.text import Text
 
+from evogit.adopt import find_task
 from evogit.cli.docker import docker_answers, docker_client
 from evogit.cli.shared_options import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.config import find_task, gallery
+from evogit.config import gallery
 from evogit.core import EvoGitError, SandboxError
 from evogit.sandbox import Environment
 

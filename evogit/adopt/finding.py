@@ -1,0 +1,55 @@
+"""Finds the task that a person means: of the gallery, a folder of their own, or one of another system's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from evogit.adopt import openevolve
+from evogit.adopt.adopted import Adopted
+from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
+from evogit.config.values import nearest
+from evogit.content import content
+from evogit.core import NotFoundError
+
+FORMATS: dict[str, Callable[[Path], Adopted | None]] = {
+    openevolve.EXPECTED: openevolve.read_openevolve,
+}
+"""What makes a format known -> its reader; the first one that finds a task is it."""
+
+
+def find_task(name_or_path: str) -> Task:
+    """The task of the gallery with this name, or the one in this folder, whose ever format it is in.
+
+    Raises:
+        ConfigError: when its file is wrong.
+        NotFoundError: when there is neither, with the nearest names and what was looked for.
+    """
+    path = Path(name_or_path)
+    if name_or_path in (names := gallery()):
+        return load_task(content("tasks") / name_or_path)
+    if (path / TASK_FILE).is_file() and not _is_foreign(path / TASK_FILE):
+        return load_task(path)
+    if (path / REPOSITORY_FILE).is_file():
+        return load_repository_task(path)
+    if found := recognise(path):
+        return load_task(found.kept())
+    if path.exists():
+        what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
+        raise NotFoundError(
+            f"{path} has no task.toml or evogit.toml, nor what another format needs; looked for\n{what}\n"
+            "`evogit new NAME` makes a task folder"
+        )
+    raise NotFoundError(
+        f"no task {name_or_path}; expected a folder with one or a name from `evogit tasks`; {nearest(path.name, names)}"
+    )
+
+
+def recognise(path: Path) -> Adopted | None:
+    """The task of another system at a path, None where it is in no known format."""
+    return next(filter(None, (read(path) for read in FORMATS.values())), None) if path.exists() else None
+
+
+def _is_foreign(file: Path) -> bool:
+    """Whether a task.toml is not ours: Harbor calls its file the same."""
+    return (file.parent / "instruction.md").is_file()

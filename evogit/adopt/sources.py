@@ -1,0 +1,136 @@
+"""What the files of somebody else's task tell: which of them count, which packages they need, whether time matters."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from evogit.adopt.adopted import EXECUTABLE, NOISY, PLAIN, File
+
+LARGEST = 32 << 20
+"""Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
+LEFT_OUT = re.compile(
+    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|outputs?|results?(_[^/]*)?|checkpoints?|wandb|logs?|solution|venv|env)/"
+    r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*|README[^/]*|LICENSE[^/]*|[^/]*\.(png|jpe?g|gif|pdf|sqlite|db|log))$"
+)
+"""Paths that an evaluator does not need, and solutions, which no candidate may find."""
+STAND_INS = frozenset({"openevolve", "shinka", "skydiscover"})
+PACKAGES = {
+    "Crypto": "pycryptodome",
+    "PIL": "Pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "pywt": "PyWavelets",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+"""Module -> the package that has it, where they are called differently."""
+COMMON = frozenset({"numpy", "scipy", "yaml", "pandas"})
+"""Modules that come with the other systems, so that even a guarded import of them works there."""
+UNSTEADY = re.compile(r"\b(time|perf_counter|process_time|timeit|random)\b")
+
+
+def files_below(folder: Path) -> dict[str, File]:
+    """Path -> file of all that an evaluator may need; what is too large, and what runs left behind, is passed over."""
+    found: dict[str, File] = {}
+    total = 0
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if LEFT_OUT.search(name) or not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
+            continue
+        size = path.stat().st_size
+        if total + size <= LARGEST:
+            total += size
+            found[name] = file_at(path)
+    return found
+
+
+def file_at(path: Path) -> File:
+    """A file's content and mode."""
+    return path.read_bytes(), EXECUTABLE if path.stat().st_mode & 0o100 else PLAIN
+
+
+def packages(files: Mapping[str, File]) -> tuple[str, ...]:
+    """What requirements files ask for, and what the Python files import beside it."""
+    asked = dict(_asked(files))
+    modules = {module for module in imported(files) if module not in _local(files) | STAND_INS}
+    for module in sorted(modules):
+        name = PACKAGES.get(module, module)
+        asked.setdefault(_normal(name), name)
+    return tuple(asked[name] for name in sorted(asked))
+
+
+def _asked(files: Mapping[str, File]) -> Iterator[tuple[str, str]]:
+    for path, (data, _) in files.items():
+        if re.search(r"(^|/)requirements[^/]*\.txt$", path):
+            for line in data.decode(errors="replace").splitlines():
+                yield from requirement(line)
+
+
+def requirement(line: str) -> Iterator[tuple[str, str]]:
+    """The normal name of a requirement, and what it says; nothing for options, addresses, comments and stand-ins."""
+    text = re.sub(r"(^|\s)#.*", "", line).strip()
+    match = re.match(r"[A-Za-z0-9][\w.-]*", text)
+    if match and not re.search(r"[/@]", text) and _normal(match[0]) not in ("python", "openevolve", "shinka-evolve"):
+        yield _normal(match[0]), text
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _local(files: Mapping[str, File]) -> set[str]:
+    """Names of modules that lie among the files."""
+    return {part.removesuffix(".py") for path in files for part in path.split("/")}
+
+
+def imported(files: Mapping[str, File]) -> set[str]:
+    """Top-level names of the modules beyond the standard library that the files cannot do without."""
+    found: set[str] = set()
+    for path, (data, _) in files.items():
+        if path.endswith(".py"):
+            try:
+                found |= set(_imports(ast.parse(data), guarded=False))
+            except (SyntaxError, ValueError):
+                continue
+    return found - sys.stdlib_module_names
+
+
+def _imports(node: ast.AST, *, guarded: bool) -> Iterator[str]:
+    names: Iterable[str] = ()
+    if isinstance(node, ast.Import):
+        names = (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        names = (node.module or "",)
+    for name in names:
+        top = name.partition(".")[0]
+        if not guarded or top in COMMON:
+            yield top
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, guarded=guarded or isinstance(node, ast.Try))
+
+
+def repeats(*files: Mapping[str, File]) -> int:
+    """How often what seems best is to be evaluated again: where sources measure time or draw at random, a few times."""
+    texts = (data.decode(errors="replace") for each in files for path, (data, _) in each.items() if _is_source(path))
+    return NOISY if any(UNSTEADY.search(text) for text in texts) else 0
+
+
+def _is_source(path: str) -> bool:
+    return path.rpartition(".")[2] in ("py", "rs", "r", "R", "c", "cc", "cpp", "sh", "jl", "go", "js", "ts")
+
+
+MARKS = ("EVOLVE-BLOCK-START", "EVOLVE-BLOCK-END")
+
+
+def marked(seed: Mapping[str, File]) -> str:
+    """A sentence for agents where a seed marks what may change; empty where it does not."""
+    if any(all(mark.encode() in data for mark in MARKS) for data, _ in seed.values()):
+        return f"Change only what stands between the lines with {MARKS[0]} and {MARKS[1]}; leave these lines in place."
+    return ""

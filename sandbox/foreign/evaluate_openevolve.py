@@ -1,0 +1,105 @@
+"""Evaluates with an `evaluator.py` that has `evaluate(program_path)`, as OpenEvolve and SkyDiscover call it.
+
+    python evaluate_openevolve.py PROGRAM CONFIG
+
+CONFIG is JSON: `evaluator`, the file's path below theirs; `cascade`, whether stages are used where it has them; their
+`thresholds`; `features`, metrics that are left out of the mean that ranks where there is no `combined_score`.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+
+from foreign_view import aside, prepare_programs, report, view
+
+
+def main(program, config):
+    """Evaluate one program and print its score."""
+    folder = view()
+    file = f"{folder}/{config['evaluator']}"
+    prepare_programs()
+    program = os.path.abspath(program)  # noqa: PTH100
+    os.chdir(folder)
+    with aside():
+        metrics, artifacts = judged(loaded(file), program, config)
+    report(fitness(metrics, config["features"]), metrics, artifacts)
+
+
+def loaded(file):
+    """Their module; what lies beside it can be imported."""
+    sys.path.insert(0, os.path.dirname(file))  # noqa: PTH120
+    spec = importlib.util.spec_from_file_location("evaluation_module", file)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def judged(module, program, config):
+    """Metrics and artifacts: of `evaluate`, or of the stages as far as each one's score reaches its threshold."""
+    if not config["cascade"] or not hasattr(module, "evaluate_stage1"):
+        return parts(module.evaluate(program))
+    metrics, artifacts = parts(module.evaluate_stage1(program))
+    for stage, threshold in enumerate(config["thresholds"][:2], start=2):
+        evaluate = getattr(module, f"evaluate_stage{stage}", None)
+        if evaluate is None or not passes(metrics, threshold):
+            break
+        more, told = parts(evaluate(program))
+        metrics = {name: float(value) for name, value in {**metrics, **numbers(more)}.items() if is_number(value)}
+        metrics.pop("error", None)
+        artifacts = {**artifacts, **told}
+    return metrics, artifacts
+
+
+def parts(result):
+    """Metrics and artifacts of what an evaluator returned.
+
+    Raises:
+        SystemExit: it returned neither a mapping nor an `EvaluationResult`.
+    """
+    if isinstance(result, dict):
+        return result, {}
+    if hasattr(result, "metrics"):
+        return dict(result.metrics), dict(getattr(result, "artifacts", None) or {})
+    sys.exit(f"expected evaluate() to return a dict or an EvaluationResult, got {type(result).__name__}")
+
+
+def is_number(value):
+    """Whether it counts for the mean; flags do where a stage's results are merged, as there."""
+    return isinstance(value, int | float)
+
+
+def numbers(metrics):
+    """Those that are numbers."""
+    return {name: value for name, value in metrics.items() if is_number(value)}
+
+
+def passes(metrics, threshold):
+    """Whether a stage's score is high enough for the next one."""
+    if is_number(metrics.get("combined_score")):
+        return metrics["combined_score"] >= threshold
+    found = [float(value) for name, value in numbers(metrics).items() if name != "error"]
+    return bool(found) and sum(found) / len(found) >= threshold
+
+
+def fitness(metrics, features):
+    """What ranks: `combined_score`, else the mean of all metrics that are no features."""
+    if "combined_score" in metrics:
+        return float(metrics["combined_score"])
+    left = {name: value for name, value in metrics.items() if name not in features}
+    return mean(left if any(map(counts, left.values())) else metrics)
+
+
+def counts(value):
+    """Whether a value counts for what ranks: a flag is no score, nor is what is not a number."""
+    return is_number(value) and not isinstance(value, bool) and value == value
+
+
+def mean(metrics):
+    """The mean of what counts; 0 where nothing does."""
+    found = [float(value) for value in metrics.values() if counts(value)]
+    return sum(found) / len(found) if found else 0.0
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]))

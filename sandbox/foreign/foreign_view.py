@@ -1,0 +1,80 @@
+"""What the evaluators of other systems find in a sandbox: their files, where they may also write, and `python`.
+
+Runs beside the candidate, in its sandbox: what it says can be forged (`judged: inside`). Standard library only.
+"""
+
+import contextlib
+import json
+import math
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
+THEIRS = os.path.join(os.path.dirname(HERE), "task")  # noqa: PTH118, PTH120
+VIEW = ".foreign"
+LONGEST = 4000
+"""Characters of one artifact that are shown."""
+
+
+def view():
+    """A folder with everything of theirs, in which their evaluator may write; its absolute path.
+
+    Theirs is read-only, and systems differ in whether an evaluator may leave files beside itself.
+    """
+    folder = os.path.abspath(VIEW)  # noqa: PTH100
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    for name in os.listdir(THEIRS):  # noqa: PTH208
+        place = f"{folder}/{name}"
+        if not os.path.lexists(place):
+            os.symlink(f"{THEIRS}/{name}", place)  # noqa: PTH211
+    return folder
+
+
+def prepare_programs():
+    """Let programs that they start find `python` and our stand-ins for their modules."""
+    programs = os.path.abspath(f"{VIEW}-bin")  # noqa: PTH100
+    os.makedirs(programs, exist_ok=True)  # noqa: PTH103
+    for name in ("python", "python3"):
+        with contextlib.suppress(FileExistsError):
+            os.symlink(sys.executable, f"{programs}/{name}")  # noqa: PTH211
+    os.environ["PATH"] = f"{programs}:{os.environ.get('PATH', '/usr/bin:/bin')}"
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{HERE}:{known}" if known else HERE
+    return programs
+
+
+@contextlib.contextmanager
+def aside():
+    """Let all that is printed go to stderr: stdout is for the score, which is its last line."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def report(score, metrics=(), artifacts=()):
+    """Print what agents are told, and the score as the last line; metrics and artifacts are mappings.
+
+    Raises:
+        SystemExit: the score is no finite number.
+    """
+    for name, value in dict(metrics).items():
+        print(f"{name}: {value!r}" if isinstance(value, float) else f"{name}: {_text(value)}")
+    for name, value in dict(artifacts).items():
+        text = _text(value)
+        print(f"[{name}]\n{text}" if "\n" in text else f"[{name}] {text}")
+    if not math.isfinite(score):
+        sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
+    print(json.dumps({"combined_score": float(score)}))
+
+
+def _text(value):
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}"

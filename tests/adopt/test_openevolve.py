@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evogit.adopt import find_task
+from evogit.core import NotFoundError
+from tests.adopt.evaluating import evaluated, score, write
+
+PROGRAM = "# EVOLVE-BLOCK-START\nX = 2.0\n# EVOLVE-BLOCK-END\n"
+EVALUATOR = """\
+import importlib.util
+from pathlib import Path
+from openevolve.evaluation_result import EvaluationResult
+from helper import half
+
+def _x(path):
+    spec = importlib.util.spec_from_file_location("program", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.X
+
+def evaluate(program_path):
+    print("noise on stdout")
+    Path("left.txt").write_text("evaluators may write beside themselves")
+    return EvaluationResult({"a": _x(program_path), "b": half(6.0), "size": 100.0, "flag": True}, {"hint": "try 3"})
+"""
+STAGES = """\
+def evaluate_stage1(path):
+    return {"combined_score": 0.6, "quick": True, "error": 0.0}
+
+def evaluate_stage2(path):
+    return {"combined_score": 0.7, "slow": 1}
+
+def evaluate_stage3(path):
+    return {"combined_score": 0.9}
+"""
+CONFIG = """\
+prompt:
+  system_message: |
+    Make X larger.
+
+    It may be anything.
+database:
+  feature_dimensions: ["size"]   # not ranked
+evaluator:
+  timeout: 7
+  cascade_thresholds: [0.5, 0.8]
+"""
+
+
+def example(folder: Path, **more: str) -> Path:
+    files = {"initial_program.py": PROGRAM, "evaluator.py": EVALUATOR, "helper.py": "def half(x): return x / 2\n"}
+    return write(folder / "my example", {**files, "config.yaml": CONFIG, "best_program.py": "X = 1e9\n", **more})
+
+
+def test_an_openevolve_example_is_a_task_as_it_is(tmp_path: Path) -> None:
+    folder = example(tmp_path, **{"requirements.txt": "numpy>=1.21 # arrays\n-r other.txt\nhttps://a.b/c.whl\n"})
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    task = find_task(str(folder))
+    assert task.name == "my-example"
+    assert task.judged == "inside"
+    assert task.editable == ("initial_program.py",)
+    assert task.goal.startswith("Make X larger.\n\nIt may be anything.")
+    assert "EVOLVE-BLOCK-START" in task.goal
+    assert task.limits.wall == 7
+    assert task.environment.packages == ("numpy>=1.21",)
+    assert task.seed_files().keys() == {"initial_program.py"}
+    assert not any("best_program" in path for path in task.evaluator_files())
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_without_combined_score_the_mean_of_what_is_no_feature_ranks(tmp_path: Path) -> None:
+    task = find_task(str(example(tmp_path)))
+    done = evaluated(task, tmp_path / "box")
+    assert score(done) == 2.5
+    assert "[hint] try 3" in done.stdout
+    assert "noise" not in done.stdout
+    assert score(evaluated(task, tmp_path / "box2", **{"initial_program.py": "X = 4.0\n"})) == 3.5
+
+
+def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
+    task = find_task(str(example(tmp_path, **{"evaluator.py": STAGES})))
+    assert task.limits.wall == 21
+    done = evaluated(task, tmp_path / "box")
+    assert score(done) == 0.7
+    assert "slow: 1.0" in done.stdout
+    off = CONFIG + "  cascade_evaluation: false\n"
+    whole = example(
+        tmp_path / "2", **{"evaluator.py": f"{STAGES}\ndef evaluate(path): return {{'a': 3}}\n", "config.yaml": off}
+    )
+    assert score(evaluated(find_task(str(whole)), tmp_path / "box2")) == 3
+
+
+def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> None:
+    task = find_task(str(example(tmp_path)))
+    done = evaluated(task, tmp_path / "box", **{"initial_program.py": "X = 1 / 0\n"})
+    assert done.returncode != 0
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_other_languages_are_read_alike(tmp_path: Path) -> None:
+    folder = example(tmp_path)
+    (folder / "initial_program.py").rename(folder / "initial_program.rs")
+    assert find_task(str(folder)).editable == ("initial_program.rs",)
+
+
+def test_a_folder_in_no_format_is_told_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing")
+    with pytest.raises(NotFoundError, match=r"task\.toml(.|\n)*initial_program\.\* with evaluator\.py"):
+        find_task(str(tmp_path))
