@@ -77,6 +77,7 @@ def _listen(host: str, port: int) -> socket.socket:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host, port))
+        opened.listen()  # so that whoever is told the address can connect at once
     except OSError as error:
         opened.close()
         raise UsageError(f"expected an address that is free, got {host} port {port}: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 
 import click
@@ -45,6 +46,7 @@ def serve(
     def ready(address: serving.Address) -> None:
         if terminal.json:
             terminal.data({"schema": SCHEMA, "url": address.url, "port": address.port})
+            sys.stdout.flush()  # whoever started this reads it while the server is at work
         else:
             click.echo(address.url)
             terminal.note("the page is at this address until Ctrl-C", "dim")
