@@ -28,7 +28,7 @@ clean: ## Remove .venv and caches; runs (evogit-*/) stay
 	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/evogit.done: pyproject.toml hatch_build.py constraints.txt scripts/setup
-	@scripts/setup .
+	@scripts/setup '.[web]'
 	@touch $@
 
 .venv/dev.done: pyproject.toml hatch_build.py constraints.txt scripts/setup

@@ -50,7 +50,7 @@ export class Details {
       { class: "title" },
       el("h2", {}, el("span", { class: `glyph ${kind}`, title: kind }, GLYPHS[kind]), ` ${run.short(index)} `, el("span", { class: "quiet" }, kind === "scored" ? "" : kind)),
       el("p", { class: "subject" }, firstLine(title ?? "…")),
-      el("p", { class: "score" }, el("strong", {}, scoreText(run, index)), " ", el("span", { class: run.gain[index] > 0 ? "better" : "quiet" }, changeText(run, index))),
+      el("p", { class: "score" }, el("strong", {}, scoreText(run, index)), " ", el("span", { class: run.gain(index) > 0 ? "better" : "quiet" }, changeText(run, index))),
     );
   }
 

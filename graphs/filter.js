@@ -8,12 +8,12 @@ const FLAGS = {
   record: (run, index) => run.recordSet.has(index),
   promoted: (run, index) => run.promoted.has(index),
   pruned: (run, index) => run.pruned.has(index),
-  better: (run, index) => run.gain[index] > 0,
+  better: (run, index) => run.gain(index) > 0,
 };
 
 const NUMBERS = {
   score: (run, index) => run.value[index],
-  change: (run, index) => run.gain[index],
+  change: (run, index) => run.gain(index),
   evaluation: (run, index) => run.evaluated[index] || NaN,
   dollars: (run, index) => run.dollars[index],
   seconds: (run, index) => (run.elapsed[index] < 0 ? NaN : run.elapsed[index] / 1000),

@@ -75,7 +75,7 @@ function fixed(value, places) {
   const rest = exact.slice(exact.indexOf(".") + 1 + places);
   if (!/^50*$/.test(rest)) return negativeZero(told, value);
   const down = places ? exact.slice(0, exact.indexOf(".") + 1 + places) : exact.slice(0, exact.indexOf("."));
-  return Number(down.at(-1)) % 2 ? told : down;
+  return Number(down.slice(-1)) % 2 ? told : down;
 }
 
 function negativeZero(told, value) {

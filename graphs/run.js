@@ -17,7 +17,6 @@ export class Run {
     this.status = []; // 0: waits for its evaluation
     this.value = []; // NaN: none
     this.margin = []; // half of the 95 % interval, 0: exact
-    this.gain = []; // over the fittest parent, NaN: none
     this.evaluated = []; // the how many-th evaluation it was, 0: none yet
     this.elapsed = []; // milliseconds after the beginning, -1: none yet
     this.dollars = []; // spent by the whole run until its evaluation
@@ -37,7 +36,6 @@ export class Run {
     for (const [kind, texts] of Object.entries(told === this.about ? {} : told.names ?? {})) this.names[kind].push(...texts);
     this.append(told.candidates ?? told.added);
     for (const row of told.changed ?? []) this.change(row);
-    for (const row of told.changed ?? []) this.gain[row.index] = this.gainOf(row.index);
     this.about.places = told.places ?? this.about.places;
     if (told.marks) this.mark(told.marks);
     this.course.push(...(told.best_course ?? []));
@@ -67,14 +65,17 @@ export class Run {
     this.amount = first + columns.amount;
     for (const name of ["holdout", "second", "inspiration"])
       for (const [index, found] of Object.entries(columns[name])) this[name].set(Number(index), found);
-    for (let index = first; index < this.amount; index += 1) this.gain.push(this.gainOf(index));
   }
 
-  // Over the fittest valid one that it comes from, as `gain` in evogit/review/gains.py.
-  gainOf(index) {
-    const over = this.edges(index).map(([to]) => this.value[to]).filter((value) => !Number.isNaN(value));
-    if (!over.length || Number.isNaN(this.value[index])) return NaN;
-    return this.higherIsBetter ? this.value[index] - Math.max(...over) : Math.min(...over) - this.value[index];
+  // Over the fittest valid one that it comes from, as `gain` in evogit/review/gains.py; NaN: none.
+  gain(index) {
+    const sign = this.higherIsBetter ? 1 : -1;
+    let fittest = -Infinity;
+    const over = (other) => (fittest = Math.max(fittest, Number.isNaN(this.value[other]) ? -Infinity : sign * this.value[other]));
+    if (this.parent[index] >= 0) over(this.parent[index]);
+    this.second.get(index)?.forEach(over);
+    this.inspiration.get(index)?.forEach(over);
+    return fittest === -Infinity ? NaN : sign * this.value[index] - fittest;
   }
 
   link(index, parent) {

@@ -261,7 +261,7 @@ function names({ layout, run }, camera) {
   const found = [];
   for (const index of new Set(telling)) {
     if (index === null || !camera.sees(layout.x[index], layout.y[index]) || found.length > MOST_LABELS) continue;
-    const step = index === run.seed ? "seed" : change((run.higherIsBetter ? 1 : -1) * run.gain[index], run.about.places);
+    const step = index === run.seed ? "seed" : change((run.higherIsBetter ? 1 : -1) * run.gain(index), run.about.places);
     found.push([camera.toX(layout.x[index]) + 9, camera.toY(layout.y[index]) - 10, `${run.short(index)} ${step}`]);
   }
   return found;

@@ -12,7 +12,7 @@ const COLUMNS = [
   { name: "", width: "1.6em", cell: (run, index) => GLYPHS[run.kind(index)] },
   { name: "candidate", width: "5.2em", cell: (run, index) => run.short(index), by: (run, index) => index },
   { name: "score", width: "minmax(6em, 9em)", right: true, cell: scoreText, by: (run, index) => worst(run, run.value[index]) },
-  { name: "change", width: "6em", right: true, cell: changeText, by: (run, index) => worst(run, run.gain[index], 1) },
+  { name: "change", width: "6em", right: true, cell: changeText, by: (run, index) => worst(run, run.gain(index), 1) },
   { name: "age", width: "3.4em", right: true, cell: (run, index) => age(run.now - run.time[index]), by: (run, index) => index },
   { name: "agent", width: "5em", cell: (run, index) => firstLine(run.agentName(index)), by: (run, index) => run.agentName(index) },
   { name: "operator", width: "6em", cell: (run, index) => run.operatorName(index), by: (run, index) => run.operatorName(index) },
@@ -26,7 +26,7 @@ export function scoreText(run, index) {
 
 // Against the fittest that it comes from, in the metric's unit, as in the terminal.
 export function changeText(run, index) {
-  return Number.isNaN(run.gain[index]) ? "" : change((run.higherIsBetter ? 1 : -1) * run.gain[index], run.about.places);
+  return Number.isNaN(run.gain(index)) ? "" : change((run.higherIsBetter ? 1 : -1) * run.gain(index), run.about.places);
 }
 
 function worst(run, value, sign = run.higherIsBetter ? 1 : -1) {
@@ -93,7 +93,7 @@ export class Table {
     const { run, titles } = this;
     const index = this.order[place];
     const cells = COLUMNS.map((column) => el("span", { role: "cell", class: column.right ? "right" : null }, column.cell(run, index, titles)));
-    if (run.gain[index] > 0) cells[3].classList.add("better");
+    if (run.gain(index) > 0) cells[3].classList.add("better");
     const attributes = {
       role: "row",
       class: `row ${run.kind(index)}`,

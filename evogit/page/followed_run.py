@@ -15,6 +15,8 @@ from evogit.review.decimals import places
 from evogit.review.doing import doing
 from evogit.review.facts import SCHEMA, finite
 
+HOLDOUT = "holdout"
+
 KEPT = 400
 """Deltas that are kept for who lost the connection for a moment."""
 
@@ -42,6 +44,7 @@ class FollowedRun:
         self._entries = 0
         self._changed: dict[str, None] = {}
         self._all_changed = False
+        self._spread: list[str] = []
         journal = repository.journal(name, self._take)
         self.run = StoredRun(repository, self.history, journal)
         self._deltas: deque[Record] = deque(maxlen=KEPT)
@@ -114,7 +117,7 @@ class FollowedRun:
             "read_only": read_only,
             "names": {kind: names.all() for kind, names in self._columns.names.items()},
             "candidates": columns,
-            "best_course": self._course,
+            "best_course": list(self._course),
             **self._now(),
         }
 
@@ -149,6 +152,7 @@ class FollowedRun:
         """What is told by now."""
         if self.history.started:
             self._columns.of(self._amount)  # which numbers the names
+            self._spread = self._margins()
         for names in self._columns.names.values():
             names.new()
         self._amount = len(self.history.phylogeny)
@@ -158,14 +162,22 @@ class FollowedRun:
         self._all_changed = False
 
     def _rows(self, known: int) -> list[Candidate]:
-        """The candidates told before of which something may be otherwise now, with those whose gain is over them."""
+        """The candidates told before of which something may be otherwise now."""
         phylogeny = self.history.phylogeny
-        if self._all_changed:
+        if self._all_changed or self._margins() != self._spread:
             return list(phylogeny)[:known]
         touched = {commit: None for commit in self._changed if commit in phylogeny}
-        for commit in list(touched):
-            touched |= dict.fromkeys(phylogeny.children(commit))
+        if touched and self.history.scores.repeats:
+            touched |= {
+                commit: None for split in (None, HOLDOUT) for commit in self.history.scores.noise(split).measured
+            }
         return [each for commit in touched if (each := phylogeny[commit]).number < known]
+
+    def _margins(self) -> list[str]:
+        """How uncertain scores are by how often they were measured, as far as it is seen: a repeat may move all."""
+        scores, digits = self.history.scores, places(self.history)
+        times = range(1, scores.repeats + 2 if scores.repeats else 1)
+        return [f"{scores.noise(split).margin(each):.{digits}f}" for split in (None, HOLDOUT) for each in times]
 
     def _now(self) -> Record:
         agents = doing(self.repository, self.history)

@@ -87,4 +87,4 @@ def _story(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     if patch[EXCERPT:]:
         rest = f"{len(patch) - EXCERPT} more lines: {place.hint('diff seed best')}"
         lines.append(Text(f"{terminal.glyphs.more} {rest}", "dim"))
-    return [*lines, Text(""), *next_steps(place, "show best", "log -n 20", "export best DIR")]
+    return [*lines, Text(""), *next_steps(place, "show best", "log -n 20", "export best DIR", "serve --open")]
