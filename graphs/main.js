@@ -98,8 +98,12 @@ class Page {
   // The address changed.
   async changed(state) {
     if (!this.run) return;
-    if (state.run && state.run !== this.run.about.run) await this.open(state.run);
-    else await this.look();
+    try {
+      if (state.run && state.run !== this.run.about.run) await this.open(state.run);
+      else await this.look();
+    } catch (error) {
+      this.complain(error.message);
+    }
   }
 
   // Show what the address asks for.

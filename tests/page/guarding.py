@@ -82,7 +82,10 @@ class Served:
             headers |= {"origin": self.origin, "x-evogit": "1", "content-type": "application/json"}
             headers["content-length"] = str(len(body))
         headers |= {name.replace("_", "-"): value for name, value in changes.items()}
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {told}" for name, told in headers.items() if told is not None)]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            *(f"{name}: {told}" for name, told in headers.items() if told is not None),
+        ]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
 
     def knock(self, told: bytes) -> Answer:

@@ -78,8 +78,10 @@ def test_a_person_looks_at_candidates_and_compares_them(page: Page, served: Serv
     expect(page.locator("#table .rows .row")).to_have_count(1)
     page.get_by_label("Filter candidates").fill("colour:red")
     expect(page.locator("#hint")).to_contain_text("expected one of")
+    show(page, served, run="nobody")
+    expect(page.locator("#hint")).to_contain_text("expected a run of this repository")
     again = page.context.new_page()  # a link shows the same to somebody else
-    again.goto(page.url.replace("colour%3Ared", "agent%3Aa2"))
+    again.goto(f"{served.origin}/#filter=agent%3Aa2")
     expect(again.locator("#table .rows .row")).to_have_count(2)
 
 
@@ -134,11 +136,11 @@ def test_a_promotion_on_the_page_changes_what_a_running_engine_breeds_from(
     engine = threading.Thread(target=asyncio.run, args=(run.evolve(),))
     engine.start()
     try:
+        wait_until(lambda: "alive" in Repository.open(served.folder).runs())
         show(page, served, run="alive", select="seed")
         expect(page.locator("#state")).to_contain_text("live")
         table = page.locator("#table [role=table]")
-        before = int(table.get_attribute("aria-rowcount") or 0)
-        page.wait_for_function(f"+document.querySelector('#table [role=table]').ariaRowCount > {before + 20}")
+        wait_until(lambda: int(table.get_attribute("aria-rowcount") or 0) > 20)
         seed = str(history(served, "alive").seed)
         chosen = parents(agent.briefs, seed)
         decide(page, "Promote", "start again from here")
