@@ -1,4 +1,4 @@
-"""A review page that is really served, and what knocks at its door: requests with every header as an attacker wants it."""
+"""A review page that is really served, and requests with every header as an attacker wants it."""
 
 from __future__ import annotations
 
