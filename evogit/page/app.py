@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -35,6 +35,9 @@ Answer = TypeVar("Answer")
 
 MOST_COMPARED = 16
 """Runs that are compared at once."""
+
+LONGEST_NUMBER = 20
+"""Digits of a position in a journal: fewer."""
 
 STATUSES = ((acting.StalePlanError, 409), (NotFoundError, 404), (UsageError, 400), (RefusedError, 409))
 
@@ -171,7 +174,8 @@ class Site:
     async def _events(self, request: Request) -> Response:
         run = self._run(request)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        missed = await run.ask(lambda followed: followed.since(int(after) if after.isdecimal() else -1))
+        position = int(after) if after.isdecimal() and len(after) < LONGEST_NUMBER else -1
+        missed = await run.ask(lambda followed: followed.since(position))
         return StreamingResponse(run.live.events(missed), media_type="text/event-stream")
 
     # --- what is decided ------------------------------------------------------------------------------------------
@@ -182,12 +186,7 @@ class Site:
         async def endpoint(request: Request) -> Response:
             if self._read_only:
                 raise RefusedError("this page is read only; decide with `evogit promote`, `prune` and so on")
-            try:
-                asked = json.loads(await request.body())
-            except (ValueError, RecursionError) as error:
-                raise UsageError("expected JSON") from error
-            if not isinstance(asked, dict):
-                raise UsageError("expected an object")
+            asked = await _asked(request)
             return await self._told(request, lambda run: act(run, asked))
 
         return endpoint
@@ -196,6 +195,17 @@ class Site:
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     yield
+
+
+async def _asked(request: Request) -> Record:
+    """The body, which must be an object."""
+    try:
+        asked = json.loads(await request.body())
+    except (ValueError, RecursionError, ClientDisconnect) as error:
+        raise UsageError("expected JSON") from error
+    if not isinstance(asked, dict):
+        raise UsageError("expected an object")
+    return asked
 
 
 def _candidate(run: FollowedRun, index: int) -> Candidate:

@@ -6,8 +6,7 @@ What is checked, in the order of the checks, and why, is in docs/security.md.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Callable
 from urllib.parse import parse_qs
 
 from starlette.responses import PlainTextResponse, Response
@@ -43,15 +42,18 @@ ENTRANCE = """<!doctype html><meta charset="utf-8"><title>EvoGit</title><meta ht
 LARGEST = 64_000
 """Bytes of what a browser may send."""
 
+LONGEST = 4_000
+"""Bytes of an address."""
+
 
 class Guard:
     """An ASGI application that lets through what comes from the page itself, in the browser that has the token."""
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str], port: int) -> None:
-        """`hosts`: names by which this server may be called, with the port."""
+    def __init__(self, app: ASGIApp, token: str, is_named: Callable[[str], bool], port: int) -> None:
+        """`is_named`: whether this server may be called so; what it is asked is a Host header."""
         self._app = app
         self._token = token
-        self._hosts = frozenset(hosts)
+        self._is_named = is_named
         self._cookie = f"evogit-{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,18 +78,22 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> Response | None:
         host, method = headers.get("host", ""), scope["method"]
-        if host not in self._hosts:
-            return _refused(421, f"expected one of {', '.join(sorted(self._hosts))} as Host")
+        if not self._is_named(host):
+            return _refused(421, "expected the address that `evogit serve` printed as Host")
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return _refused(403, "this came from another site")
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
+            return _refused(403, "expected the page's own origin")
         if method not in ("GET", "HEAD", "POST"):
             return _refused(405, "expected GET or POST")
+        if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST:
+            return _refused(414, f"expected an address of at most {LONGEST} bytes")
         if method == "POST":
-            return self._post_refusal(host, headers)
+            return self._post_refusal(headers)
         return None
 
-    def _post_refusal(self, host: str, headers: dict[str, str]) -> Response | None:
-        if headers.get("origin") != f"http://{host}":
+    def _post_refusal(self, headers: dict[str, str]) -> Response | None:
+        if "origin" not in headers:
             return _refused(403, "expected the page's own origin")
         if headers.get("x-evogit") != "1":
             return _refused(403, "expected the header X-EvoGit")
@@ -110,11 +116,9 @@ class Guard:
         return answer
 
     def _is_known(self, headers: dict[str, str]) -> bool:
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._token.encode())
+        """Whether the cookie is among those sent; other servers of this machine may set others, even of its name."""
+        wanted, sent = f"{self._cookie}={self._token}".encode(), headers.get("cookie", "").encode("latin-1")
+        return any(hmac.compare_digest(each.strip(), wanted) for each in sent.split(b";"))
 
 
 def _refused(status: int, why: str) -> Response:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 
@@ -16,6 +19,13 @@ from evogit.page.guard import Guard
 from evogit.repository import Repository
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+HTTP = 80
+"""The port that browsers do not name."""
+
+PORT = re.compile(r":\d+$", re.ASCII)
 
 TOKEN = 32
 """Bytes of the token: 256 bits."""
@@ -34,15 +44,30 @@ class Address:
         """What a person opens."""
         return f"http://{self._name}:{self.port}/?token={self.token}"
 
-    @property
-    def hosts(self) -> list[str]:
-        """What browsers may call this server."""
-        names = {self._name, "127.0.0.1", "localhost"} if self.host in LOOPBACK else {self._name}
-        return [f"{name}:{self.port}" for name in sorted(names)]
+    def is_named(self, host: str) -> bool:
+        """Whether a browser may call this server so: another name may have been rebound to it by a stranger.
+
+        Where it listens on all addresses, any number will do, as numbers cannot be rebound.
+        """
+        name, _, port = (host if PORT.search(host) else f"{host}:{HTTP}").rpartition(":")
+        if port != str(self.port):
+            return False
+        if self.host in EVERYWHERE:
+            return name in ("localhost", socket.gethostname().lower()) or _is_number(name)
+        return name == self._name or (self.host in LOOPBACK and name in ("127.0.0.1", "localhost"))
 
     @property
     def _name(self) -> str:
-        return f"[{self.host}]" if ":" in self.host else self.host
+        host = "127.0.0.1" if self.host in EVERYWHERE else self.host
+        return f"[{host}]" if ":" in host else host
+
+
+def _is_number(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 def serve(
@@ -65,10 +90,15 @@ def serve(
     address = Address(host=host, port=opened.getsockname()[1], token=secrets.token_urlsafe(TOKEN))
     forced = host not in LOOPBACK
     site = Site(repository, run, read_only=read_only or forced)
-    app = Guard(site.app(), address.token, address.hosts, address.port)
-    config = uvicorn.Config(app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=1)
+    app = Guard(site.app(), address.token, address.is_named, address.port)
     ready(address)
-    asyncio.run(uvicorn.Server(config).serve([opened]))
+    asyncio.run(uvicorn.Server(_config(app)).serve([opened]))
+
+
+def _config(app: Guard) -> uvicorn.Config:
+    """Whatever else is installed: the one parser whose strictness the guard was tested with, no sockets beside HTTP."""
+    quiet: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
+    return uvicorn.Config(app, http="h11", ws="none", proxy_headers=False, timeout_graceful_shutdown=1, **quiet)
 
 
 def _listen(host: str, port: int) -> socket.socket:

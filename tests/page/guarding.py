@@ -1,7 +1,8 @@
-"""A review page that is really served, and requests with every header as an attacker wants it."""
+"""A review page that is really served, and what knocks at its door: requests with headers as an attacker wants them."""
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import socket
@@ -32,7 +33,8 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.body)
+        packed = self.headers.get("content-encoding") == "gzip"
+        return json.loads(gzip.decompress(self.body) if packed else self.body)
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,8 @@ class Served:
             headers |= {"origin": self.origin, "x-evogit": "1", "content-type": "application/json"}
             headers["content-length"] = str(len(body))
         headers |= {name.replace("_", "-"): value for name, value in changes.items()}
-        lines = [
-            f"{method} {path} HTTP/1.1",
-            *(f"{name}: {told}" for name, told in headers.items() if told is not None),
-        ]
-        return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
+        told = [f"{name}: {value}" for name, value in headers.items() if value is not None]
+        return "\r\n".join([f"{method} {path} HTTP/1.1", *told, "", ""]).encode("latin-1") + (body or b"")
 
     def knock(self, told: bytes) -> Answer:
         """Send these bytes, and read one answer."""
