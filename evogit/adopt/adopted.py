@@ -24,6 +24,8 @@ OURS = "run"
 THEIRS = "task"
 """The folder of the evaluator's in which the files of the other system lie, as they were."""
 SHIMS = f".evogit/{OURS}"
+VIEW = ".foreign"
+"""The folder among the candidate's files in which their evaluator finds its own, and may write."""
 PLAIN, EXECUTABLE = 0o100644, 0o100755
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
@@ -96,7 +98,7 @@ class Adopted:
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",
-            'memory = "2g"',
+            'memory = "4g"',
             'disk = "512m"',
             "pids = 256",
             f"packages = {json.dumps(self.packages)}",

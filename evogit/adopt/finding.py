@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from evogit.adopt import openevolve
+from evogit.adopt import openevolve, shinka, skydiscover
 from evogit.adopt.adopted import Adopted
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
@@ -13,7 +13,9 @@ from evogit.content import content
 from evogit.core import NotFoundError
 
 FORMATS: dict[str, Callable[[Path], Adopted | None]] = {
+    skydiscover.EXPECTED: skydiscover.read_skydiscover,
     openevolve.EXPECTED: openevolve.read_openevolve,
+    shinka.EXPECTED: shinka.read_shinka,
 }
 """What makes a format known -> its reader; the first one that finds a task is it."""
 

@@ -176,7 +176,7 @@ class Task:
         ]
         metrics = [asdict(metric) for metric in self.metrics]
         return _digest(
-            [values, metrics, asdict(self.limits), asdict(self.environment)], _files(self.seed) if self.seed else ()
+            [values, metrics, asdict(self.limits), self.environment.described], _files(self.seed) if self.seed else ()
         )
 
     @cached_property
@@ -190,6 +190,8 @@ class Task:
             del values[place]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
             values["tests"] = [self.command.tests]
+        if self.environment.links:
+            values["links"] = list(self.environment.links)
         if self.seed:
             values["seed"] = list(_files(self.seed))
         for name, file in _files(self.evaluator_folder):
@@ -326,5 +328,6 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
             gpus=box.gpus,
             exclusive=box.exclusive,
             network=box.network,
+            links=tuple(f"{path}={leads}" for path, leads in box.links.items()),
         ),
     )

@@ -19,12 +19,29 @@ from pydantic import (
     model_validator,
 )
 
-from evogit.config.fields import Duration, Glob, Module, Package, Size, Word
+from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.core import ConfigError, Direction
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry")
 PYTHON_ONLY = ("file", "requirements")
+SYSTEM = (
+    "bin",
+    "box",
+    "dev",
+    "etc",
+    "lib",
+    "lib32",
+    "lib64",
+    "packages",
+    "proc",
+    "sbin",
+    "supervisor",
+    "tmp",
+    "under",
+    "usr",
+)
+"""What is at the top of a sandbox already."""
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 
 
@@ -219,6 +236,16 @@ class SandboxTable(_TaskTable):
     """Whether candidates run one at a time on a core of their own, for tasks that measure time."""
     network: bool = False
     """Whether `prepare` may use the network; candidates never can."""
+    links: dict[str, Place] = {}
+    """Absolute paths that programs expect, and the folder among the candidate's files that each one leads to."""
+
+    @field_validator("links")
+    @classmethod
+    def _absolute(cls, value: dict[str, str]) -> dict[str, str]:
+        for path in value:
+            if not re.fullmatch(r"(/[\w.-]+)+", path) or ".." in path or path.split("/")[1] in SYSTEM:
+                raise ValueError(f'expected absolute paths outside of the system, such as "/data", got {path!r}')
+        return value
 
 
 class TaskTable(_TaskTable):

@@ -119,7 +119,7 @@ class Evaluator:
 
         `base` is the id of the seed's files; it counts where these are compared with, prepared, or used by a command.
         """
-        task, environment = self.task, asdict(self.task.environment)
+        task, environment = self.task, self.task.environment.described
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
         way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, task.excluded, environment]
         parts = [tree, base if self._builds_on_seed else "", *way, self.image, self.provider, split, repeat]

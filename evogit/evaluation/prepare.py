@@ -45,7 +45,7 @@ def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
         EvaluatorError: when `prepare` fails on the seed.
         SandboxError: when the sandbox does.
     """
-    about = [base.id, task.evaluator_digest, sandbox.image(), asdict(task.limits), asdict(task.environment)]
+    about = [base.id, task.evaluator_digest, sandbox.image(), asdict(task.limits), task.environment.described]
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     file = cache_folder() / "layers" / f"{key}.tar"
     with locked(f"layer-{key}", logger.warning):

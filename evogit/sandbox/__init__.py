@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 Entry = tuple[str, str, int, int]
@@ -50,7 +50,8 @@ class Environment:
     with the prefix "apt:", Debian packages; `setup` are shell commands run once on top of both, with a network.
     `isolation = "fresh"` gives each session a worker of its own. `cpus` are the cores that all its processes share.
     With `exclusive`, sessions are pinned to one core that the rest of EvoGit keeps away from. `network` gives them the
-    host's network, for `prepare` alone: a candidate never has one.
+    host's network, for `prepare` alone: a candidate never has one. `links` are "PATH=FOLDER": an absolute path that
+    programs expect, which leads to a folder among the candidate's files (bubblewrap).
     """
 
     image: str = ""
@@ -62,6 +63,13 @@ class Environment:
     gpus: int = 0
     exclusive: bool = False
     network: bool = False
+    links: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """All of it, for digests: `links` only where there are any, so that what earlier journals say still holds."""
+        values = asdict(self)
+        return values if self.links else {name: value for name, value in values.items() if name != "links"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,9 @@ class Bubblewrap:
             yield "--share-net"
             for path in RESOLVING:
                 yield from ("--ro-bind-try", path, path)
+        for link in self._environment.links:
+            path, _, leads = link.partition("=")
+            yield from ("--symlink", f"/box/work/{leads}", path)
         if self._packages:
             yield from ("--ro-bind", str(self._packages), "/packages", "--setenv", "PYTHONPATH", "/packages")
 

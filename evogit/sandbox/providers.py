@@ -64,6 +64,8 @@ def provider(
     wanted = environment or Environment()
     if name == "auto":
         return _automatic(wanted, private)
+    if name in ("docker", "none") and wanted.links:
+        raise SandboxError(f"sandbox.links needs bubblewrap, got --sandbox {name}; use --sandbox bubblewrap")
     if name == "docker":
         return _docker(wanted, worked)
     if name not in NAMES:
@@ -101,6 +103,8 @@ def _docker(wanted: Environment, worked: bool = False) -> Sandbox:
 
 def _automatic(wanted: Environment, private: Sequence[Path] | None) -> Sandbox:
     """Docker, else bubblewrap; each has to show that it works."""
+    if wanted.links:
+        return _shown(Bubblewrap(wanted, private=private))
     try:
         knock(address(), QUICK)
         return _shown(_docker(wanted))

@@ -44,7 +44,10 @@ def judged(module, program, config):
         evaluate = getattr(module, f"evaluate_stage{stage}", None)
         if evaluate is None or not passes(metrics, threshold):
             break
-        more, told = parts(evaluate(program))
+        try:
+            more, told = parts(evaluate(program))
+        except Exception as error:  # noqa: BLE001 - whatever the program raises
+            return {**metrics, f"stage{stage}_passed": 0.0}, {**artifacts, f"stage{stage}_error": repr(error)}
         metrics = {name: float(value) for name, value in {**metrics, **numbers(more)}.items() if is_number(value)}
         metrics.pop("error", None)
         artifacts = {**artifacts, **told}

@@ -22,11 +22,12 @@ def view():
     Theirs is read-only, and systems differ in whether an evaluator may leave files beside itself.
     """
     folder = os.path.abspath(VIEW)  # noqa: PTH100
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-    for name in os.listdir(THEIRS):  # noqa: PTH208
-        place = f"{folder}/{name}"
-        if not os.path.lexists(place):
-            os.symlink(f"{THEIRS}/{name}", place)  # noqa: PTH211
+    for root, _, names in os.walk(THEIRS):
+        place = os.path.normpath(f"{folder}/{os.path.relpath(root, THEIRS)}")
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103
+        for name in names:
+            if not os.path.lexists(f"{place}/{name}"):
+                os.symlink(f"{root}/{name}", f"{place}/{name}")  # noqa: PTH211
     return folder
 
 

@@ -1,0 +1,62 @@
+"""Reads a SkyDiscover task with a container: `initial_program.*`, and `evaluator/` with `evaluate.sh`.
+
+The container's programs expect their files at an absolute path, which is linked to where they are in the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from evogit.adopt.adopted import SHIMS, VIEW, Adopted, name_of
+from evogit.adopt.dockerfile import Recipe, read_dockerfile
+from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
+from evogit.adopt.sources import file_at, files_below, packages, repeats, requirement
+
+EXPECTED = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
+WORKDIR = "/benchmark"
+"""Where a container's programs lie, if it does not say."""
+
+
+def read_skydiscover(folder: Path) -> Adopted | None:
+    """The task in a folder, None where it is no such task."""
+    programs = initial_programs(folder)
+    if not programs or not (folder / "evaluator" / "evaluate.sh").is_file():
+        return None
+    config = read_config(folder)
+    program = programs[0].name
+    seed = {program: file_at(programs[0])}
+    theirs = files_below(folder)
+    dockerfile = theirs.get("evaluator/Dockerfile", (b"", 0))[0].decode(errors="replace")
+    recipe = read_dockerfile(dockerfile, WORKDIR)
+    return Adopted(
+        system="SkyDiscover",
+        name=name_of(folder),
+        goal=goal_of(config, folder, seed),
+        editable=(program,),
+        seed=seed,
+        theirs=theirs,
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, json.dumps("evaluator")]),
+        timeout=timeout_of(config),
+        packages=merged(packages(theirs), recipe.packages),
+        repeats=repeats(seed, theirs),
+        links={recipe.workdir: f"{VIEW}/evaluator"},
+        notes=tuple(needs(recipe)),
+    )
+
+
+def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """All of them, each package once, as it is asked for first."""
+    found: dict[str, str] = {}
+    for text in (text for each in requirements for text in each):
+        for name, asked in requirement(text):
+            found.setdefault(name, asked)
+    return tuple(found[name] for name in sorted(found))
+
+
+def needs(recipe: Recipe) -> Iterator[str]:
+    """What a person has to see to: Debian packages that an image has."""
+    if recipe.system:
+        yield f"its image installs {', '.join(recipe.system)}, which bubblewrap takes from this machine"

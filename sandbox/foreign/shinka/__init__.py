@@ -1,0 +1,1 @@
+"""Stands in for what evaluators import of ShinkaEvolve."""

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from evogit.adopt import find_task
+from tests.adopt.evaluating import evaluated, score, write
+
+INITIAL = "from shared import START\n# EVOLVE-BLOCK-START\ndef run(n):\n    return START + n\n# EVOLVE-BLOCK-END\n"
+EVALUATE = """\
+import argparse
+from shinka.core import run_shinka_eval
+import shared
+
+def valid(result):
+    return result < 100, None if result < 100 else f"{result} is too large"
+
+def add_up(results):
+    return {"combined_score": float(sum(results)), "public": {"runs": len(results)}, "private": {"key": "secret"},
+            "text_feedback": "the second one was better"}
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--program_path")
+parser.add_argument("--results_dir")
+given = parser.parse_args()
+metrics, correct, error = run_shinka_eval(
+    program_path=given.program_path, results_dir=given.results_dir, experiment_fn_name="run", num_runs=2,
+    get_experiment_kwargs=lambda n: {"n": n}, validate_fn=valid, aggregate_metrics_fn=add_up,
+)
+"""
+RUN = """\
+from shinka.launch import LocalJobConfig
+job = LocalJobConfig(eval_program_path="evaluate.py", time="00:05:30")
+words = "Make the sum large, and be quick."
+config = dict(task_sys_msg=words)
+import wandb
+"""
+
+
+def folder(place: Path, **more: str) -> Path:
+    files = {"initial.py": INITIAL, "evaluate.py": EVALUATE, "run_evo.py": RUN, "shared.py": "START = 1\n"}
+    return write(place / "sums", {**files, **more})
+
+
+def test_a_shinkaevolve_folder_is_a_task_as_it_is(tmp_path: Path) -> None:
+    task = find_task(str(folder(tmp_path)))
+    assert (task.name, task.judged, task.primary.name) == ("sums", "inside", "combined_score")
+    assert task.goal.startswith("Make the sum large, and be quick.")
+    assert task.limits.wall == 330
+    assert task.environment.packages == ()
+    done = evaluated(task, tmp_path / "box")
+    assert score(done) == 3
+    assert "the second one was better" in done.stdout
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_a_program_that_is_not_correct_has_no_score(tmp_path: Path) -> None:
+    task = find_task(str(folder(tmp_path)))
+    wrong = evaluated(task, tmp_path / "box", **{"initial.py": "def run(n):\n    return 1000\n"})
+    assert wrong.returncode != 0
+    assert "1000 is too large" in wrong.stderr
+    broken = evaluated(task, tmp_path / "box2", **{"initial.py": "def run(n):\n    return 1 / 0\n"})
+    assert broken.returncode != 0
+    assert "division by zero" in broken.stderr

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evogit.adopt import find_task
+from evogit.review.checking import judge_seed
+from tests.adopt.evaluating import evaluated, score, write
+
+EVALUATE = """\
+#!/usr/bin/env bash
+python {home}/score.py "$1" "$2"
+"""
+SCORE = """\
+import json, sys
+given = json.load(open("{home}/given.json"))
+value = eval(open(sys.argv[1]).read())
+print("noise")
+print(json.dumps({{"status": "success", "combined_score": value + given, "artifacts": {{"mode": sys.argv[2]}}}}))
+"""
+DOCKERFILE = """\
+FROM python:3.12-slim
+WORKDIR /bench/here
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \\
+    && pip install --no-cache-dir "numpy>=1.26" -r requirements.txt
+COPY . .
+"""
+
+
+def folder(place: Path, home: str) -> Path:
+    files = {
+        "initial_program.py": "2.5\n",
+        "evaluator/evaluate.sh": EVALUATE.format(home=home),
+        "evaluator/score.py": SCORE.format(home=home),
+        "evaluator/given.json": "4",
+        "evaluator/Dockerfile": DOCKERFILE,
+        "config.yaml": "evaluator: {timeout: 30}\nprompt:\n  system_message: |-\n    Raise it.\n",
+    }
+    return write(place / "rise", files)
+
+
+def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> None:
+    task = find_task(str(folder(tmp_path, ".")))
+    assert task.judged == "inside"
+    assert task.environment.links == ("/bench/here=.foreign/evaluator",)
+    assert task.environment.packages == ("numpy>=1.26",)
+    assert task.goal.startswith("Raise it.")
+    done = evaluated(task, tmp_path / "box")
+    assert score(done) == 6.5
+    assert "[mode] train" in done.stdout
+
+
+@pytest.mark.slow
+async def test_in_a_sandbox_it_finds_its_files_where_its_image_has_them(tmp_path: Path) -> None:
+    place = folder(tmp_path, "/bench/here")
+    (place / "evaluator" / "Dockerfile").write_text("FROM scratch\nWORKDIR /bench/here\nCOPY . .\n")
+    found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
+    assert found[0].evaluation.metrics == {"combined_score": 6.5}, found[0].evidence
+    assert found[0].evaluation.judged == "inside"
