@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     },
     "Look": {
         "runs": Listed("runs", "all your runs", "evogit runs"),
+        "watch": Listed("watch", "a run on the screen, live", "evogit watch"),
         "attach": Listed("attach", "follow a run at work", "evogit attach"),
         "status": Listed("status", "how a run stands", "evogit status"),
         "log": Listed("log", "candidates, newest first", "evogit log -n 20"),

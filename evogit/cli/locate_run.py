@@ -68,6 +68,12 @@ def open_place(repo: str | None, name: str | None) -> Place:
     return Place.of(run)
 
 
+def run_at_work(repository: Repository) -> str | None:
+    """The only run of a repository that is at work; None for none or several."""
+    busy = [run for run in repository.runs() if repository.engines(run).alive()]
+    return busy[0] if len(busy) == 1 else None
+
+
 def find_repository(repo: str | None) -> Repository:
     """The repository named with `-C`, or the one that the person is in if it has to do with EvoGit."""
     if repo is not None:

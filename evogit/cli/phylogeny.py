@@ -48,7 +48,7 @@ def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
     return [
         view.score(commit),
         view.gain(commit, tuple(edge.parent for edge in row.edges)),
-        _lanes(view, commit, lane),
+        lane_text(view, commit, lane),
         view.age(row.candidate),
         Text(first_line(row.candidate.agent)),
         view.name(commit),
@@ -63,9 +63,10 @@ def _folded(view: View, row: Row) -> Text:
     return Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
 
 
-def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
+def lane_text(view: View, commit: str, cells: Sequence[Cell], widest: int = WIDEST) -> Text:
+    """The lines beside one candidate, of at most `widest` lanes."""
     text = Text()
-    for cell, after in zip(cells[:WIDEST], [*cells[1:], Cell()], strict=False):
+    for cell, after in zip(cells[:widest], [*cells[1:], Cell()], strict=False):
         if cell.node:
             text.append_text(view.glyph(commit))
         else:
@@ -73,7 +74,7 @@ def _lanes(view: View, commit: str, cells: Sequence[Cell]) -> Text:
             text.append(view.glyphs.broken if upright else _line(view, cell), "dim")
         level = view.glyphs.dotted if cell.dotted else view.glyphs.lines[12]
         text.append(level if cell.ways & 8 and after.ways & 4 else " ", "dim")
-    if len(cells) > WIDEST:
+    if len(cells) > widest:
         text.append(view.glyphs.more, "dim")
     text.rstrip()
     return text

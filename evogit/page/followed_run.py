@@ -6,11 +6,12 @@ import time
 from collections import deque
 from typing import Any
 
-from evogit.core import Candidate, Compared, Entry, Evaluated, Proposed, RunStarted, TaskChanged
+from evogit.core import Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.page.columns import Columns, Moment
 from evogit.repository import Repository
+from evogit.review.best_course import BestCourse
 from evogit.review.decimals import places
 from evogit.review.doing import doing
 from evogit.review.facts import SCHEMA, finite
@@ -39,8 +40,7 @@ class FollowedRun:
         self.history = History(name)
         self._moments: dict[str, Moment] = {}
         self._columns = Columns(self.history, self._moments)
-        self._course: list[list[Any]] = []
-        self._began: int | None = None
+        self._course = BestCourse(self.history)
         self._entries = 0
         self._changed: dict[str, None] = {}
         self._all_changed = False
@@ -67,29 +67,16 @@ class FollowedRun:
         history, done = self.history, self.history.counts.evaluated if self._entries else 0
         history.apply(entry)
         self._entries += 1
-        now = 1000 * entry.time + entry.ms
-        self._began = now if self._began is None else self._began
+        elapsed = self._course.take(entry)
         event = entry.event
         if isinstance(event, Evaluated):
             self._changed[event.candidate] = None
             if history.counts.evaluated > done:
                 spent = history.spent
                 dollars = None if spent.unpriced else spent.dollars
-                moment = Moment(history.counts.evaluated, now - self._began, dollars, spent.tokens)
+                moment = Moment(history.counts.evaluated, elapsed, dollars, spent.tokens)
                 self._moments[event.candidate] = moment
         self._all_changed |= isinstance(event, Compared | TaskChanged | RunStarted)
-        if not isinstance(event, Proposed):
-            self._step(now - self._began)
-
-    def _step(self, elapsed: int) -> None:
-        """Note it where another candidate is the best now."""
-        history = self.history
-        shifting = history.started is None or history.scores.shifting
-        best = None if shifting or history.best is None else history.phylogeny[history.best].number
-        if (self._course[-1][0] if self._course else None) != best:
-            spent = history.spent
-            dollars = None if spent.unpriced else spent.dollars
-            self._course.append([best, history.counts.evaluated, elapsed, dollars])
 
     # --- telling --------------------------------------------------------------------------------------------------
 
@@ -117,7 +104,7 @@ class FollowedRun:
             "read_only": read_only,
             "names": {kind: names.all() for kind, names in self._columns.names.items()},
             "candidates": columns,
-            "best_course": list(self._course),
+            "best_course": list(self._course.steps),
             **self._now(),
         }
 
@@ -135,7 +122,7 @@ class FollowedRun:
             delta["places"] = places(history)
         if delta["marks"] == before["marks"]:
             del delta["marks"]
-        delta["best_course"] = self._course[self._steps :]
+        delta["best_course"] = self._course.steps[self._steps :]
         delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
         self._remember()
         self._deltas.append(delta)
@@ -156,7 +143,7 @@ class FollowedRun:
         for names in self._columns.names.values():
             names.new()
         self._amount = len(self.history.phylogeny)
-        self._steps = len(self._course)
+        self._steps = len(self._course.steps)
         self._told = self._now()
         self._changed.clear()
         self._all_changed = False

@@ -9,7 +9,7 @@ import time
 
 import click
 
-from evogit.cli.locate_run import Place, find_repository, open_place
+from evogit.cli.locate_run import Place, find_repository, open_place, run_at_work
 from evogit.cli.run_end import INTERRUPTED
 from evogit.cli.shared_options import name_option, with_repo, with_terminal
 from evogit.cli.summary import ending_of_others
@@ -32,7 +32,7 @@ def attach(repo: str | None, name: str | None, terminal: Terminal) -> None:
 
     Ctrl-C leaves it running. Ends with the exit code of the run.
     """
-    place = open_place(repo, name or _at_work(repo))
+    place = open_place(repo, name or run_at_work(find_repository(repo)))
     since = place.repository.engines(place.history.run).since()
     if since is not None:
         _watch(place, terminal, time.time() - since)
@@ -58,13 +58,6 @@ def _watch(place: Place, terminal: Terminal, age: float) -> None:
     except KeyboardInterrupt:
         terminal.note(f"{place.history.run} goes on; `{place.hint('attach')}` follows it again")
         sys.exit(INTERRUPTED)
-
-
-def _at_work(repo: str | None) -> str | None:
-    """The only run of a repository that is at work; None for none or several."""
-    repository = find_repository(repo)
-    busy = [run for run in repository.runs() if repository.engines(run).alive()]
-    return busy[0] if len(busy) == 1 else None
 
 
 async def _follow(place: Place, watch: Watch) -> None:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import click
 from rich.text import Text
 
+from evogit.cli.deciding import decision_text, decision_to_undo, kind_of, plan_lines
 from evogit.cli.locate_run import Place
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import age, escape
+from evogit.cli.text import age
 from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.cli.yes_no import asks, confirm
-from evogit.core import Decision, Entry, NotFoundError, UsageError
-from evogit.history import History
+from evogit.core import Decision, Entry, UsageError
 from evogit.history.decisions import standing
 from evogit.repository import clean
-from evogit.review import Effect, decide, effect, resolve
-from evogit.review.decisions import changes_record, consequences, decision_record, told_record
+from evogit.review import decide, effect, resolve
+from evogit.review.decisions import changes_record, decision_record, told_record
 from evogit.review.landing import follow_undo
 
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
@@ -71,7 +70,7 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
         act = Decision(kind="guide", by=place.repository.user, reason=clean(text))
         _act(place, terminal, act, yes, dry_run)
         return
-    said = [entry for entry in place.history.in_force() if _kind(entry) == "guide"]
+    said = [entry for entry in place.history.in_force() if kind_of(entry) == "guide"]
     if terminal.json:
         for entry in said:
             terminal.data(decision_record(entry, True))
@@ -91,7 +90,7 @@ def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, ye
 
     To undo an undo is to decide again.
     """
-    found = _find(place.history, decision)
+    found = decision_to_undo(place.history, decision)
     act = Decision(kind="undo", by=place.repository.user, reason=clean(reason), undoes=found.id)
     _act(place, terminal, act, yes, dry_run)
     if not dry_run and (followed := follow_undo(place.repository, place.history, found.id)):
@@ -127,7 +126,7 @@ def _decision(place: Place, kind: Any, rev: str, reason: str, subtree: bool = Fa
 def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_run: bool) -> None:
     """Show the plan, ask, decide, and say how to take it back."""
     view, change = View.of(place.history, terminal), effect(place.history, decision)
-    for line in _plan(view, decision, change):
+    for line in plan_lines(view, decision, change):
         terminal.note(line, cut=True)
     if dry_run:
         if terminal.json:
@@ -142,51 +141,12 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
 
 
-def _plan(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
-    if decision.kind == "undo":
-        entry = next(entry for entry in view.history.decisions if entry.id == decision.undoes)
-        yield Text("undo  ", "bold").append_text(_what(entry.event))
-    elif decision.kind == "guide":
-        yield Text("guide  ", "bold").append(on_one_line(decision.reason))
-    else:
-        candidate = view.history.phylogeny[decision.candidates[0]]
-        yield Text(f"{decision.kind}  ", "bold").append_text(view.line(candidate, score=True))
-    yield from (Text(f"  {escape(line)}") for line in consequences(view.history, decision, change))
-
-
-def _find(history: History, prefix: str | None) -> Entry:
-    """The decision that is meant: by the beginning of its id, else the last one in force that is not an undo."""
-    if prefix is None:
-        undoable = [entry for entry in history.in_force() if _kind(entry) != "stop"]
-        if not undoable:
-            raise NotFoundError("there is no decision to undo; see `evogit decisions`")
-        return undoable[-1]
-    found = [entry for entry in history.decisions if len(prefix) >= 4 and entry.id.startswith(prefix.lower())]
-    if len(found) != 1:
-        raise NotFoundError(
-            f"expected the id of one decision (4 digits or more), got {prefix!r}; see `evogit decisions`"
-        )
-    return found[0]
-
-
 # --- listing them -------------------------------------------------------------------------------------------------
 
 
 def _row(entry: Entry, in_force: bool) -> list[Text]:
     decision = entry.event
     assert isinstance(decision, Decision)
-    cells = [Text(age(time.time() - entry.time), "dim"), Text(first_line(decision.by)), _what(decision)]
+    cells = [Text(age(time.time() - entry.time), "dim"), Text(first_line(decision.by)), decision_text(decision)]
     reason = Text(on_one_line(decision.reason)).append("" if in_force else "  (undone)", "dim")
     return [Text(entry.id[:SHORT], "cyan"), *cells, reason]
-
-
-def _kind(entry: Entry) -> str:
-    assert isinstance(entry.event, Decision)
-    return entry.event.kind
-
-
-def _what(decision: Any) -> Text:
-    if decision.kind == "undo":
-        return Text(f"undo {decision.undoes[:SHORT]}")
-    names = " ".join(commit[:SHORT] for commit in decision.candidates)
-    return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}".rstrip())

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
-from evogit.cli.compare import versus
+from evogit.cli.change_lines import change_lines
 from evogit.cli.locate_run import Place
-from evogit.cli.patch import patch_lines
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import SHORT, View
+from evogit.cli.view import View
 from evogit.core import Candidate
 from evogit.history import History
 from evogit.review import SCHEMA, candidate_record, resolve
@@ -32,10 +30,7 @@ def diff(place: Place, terminal: Terminal, a: str | None, b: str | None) -> None
         records = {name: candidate_record(place.history, each) for name, each in (("a", old), ("b", new))}
         terminal.data({"schema": SCHEMA, **records, "patch": patch})
         return
-    view = View.of(place.history, terminal)
-    names = [view.line(old), view.line(new)]
-    metrics = versus(view, old.commit, new.commit, (old.commit[:SHORT], new.commit[:SHORT]))
-    terminal.show([*names, Text(""), *metrics, Text(""), *patch_lines(patch)])
+    terminal.show(change_lines(View.of(place.history, terminal), old, new, patch))
 
 
 def _pair(history: History, a: str | None, b: str | None) -> tuple[Candidate, Candidate]:

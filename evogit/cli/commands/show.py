@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import click
@@ -10,20 +9,15 @@ from rich.text import Text
 
 from evogit.breeding.readded_lines import Readded
 from evogit.cli import evidence
+from evogit.cli.candidate_lines import candidate_lines, changed_files
 from evogit.cli.locate_run import Place
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import bar, count, escape, number, percent
-from evogit.cli.view import SHORT, View, first_line
-from evogit.core import Candidate, Evaluation, FailedProposal, Metric, NotFoundError, UsageError
-from evogit.history import History
+from evogit.cli.text import escape
+from evogit.cli.view import View, first_line
+from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
 from evogit.review import SCHEMA, candidate_record, resolve
-from evogit.review.decimals import decimals
-from evogit.review.decisions import said_of
 from evogit.review.evidence_files import read, texts
-
-CASES = 12
-"""Cases whose values are shown."""
 
 
 @click.command()
@@ -48,27 +42,18 @@ def show(place: Place, terminal: Terminal, rev: str | None, move: int | None, fi
 
 def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file: str | None) -> None:
     history, commit = place.history, candidate.commit
+    if file is None and not terminal.json:
+        terminal.show(candidate_lines(place, View.of(history, terminal), candidate))
+        return
     judged = read(place.repository, history.evidence.get(commit))
     session = read(place.repository, history.sessions.get(commit))
     if file is not None:
         evidence.whole(terminal, {**judged, **session}, file)
         return
-    files, readded = _files(place, candidate), Readded(place.repository, history).by(candidate)
-    if terminal.json:
-        more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
-        told = {"evidence": texts(judged), "session": texts(session)}
-        terminal.data({**candidate_record(history, candidate), **more, **told})
-        return
-    view = View.of(history, terminal)
-    name = Text.assemble(view.glyph(commit), " ", (commit, "cyan"), view.marks(commit))
-    title = Text(f"  {first_line(candidate.title)}")
-    lines = [name, title, Text(""), *_facts(view, candidate, files, readded), *_judged(view, candidate)]
-
-    def command(name: str) -> str:
-        return place.hint(f"show {commit[:SHORT]} --file {name}")
-
-    lines += [*evidence.said(judged, command), *evidence.session(candidate.agent, session, command)]
-    terminal.show(lines)
+    files, readded = changed_files(place, candidate), Readded(place.repository, history).by(candidate)
+    more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
+    told = {"evidence": texts(judged), "session": texts(session)}
+    terminal.data({**candidate_record(history, candidate), **more, **told})
 
 
 def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) -> None:
@@ -96,114 +81,3 @@ def _failed(view: View, failed: FailedProposal) -> list[Text]:
         Text(f"move {failed.move}, which made no candidate"),
         *table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll"),
     ]
-
-
-def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[str, int]) -> list[Text]:
-    history = view.history
-    strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
-    by = f"{first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate).plain} ago"
-    facts = [("by", Text(by))]
-    for parent in candidate.parents:
-        facts.append(("parent", view.line(history.phylogeny[parent], score=True)))
-    for each in history.inspirations.get(candidate.commit, ()):
-        facts.append(("lines of", view.line(history.phylogeny[each], score=True)))
-    if shown := history.shown.get(candidate.commit):
-        facts.append(("was shown", Text(", ".join(each[:SHORT] for each in shown))))
-    if written := history.written_on.get(candidate.commit):
-        facts.append(("made on", Text(f"{written[:SHORT]}, and put on the parent, which was better by then")))
-    if tactic := history.tactics.get(history.advised.get(candidate.commit, "")):
-        facts.append(("tactic", Text(first_line(tactic.text))))
-    if files:
-        more = f" and {count(len(files) - 6, 'more file')}" if files[6:] else ""
-        facts.append(("changed", Text(", ".join(escape(path) for path in files[:6]) + more)))
-    for ancestor, lines in readded.items():
-        facts.append(("re-adds", Text(f"{count(lines, 'line')} that {ancestor[:SHORT]} removed", "yellow")))
-    facts.append(("children", Text(f"{len(history.phylogeny.children(candidate.commit)):,}")))
-    facts += [("decided", Text(escape(line))) for line in said_of(history, candidate.commit)]
-    evaluation, former = history.evaluation(candidate.commit), history.former(candidate.commit)
-    facts.append(
-        (
-            "status",
-            Text("not evaluated since the task changed", "dim")
-            if former and not evaluation
-            else _status(evaluation, 1 + history.scores.repeated(candidate.commit)),
-        )
-    )
-    if former:
-        facts.append(("before", _former(former)))
-    return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
-
-
-def _status(evaluation: Evaluation | None, times: int) -> Text:
-    if evaluation is None:
-        return Text("not evaluated yet", "dim")
-    cost = evaluation.cost
-    words = [f"{evaluation.status} on {evaluation.split}", f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s CPU"]
-    words[:1] += [f"evaluated {times} times"] if times > 1 else []
-    words += [f"{cost.memory / 1e6:.0f} MB"] if cost.memory else []
-    words += ["judged: inside"] if evaluation.judged == "inside" else []
-    words += ["known from an equal candidate"] if evaluation.cached else []
-    return Text(", ".join(words), "" if evaluation.ok else "red")
-
-
-def _former(evaluation: Evaluation) -> Text:
-    """What it was evaluated to be before the task changed."""
-    values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in evaluation.metrics.items())
-    return Text(f"{evaluation.status}, as the task was then{f': {values}' if values else ''}", "dim")
-
-
-# --- what the evaluator said --------------------------------------------------------------------------------------
-
-
-def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
-    evaluation = view.history.evaluation(candidate.commit)
-    if evaluation is None:
-        return
-    yield Text("")
-    yield from (Text(f"  {escape(line)}", "red") for line in evaluation.reason.splitlines())
-    if evaluation.ok and view.history.started:
-        metrics = sorted(view.history.started.metrics, key=lambda metric: not metric.primary)
-        known = [metric for metric in metrics if metric.name in evaluation.metrics]
-        yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in known), "lrlll")
-    cases = list(evaluation.cases.items())
-    for name, values in cases[:CASES]:
-        shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
-        yield Text(f"  {escape(name)}: {shown}", "dim")
-    if cases[CASES:]:
-        yield Text(f"  and {count(len(cases) - CASES, 'more case')}", "dim")
-
-
-def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> list[str]:
-    """The value, and how far it is on the way from the seed's to the best known one (else the best's)."""
-    history, value = view.history, evaluation.metrics[metric.name]
-    goal, what = _value(history, history.best, metric), "the best"
-    if metric.best_known is not None and history.split == "train":
-        goal, what = metric.best_known, f"the best known {metric.best_known:.10g}"
-    start = _value(history, history.seed, metric)
-    holdout = _value(history, commit, metric, "holdout")
-    beside = "" if holdout is None else f"holdout {_told(view, commit, holdout, metric, 'holdout')}"
-    shown = _told(view, commit, value, metric)
-    cells = [f"  {metric.name}", shown, beside, "", ""]
-    if start is not None and goal is not None and start != goal:
-        share = (value - start) / (goal - start)
-        drawn = bar(share, 20, view.glyphs.full, view.glyphs.empty)
-        cells[3:] = [drawn, f"{percent(share)} of the way from the seed to {what}"]
-    return cells
-
-
-def _told(view: View, commit: str, value: float, metric: Metric, split: str | None = None) -> str:
-    margin = view.history.scores.margin(commit, split, metric.name)
-    places = decimals(value, margins=[margin])
-    return number(value, places) + view.margin(margin, places)
-
-
-def _value(history: History, commit: str | None, metric: Metric, split: str | None = None) -> float | None:
-    evaluation = history.evaluation(commit, split) if commit else None
-    return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
-
-
-def _files(place: Place, candidate: Candidate) -> list[str]:
-    """Paths that differ from the first parent."""
-    if not candidate.parents:
-        return []
-    return place.repository.changed_paths(place.history.phylogeny[candidate.parents[0]].tree, candidate.tree)

@@ -1,0 +1,57 @@
+"""Decisions in words: what one would change, and which one is meant; for the commands and for `watch`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from evogit.cli.text import escape
+from evogit.cli.view import SHORT, View, on_one_line
+from evogit.core import Decision, Entry, NotFoundError
+from evogit.history import History
+from evogit.review import Effect
+from evogit.review.decisions import consequences
+
+
+def plan_lines(view: View, decision: Decision, change: Effect) -> Iterator[Text]:
+    """The decision and what it would change, a line each."""
+    if decision.kind == "undo":
+        entry = next(entry for entry in view.history.decisions if entry.id == decision.undoes)
+        yield Text("undo  ", "bold").append_text(decision_text(entry.event))
+    elif decision.kind == "guide":
+        yield Text("guide  ", "bold").append(on_one_line(decision.reason))
+    else:
+        candidate = view.history.phylogeny[decision.candidates[0]]
+        yield Text(f"{decision.kind}  ", "bold").append_text(view.line(candidate, score=True))
+    yield from (Text(f"  {escape(line)}") for line in consequences(view.history, decision, change))
+
+
+def decision_to_undo(history: History, prefix: str | None) -> Entry:
+    """The decision that is meant: by the beginning of its id, else the last one in force that is not an undo."""
+    if prefix is None:
+        undoable = [entry for entry in history.in_force() if kind_of(entry) != "stop"]
+        if not undoable:
+            raise NotFoundError("there is no decision to undo; see `evogit decisions`")
+        return undoable[-1]
+    found = [entry for entry in history.decisions if len(prefix) >= 4 and entry.id.startswith(prefix.lower())]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"expected the id of one decision (4 digits or more), got {prefix!r}; see `evogit decisions`"
+        )
+    return found[0]
+
+
+def kind_of(entry: Entry) -> str:
+    """What kind of decision an entry is."""
+    assert isinstance(entry.event, Decision)
+    return entry.event.kind
+
+
+def decision_text(decision: Any) -> Text:
+    """A decision without its reason."""
+    if decision.kind == "undo":
+        return Text(f"undo {decision.undoes[:SHORT]}")
+    names = " ".join(commit[:SHORT] for commit in decision.candidates)
+    return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}".rstrip())

@@ -1,0 +1,292 @@
+"""The parts of the screen: headline, curve, agents, graph, map, what happened; each is lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from evogit.cli.events import event_line
+from evogit.cli.phylogeny import lane_text
+from evogit.cli.screen.canvas import Canvas
+from evogit.cli.screen.picture import Picture
+from evogit.cli.screen.state import State
+from evogit.cli.spending import money, use_text
+from evogit.cli.summary import ended_because
+from evogit.cli.text import bar, clock, count, escape, number, percent
+from evogit.cli.view import first_line
+from evogit.review import Row, gap_closed, last_limits, uses
+from evogit.review.decisions import said_of
+
+LABEL = 2
+"""Columns between a value beside a drawing and the drawing."""
+
+MOST_LANES = 12
+"""Lanes of the graph that are drawn."""
+
+ROUND = 4
+"""Of what number the columns of all lanes together are a multiple, so that little moves when they change."""
+
+NARROW = 72
+"""Columns below which the graph leaves out who made a candidate."""
+
+BAR = 10
+"""Columns of the bar of the budget."""
+
+
+# --- above all ----------------------------------------------------------------------------------------------------
+
+
+def headline(picture: Picture, width: int) -> Text:
+    """The run, whether it goes on, its best, and for how long."""
+    history, view, dot = picture.history, picture.view, f" {picture.view.glyphs.dot} "
+    at_work = picture.now.agents is not None
+    state = ("running", "green") if at_work else ("stopped" if history.stopped else "not running", "yellow")
+    line = Text.assemble((history.run, "bold"), (dot, "dim"), state)
+    if history.started and history.best:
+        line.append(dot, "dim").append("best ").append(number(history.fitness(history.best), view.places), "bold")
+        line.append(view.give(history.best, view.places))
+        if history.seed and history.best != history.seed:
+            line.append(" ").append_text(view.gain(history.best, (history.seed,))).append(" over the seed", "dim")
+        share = gap_closed(history, history.best)
+        line.append(
+            f", {percent(share)} of the gap" if share is not None and history.best != history.seed else "", "dim"
+        )
+    spent = clock(picture.elapsed)
+    view.glyphs.cut(line, max(width - len(spent) - 2, 1))
+    return line.append(spent.rjust(max(width - line.cell_len, len(spent) + 1)), "dim")
+
+
+def status_line(picture: Picture, width: int) -> Text:
+    """Evaluations, money, and what the run will come to."""
+    history, glyphs, now = picture.history, picture.view.glyphs, picture.now
+    if history.started is None:
+        return Text("the run has not started", "dim")
+    counts, spent = history.counts, history.spent
+    words = [f"{count(counts.evaluated, 'evaluation')}, {counts.failed:,} failed"]
+    pace = f"{now.per_second:.1f}/s" if now.per_second >= 1 else f"{60 * now.per_second:.1f}/min"
+    words += [pace] if now.per_second else []
+    limits = uses(history, last_limits(history))
+    priced = spent.calls > spent.unpriced
+    if priced and not any(use.what == "dollars" for use in limits):
+        words.append(money(spent.dollars))
+    elif spent.calls and not priced:
+        words.append(f"{spent.tokens:,} tokens, no price known")
+    words += [use_text(use) for use in limits[:2]]
+    if now.forecast:
+        cost = f", {money(now.forecast.dollars)} by then" if priced else ""
+        words.append(f"ends in {clock(now.forecast.seconds)} ({now.forecast.limit}{cost})")
+    line = Text(f" {glyphs.dot} ".join(words))
+    share = limits[0].share if limits else None
+    if share is not None and line.cell_len + BAR + 2 <= width:
+        drawn = bar(share, BAR, glyphs.full, glyphs.empty)
+        return Text.assemble((drawn, "cyan"), "  ", line)
+    return line
+
+
+# --- the curve ----------------------------------------------------------------------------------------------------
+
+
+def curve_part(picture: Picture, width: int, height: int) -> Iterator[Text]:
+    """The best so far against evaluations."""
+    points = _points(picture)
+    yield Text("best so far, by evaluations", "dim")
+    if not points or height < 2:
+        yield Text("evaluating the seed" if picture.now.agents is not None else "nothing yet")
+        return
+    values = [value for _, value in points]
+    better = max if picture.history.metric.sign > 0 else min
+    worse = min if picture.history.metric.sign > 0 else max
+    high, low = better(values), worse(values)
+    labels = [number(high, picture.view.places), number(low, picture.view.places)]
+    margin = max(map(len, labels)) + LABEL
+    canvas = Canvas(max(width - margin, 4), height - 1, picture.view.glyphs.pretty)
+    _steps(canvas, points, low, high)
+    for row, line in enumerate(canvas.lines()):
+        label = labels[0] if row == 0 else labels[1] if row == height - 2 else ""
+        yield Text.assemble((label.rjust(margin - LABEL) + " " * LABEL, "dim"), line)
+
+
+def _points(picture: Picture) -> list[tuple[int, float]]:
+    """Evaluations and value at each step, and now."""
+    known, history = list(picture.history.phylogeny), picture.history
+    steps = [(step.evaluations, known[step.best].commit) for step in picture.steps if step.best is not None]
+    values = [(at, history.fitness(commit)) for at, commit in steps]
+    points = [(at, value) for at, value in values if value is not None]
+    return [*points, (max(history.counts.evaluated, points[-1][0]), points[-1][1])] if points else []
+
+
+def _steps(canvas: Canvas, points: Sequence[tuple[int, float]], low: float, high: float) -> None:
+    right, lower = 2 * canvas.width - 1, 4 * canvas.height - 1
+    most = max(points[-1][0], 1)
+    span = (high - low) or 1.0
+    at = [
+        (round(x / most * right), lower - round((value - low) / span * lower) if high != low else lower // 2)
+        for x, value in points
+    ]
+    for (x, y), (to_x, to_y) in zip(at, at[1:], strict=False):
+        canvas.line((x, y), (to_x, y), "cyan")
+        canvas.line((to_x, y), (to_x, to_y), "cyan")
+
+
+# --- agents and events --------------------------------------------------------------------------------------------
+
+
+def agents_part(picture: Picture, height: int) -> Iterator[Text]:
+    """Who does what now."""
+    doing = picture.now.agents
+    if doing is None:
+        yield Text("agents", "dim")
+        yield Text("no engine is at work", "yellow")
+        stopped = picture.history.stopped
+        yield Text(ended_because(stopped))
+        return
+    busy = sum(what != "at work" for what in doing.values())
+    yield Text(f"{count(len(doing), 'agent')}, {busy} known to be busy" if doing else "agents", "dim")
+    names = list(doing)
+    room = max(height - 1, 1)
+    wide = max((Text(first_line(name)).cell_len for name in names), default=0)
+    for name in names if len(names) <= room else names[: room - 1]:
+        pad = " " * (min(wide, 12) - Text(first_line(name)).cell_len + 2)
+        yield Text.assemble((first_line(name), "dim"), pad, escape(doing[name]))
+    if len(names) > room:
+        yield Text(f"and {len(names) - room + 1} more", "dim")
+
+
+def events_part(picture: Picture, height: int) -> Iterator[Text]:
+    """What happened last, the newest on top."""
+    yield Text("lately", "dim")
+    for entry in list(picture.latest)[::-1][: max(height - 1, 0)]:
+        yield event_line(picture.view, entry.event)
+
+
+def selected_part(picture: Picture, commit: str | None) -> Iterator[Text]:
+    """Some facts about the selected candidate."""
+    history, view = picture.history, picture.view
+    if commit is None or commit not in history.phylogeny:
+        return
+    candidate = history.phylogeny[commit]
+    yield Text("selected", "dim")
+    gain = view.gain(commit, candidate.parents)
+    yield Text.assemble(view.glyph(commit), " ", view.name(commit), "  ", view.score(commit), "  ", gain)
+    yield Text.assemble("  ", view.title(candidate))
+    strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
+    yield Text(f"  {first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate).plain} ago")
+    for parent in candidate.parents:
+        yield Text.assemble(("  of  ", "dim"), view.glyph(parent), " ", view.name(parent), "  ", view.score(parent))
+    children = len(history.phylogeny.children(commit))
+    yield Text(f"  {children:,} bred from it{view.marks(commit).plain}", "dim")
+    yield from (Text(f"  {escape(line)}") for line in said_of(history, commit))
+
+
+# --- the graph ----------------------------------------------------------------------------------------------------
+
+
+def graph_part(picture: Picture, state: State, width: int, height: int) -> Iterator[Text]:
+    """The skeleton, a candidate on each line, the youngest on top; second edges lead to the second parents."""
+    if not picture.rows:
+        yield Text("no candidate yet", "dim")
+        return
+    top, chosen = state.top(picture, height), state.chosen(picture)
+    seen = range(top, min(top + height, len(picture.rows)))
+    widest = min(MOST_LANES, max((width - 34) // 3, 2))
+    drawn = [lane_text(picture.view, picture.rows[at].candidate.commit, picture.lanes[at], widest) for at in seen]
+    room = ROUND * -(-max(lanes.cell_len for lanes in drawn) // ROUND)
+    for at, lanes in zip(seen, drawn, strict=True):
+        row = picture.rows[at]
+        line = _row(picture, row, lanes, room, width)
+        yield _marked(picture, line, width, selected=row.candidate.commit == chosen)
+
+
+def _row(picture: Picture, row: Row, lanes: Text, room: int, width: int) -> Text:
+    view, commit = picture.view, row.candidate.commit
+    line = Text(" ").append_text(lanes)
+    line.append(" " * max(room + 1 - line.cell_len, 1))
+    line.append_text(_right(view.score(commit), picture.widths[0])).append("  ")
+    if width >= NARROW:
+        gain = view.gain(commit, tuple(edge.parent for edge in row.edges))
+        line.append_text(_right(gain, picture.widths[1])).append("  ")
+        line.append(first_line(row.candidate.agent)[: picture.widths[2]].ljust(picture.widths[2]), "dim").append("  ")
+    line.append_text(view.name(commit))
+    tail = Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim").append_text(view.marks(commit))
+    title = view.title(row.candidate)
+    view.glyphs.cut(title, max(width - line.cell_len - tail.cell_len - 2, 4))
+    return line.append("  ").append_text(title).append_text(tail)
+
+
+def _right(text: Text, width: int) -> Text:
+    return Text(" " * max(width - text.cell_len, 0)).append_text(text)
+
+
+def _marked(picture: Picture, line: Text, width: int, *, selected: bool) -> Text:
+    """The line as selected: in reverse, and with a mark where no colours are drawn."""
+    if not selected:
+        return line
+    picture.view.glyphs.cut(line, width)
+    line = Text(">").append_text(line[1:])
+    line.append(" " * max(width - line.cell_len, 0))
+    line.stylize("reverse")
+    return line
+
+
+# --- the map ------------------------------------------------------------------------------------------------------
+
+
+def map_part(picture: Picture, state: State, width: int, height: int) -> Iterator[Text]:
+    """The skeleton with a place for each candidate; second edges are dotted."""
+    ends = picture.scale
+    if ends is None or height < 3:
+        yield Text("no score yet", "dim")
+        return
+    labels = [number(each, picture.view.places) for each in ends]
+    upright = state.axis != "score"
+    margin = max(map(len, labels)) + LABEL if upright else 0
+    canvas = Canvas(max(width - margin, 4), height - 1, picture.view.glyphs.pretty)
+    _edges(picture, canvas, state)
+    _nodes(picture, canvas, state)
+    for row, line in enumerate(canvas.lines()):
+        label = labels[1] if row == 0 else labels[0] if row == height - 2 else ""
+        yield Text.assemble((label.rjust(margin - LABEL) + " " * LABEL if upright else "", "dim"), line)
+    yield Text(" " * margin).append_text(_axis(picture, state, canvas.width, labels))
+
+
+def _axis(picture: Picture, state: State, width: int, labels: Sequence[str]) -> Text:
+    first, last = {
+        "candidates": ("0", f"{len(picture.history.phylogeny) - 1:,}"),
+        "time": ("0:00", clock(picture.history.span[1] - picture.history.span[0])),
+        "score": (labels[0], f"{labels[1]}"),
+    }[state.axis]
+    middle = f"{state.axis}; c: other columns" if state.axis != "score" else "score, later is up; c: other columns"
+    left = max((width - len(first) - len(last) - len(middle)) // 2, 1)
+    right = max(width - len(first) - left - len(middle) - len(last), 1)
+    return Text(first + " " * left + middle + " " * right + last, "dim")
+
+
+def _edges(picture: Picture, canvas: Canvas, state: State) -> None:
+    """Lines from parents to children, those to the best last, so that they are on top."""
+    places = {each: _dot(canvas, *place) for each, place in picture.map(state.axis).items()}
+    edges = [(row.candidate.commit, edge, index) for row in picture.rows for index, edge in enumerate(row.edges)]
+    for child, edge, index in sorted(edges, key=lambda each: each[0] in picture.trunk):
+        trunk = index == 0 and child in picture.trunk and edge.parent in picture.trunk
+        style = "yellow" if trunk else "magenta" if index else "dim"
+        canvas.line(places[edge.parent], places[child], style, every=1 + 2 * bool(index))
+
+
+def _nodes(picture: Picture, canvas: Canvas, state: State) -> None:
+    """Symbols of the candidates, the telling ones on top, and brackets around the selected one."""
+    history, view, chosen = picture.history, picture.view, state.chosen(picture)
+    places = picture.map(state.axis)
+    telling = [history.seed, *history.promoted, history.best, chosen]
+    for commit in [*places, *(each for each in telling if each in places)]:
+        x, y = _dot(canvas, *places[commit])
+        canvas.mark(x // 2, y // 4, *view.glyph_styled(commit))
+    if chosen in places:
+        x, y = _dot(canvas, *places[chosen])
+        canvas.mark(x // 2, y // 4, view.glyph_styled(chosen)[0], "bold reverse")
+        canvas.mark(x // 2 - 1, y // 4, "[", "bold")
+        canvas.mark(x // 2 + 1, y // 4, "]", "bold")
+
+
+def _dot(canvas: Canvas, across: float, up: float) -> tuple[int, int]:
+    """The dot at a place; a column at each side is kept for brackets."""
+    return 2 + round(across * (2 * canvas.width - 5)), round((1 - up) * (4 * canvas.height - 1))
