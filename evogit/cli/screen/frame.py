@@ -121,7 +121,7 @@ def _bounds(width: int, height: int) -> tuple[int, int]:
     if not _has_side(width, height) and height >= 16:
         head += _band(height) + 1
     foot = 2 if height >= 8 else 1 if height >= 4 else 0
-    return min(head, height - 1), height - foot
+    return head, max(height - foot, head)
 
 
 def _has_side(width: int, height: int) -> bool:

@@ -201,7 +201,7 @@ def graph_part(picture: Picture, state: State, width: int, height: int) -> Itera
 def _row(picture: Picture, row: Row, lanes: Text, room: int, width: int) -> Text:
     view, commit = picture.view, row.candidate.commit
     line = Text(" ").append_text(lanes)
-    line.append(" " * max(room + 1 - line.cell_len, 1))
+    line.append(" " * max(room + 2 - line.cell_len, 1))
     line.append_text(_right(view.score(commit), picture.widths[0])).append("  ")
     if width >= NARROW:
         gain = view.gain(commit, tuple(edge.parent for edge in row.edges))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,7 +105,7 @@ class Picture:
     def elapsed(self) -> float:
         """Seconds for which the engine has been at work, or from the run's first entry to its last."""
         first, last = self.history.span
-        return time.time() - self.now.began if self.now.began is not None else float(last - first)
+        return self.now.time - self.now.began if self.now.began is not None else float(last - first)
 
     # --- the map --------------------------------------------------------------------------------------------------
 

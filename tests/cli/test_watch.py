@@ -1,0 +1,237 @@
+"""`watch` in a real pseudo-terminal, seen through an emulator of one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyte
+import pytest
+
+from tests.clock import wait_until
+
+from .conftest import Cli, Small, Story, become_evogit, environment
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31m \u202eevil \x9b31m"
+
+
+class Watcher:
+    """`evogit watch` as the process that a terminal of some size belongs to."""
+
+    def __init__(self, folder: Path, *arguments: str, size: tuple[int, int] = (80, 24), **env: str) -> None:
+        self._screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self._screen)
+        self.said = b""
+        self.code: int | None = None
+        self.pid, self._ours = pty.fork()
+        if not self.pid:
+            become_evogit(
+                ["-C", str(folder), "watch", *arguments],
+                str(folder),
+                environment(folder, **{"TERM": "xterm-256color", **env}),
+            )
+        self.resize(*size)
+        self.before = termios.tcgetattr(self._ours)
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the terminal."""
+        self._screen.resize(height, width)
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def type(self, keys: str) -> None:
+        """What a person types."""
+        os.write(self._ours, keys.encode())
+
+    @property
+    def lines(self) -> list[str]:
+        """What is seen, after all that was written by now."""
+        while select.select([self._ours], [], [], 0)[0]:
+            try:
+                data = os.read(self._ours, 65536)
+            except OSError:  # it ended, and with it the other side
+                break
+            if not data:
+                break
+            self.said += data
+            self._stream.feed(data)
+        return [line.rstrip() for line in self._screen.display]
+
+    def sees(self, *texts: str) -> None:
+        """Wait until all these are seen at once."""
+
+        def seen() -> bool:
+            found = "\n".join(self.lines)
+            there = all(text in found for text in texts)
+            assert there or not os.waitpid(self.pid, os.WNOHANG)[0], f"it ended with: {found}"
+            return there
+
+        wait_until(seen, f"{texts} on the screen")
+
+    @property
+    def mode(self) -> list[object]:
+        """The mode of the terminal: echo, whole lines and so on."""
+        return termios.tcgetattr(self._ours)
+
+    def ended(self) -> int:
+        """Wait until the process has ended; its exit code, the last of what it said read."""
+
+        def over() -> bool:
+            _ = self.lines
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+            return bool(pid)
+
+        wait_until(over, "the end of watch")
+        assert self.code is not None
+        return self.code
+
+    def close(self) -> None:
+        """End it, if it goes on."""
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self._ours)
+
+
+Watch = Callable[..., Watcher]
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Watches a run in a terminal of its own."""
+    with ExitStack() as stack:
+
+        def begin(folder: Path, *arguments: str, **options: object) -> Watcher:
+            watcher = Watcher(folder, *arguments, **options)  # type: ignore[arg-type]
+            stack.callback(watcher.close)
+            return watcher
+
+        yield begin
+
+
+@contextmanager
+def restored(watcher: Watcher) -> Iterator[None]:
+    """The terminal ends as it was before."""
+    assert watcher.mode != watcher.before
+    yield
+    watcher.ended()
+    assert watcher.mode == watcher.before
+    assert watcher.said.count(b"\x1b[?1049h") == watcher.said.count(b"\x1b[?1049l") == 1
+    assert watcher.said.rindex(b"\x1b[?25h") > watcher.said.rindex(b"\x1b[?25l")
+
+
+def test_a_person_looks_at_a_run_and_leaves_the_terminal_as_it_was(watch: Watch, small: Small) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("toy · stopped", "best 2.0000", small.merge[:7], "★─╮", "q leave")
+    with restored(watcher):
+        watcher.type("j")
+        watcher.sees(f"● {small.right[:7]}  1.6000  adaptive step size")
+        watcher.type("\r")
+        watcher.sees(f"show  ● {small.right[:7]}", "by        a2, mutation")
+        watcher.type("d")
+        watcher.sees("diff", "+VALUE = 4")
+        watcher.type("q?")
+        watcher.sees("promote it: favour it as a parent")
+        watcher.type("\x1b")
+        watcher.sees("q leave")
+        watcher.type("q")
+    assert watcher.code == 0
+
+
+def test_a_promotion_by_another_process_shows_and_so_does_the_undo_here(watch: Watch, small: Small, cli: Cli) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000")
+    assert "✚" not in "\n".join(watcher.lines)
+    assert cli("promote", small.left, "-m", "simple", "--yes", cwd=small.folder).code == 0
+    watcher.sees("✚", "promoted")
+    watcher.type("u")
+    watcher.sees(f"undo  promote {small.left[:7]}", "no longer favoured", "reason:")
+    watcher.type("\r")
+    watcher.sees("undone")
+    assert not Story(small.folder).history.promoted
+
+
+def test_a_person_prunes_with_a_reason(watch: Watch, small: Small) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000")
+    watcher.type("jx")
+    watcher.sees(f"prune  ● {small.right[:7]}", "1 candidate: no longer a parent")
+    watcher.type("too clever\r")
+    watcher.sees(f"prune {small.right[:7]}: done")
+    history = Story(small.folder).history
+    assert history.pruned == {small.right}
+    assert history.decisions[-1].event.reason == "too clever"  # type: ignore[union-attr]
+
+
+def test_new_candidates_show_whatever_they_hold_and_whatever_the_size(watch: Watch, small: Small) -> None:
+    story = Story(small.folder)
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000")
+    story.add(2.5, small.merge, title=HOSTILE, reason=HOSTILE, adopt=True)
+    watcher.sees("best 2.5000", r"\x1b]0;owned\x07\x1b[2J")
+    assert b"owned\x07" not in watcher.said
+    assert "\u202e" not in watcher.said.decode()
+    for width, height in ((140, 40), (30, 8), (80, 24)):
+        watcher.resize(width, height)
+        wait_until(lambda: any("q leave" in line for line in watcher.lines), "a new frame")
+        assert len(watcher.lines) == height
+    watcher.sees("best 2.5000")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_and_the_terminal_is_as_it_was(watch: Watch, small: Small, number: int) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000")
+    with restored(watcher):
+        os.kill(watcher.pid, number)
+    assert watcher.code == 128 + number
+
+
+def test_a_run_that_goes_away_ends_it_with_a_sentence(watch: Watch, small: Small, cli: Cli) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000")
+    with restored(watcher):
+        assert cli("rm", "toy", "--yes", cwd=small.folder).code == 0
+    assert watcher.code == 1
+    assert b"evogit: the journal of" in watcher.said
+
+
+def test_no_color_is_heeded(watch: Watch, small: Small) -> None:
+    watcher = watch(small.folder, NO_COLOR="1")
+    watcher.sees("best 2.0000", ">★")
+    assert b"\x1b[1m" not in watcher.said
+    coloured = watch(small.folder)
+    coloured.sees("best 2.0000", ">★")
+    assert b"\x1b[1m" in coloured.said
+
+
+def test_an_idle_screen_is_not_drawn_again(watch: Watch, small: Small) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000", "q leave")
+    before = len(watcher.said)
+    watcher.type("z")  # a key that does nothing: answered once all before it was drawn
+    watcher.type("j")
+    watcher.sees(f"● {small.right[:7]}  1.6000  adaptive")
+    assert len(watcher.said) - before < 2000
+
+
+def test_without_a_terminal_it_refuses_and_prints_a_frame_once(small: Small, cli: Cli) -> None:
+    refused = cli("watch", cwd=small.folder)
+    assert refused.code == 2
+    assert "--once prints one frame" in refused.err
+    once = cli("watch", "toy", "--once", cwd=small.folder)
+    assert once.code == 0
+    assert "\x1b" not in once.out
+    assert len(once.out.splitlines()) == 24
+    assert f"{small.merge[:7]}  merge: start and step size" in once.out
+    told = cli("watch", "--json", cwd=small.folder).json
+    assert (told["run"], told["doing"], told["forecast"]) == ("toy", None, None)
+    assert cli("watch", "other", cwd=small.folder).code != 0
