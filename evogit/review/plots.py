@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evogit.core import UsageError
 from evogit.history import History
+from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Repository
 from evogit.review.contributing import contributions
 from evogit.review.facts import interval
@@ -23,9 +24,9 @@ Kind = Literal["best", "lineage", "shares", "operators"]
 Axis = Literal["evaluations", "seconds", "dollars"]
 
 MOST_SHARES = 8
-"""Lineages that have a colour of their own."""
+"""Lineages that are told apart."""
 
-SLICES = 200
+SLICES = 60
 """Points of time of which shares are told."""
 
 MOST_BARS = 15
@@ -154,29 +155,47 @@ def _lineage(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> 
 
 
 def _shares(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> None:
-    """Of the candidates of each slice of time, how many are below which founder: a child of the seed."""
+    """Of the candidates of each slice of time, how many belong to which lineage."""
     run = runs[0]
-    phylogeny, founder = run.history.phylogeny, dict[str, str]()
-    for candidate in phylogeny:
-        parent = candidate.parents[0] if candidate.parents else None
-        founder[candidate.commit] = founder[parent] if parent and parent != run.history.seed else candidate.commit
-    born = [founder[each.candidate] for each in run.moments if phylogeny[each.candidate].parents]
-    if not born:
+    phylogeny = run.history.phylogeny
+    if not any(phylogeny[each.candidate].parents for each in run.moments):
         raise UsageError(f"expected candidates besides the seed in {run.history.run}, got none")
-    top = [each for each, _ in Counter(born).most_common(MOST_SHARES)]
+    founder = lineages(phylogeny, MOST_SHARES)
+    born = [founder[each.candidate] for each in run.moments]
+    founders = list(dict.fromkeys(founder.values()))
     width = max(len(born) // SLICES, 1)
     slices = [Counter(born[start : start + width]) for start in range(0, len(born), width)]
-    rows = [[each[name] / each.total() for each in slices] for name in top]
-    rest = [1 - sum(row[k] for row in rows) for k in range(len(slices))]
-    names = [f"{each[:7]} {phylogeny[each].title}"[:40] for each in top]
-    colours = [COLOURS[number % len(COLOURS)] for number in range(len(top))]
-    axes.stackplot(
-        [width * k for k in range(len(slices))], *rows, rest, labels=[*names, "others"], colors=[*colours, "#cccccc"]
-    )
+    rows = [[each[name] / each.total() for each in slices] for name in founders]
+    names = [f"{each[:7]} {phylogeny[each].title}"[:40] for each in founders]
+    colours = [COLOURS[number % len(COLOURS)] for number in range(len(founders))]
+    axes.stackplot([width * k for k in range(len(slices))], *rows, labels=names, colors=colours)
     axes.set_xlabel("evaluations")
     axes.set_ylabel("share of candidates, by lineage")
     axes.set_ylim(0, 1)
-    axes.legend(frameon=False, fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1))
+    axes.set_xlim(0, width * max(len(slices) - 1, 1))
+    axes.legend(frameon=False, fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1), reverse=True)
+
+
+def lineages(phylogeny: Phylogeny, most: int) -> dict[str, str]:
+    """Every candidate with the founder of its lineage, of which there are at most so many.
+
+    The seed is the first founder. Each further one is the candidate that divides a lineage the most evenly into those
+    that descend from it by first parents and the rest.
+    """
+    parent = {each.commit: each.parents[0] if each.parents else None for each in phylogeny}
+    founders = {commit for commit, above in parent.items() if above is None}
+    while True:
+        found, below = dict[str, str](), dict.fromkeys(parent, 1)
+        for commit, above in parent.items():
+            found[commit] = commit if above is None or commit in founders else found[above]
+        for commit, above in reversed(parent.items()):
+            if above is not None and commit not in founders:
+                below[above] += below[commit]
+        evenness = {each: min(below[each], below[found[each]] - below[each]) for each in parent if each not in founders}
+        best = max(evenness, key=lambda each: evenness[each], default=None)
+        if len(founders) >= most or best is None or evenness[best] <= 1:
+            return found
+        founders.add(best)
 
 
 def _operators(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> None:
