@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from evogit.adopt import openevolve, shinka, skydiscover
+from evogit.adopt import autoresearch, harbor, openevolve, script, shinka, skydiscover
 from evogit.adopt.adopted import Adopted
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
 from evogit.content import content
 from evogit.core import NotFoundError
 
+logger = logging.getLogger(__name__)
+
 FORMATS: dict[str, Callable[[Path], Adopted | None]] = {
     skydiscover.EXPECTED: skydiscover.read_skydiscover,
     openevolve.EXPECTED: openevolve.read_openevolve,
     shinka.EXPECTED: shinka.read_shinka,
+    harbor.EXPECTED: harbor.read_harbor,
+    autoresearch.EXPECTED: autoresearch.read_autoresearch,
+    script.EXPECTED: script.read_script,
 }
 """What makes a format known -> its reader; the first one that finds a task is it."""
 
@@ -35,6 +41,8 @@ def find_task(name_or_path: str) -> Task:
     if (path / REPOSITORY_FILE).is_file():
         return load_repository_task(path)
     if found := recognise(path):
+        for note in found.notes:
+            logger.warning("%s: %s", found.name, note)
         return load_task(found.kept())
     if path.exists():
         what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))

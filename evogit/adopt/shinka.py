@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.adopted import SHIMS, Adopted, File, name_of
-from evogit.adopt.sources import file_at, files_below, marked, packages, repeats
+from evogit.adopt.sources import file_at, files_below, marked, packages, reached, repeats
 from evogit.adopt.yaml_subset import at, read_yaml
 
 EXPECTED = "initial.* with evaluate.py (ShinkaEvolve)"
@@ -32,7 +32,7 @@ def read_shinka(folder: Path) -> Adopted | None:
     seed = {program: file_at(programs[0])}
     found = files_below(folder)
     theirs = {path: file for path, file in found.items() if not STARTS.search(path)}
-    used = {path: file for path, file in theirs.items() if path in _reached(theirs, {"evaluate.py", program})}
+    used = {path: file for path, file in theirs.items() if path in reached(theirs, {"evaluate.py", program})}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
     ends = f"The program is `{program}`. A higher `combined_score` is better."
     return Adopted(
@@ -47,19 +47,6 @@ def read_shinka(folder: Path) -> Adopted | None:
         packages=packages({**used, **{path: file for path, file in theirs.items() if path.endswith(".txt")}}),
         repeats=repeats(used),
     )
-
-
-def _reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
-    """The files that an evaluation imports, and those that it begins with."""
-    reached, left = set[str](), list(begin)
-    while left:
-        path = left.pop()
-        if path in files and path not in reached:
-            reached.add(path)
-            text = files[path][0].decode(errors="replace")
-            names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
-            left += [f"{name.replace('.', '/')}.py" for name in names]
-    return reached
 
 
 def _messages(files: Mapping[str, File]) -> Iterator[str]:

@@ -116,6 +116,19 @@ def _imports(node: ast.AST, *, guarded: bool) -> Iterator[str]:
         yield from _imports(child, guarded=guarded or isinstance(node, ast.Try))
 
 
+def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
+    """The files that an evaluation imports, and those that it begins with."""
+    reached, left = set[str](), list(begin)
+    while left:
+        path = left.pop()
+        if path in files and path not in reached:
+            reached.add(path)
+            text = files[path][0].decode(errors="replace")
+            names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
+            left += [f"{name.replace('.', '/')}.py" for name in names]
+    return reached
+
+
 def repeats(*files: Mapping[str, File]) -> int:
     """How often what seems best is to be evaluated again: where sources measure time or draw at random, a few times."""
     texts = (data.decode(errors="replace") for each in files for path, (data, _) in each.items() if _is_source(path))

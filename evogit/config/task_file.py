@@ -236,7 +236,7 @@ class SandboxTable(_TaskTable):
     """Whether candidates run one at a time on a core of their own, for tasks that measure time."""
     network: bool = False
     """Whether `prepare` may use the network; candidates never can."""
-    links: dict[str, Place] = {}
+    links: dict[str, Place | Literal["."]] = {}
     """Absolute paths that programs expect, and the folder among the candidate's files that each one leads to."""
 
     @field_validator("links")

@@ -1,0 +1,97 @@
+"""Reads a Harbor task: `instruction.md`, `task.toml`, `environment/Dockerfile`, `tests/test.sh` that leaves a reward.
+
+A candidate is what lies in the image's working folder after an agent has been there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evogit.adopt.adopted import PLAIN, SHIMS, VIEW, Adopted, File, name_of
+from evogit.adopt.dockerfile import Recipe, installed, laid, read_dockerfile
+from evogit.adopt.skydiscover import merged, needs
+from evogit.adopt.sources import files_below, packages, repeats
+from evogit.adopt.yaml_subset import at
+
+EXPECTED = "instruction.md with tests/test.sh (Harbor)"
+WORKDIR = "/app"
+"""Where agents work, if the image does not say."""
+TIMEOUT = 600.0
+LOGS = f"{VIEW}-logs"
+NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
+SYSTEM = re.compile(r"/(bin|dev|etc|lib\w*|proc|root|sbin|sys|tmp|usr|var)(/|$)")
+
+
+def read_harbor(folder: Path) -> Adopted | None:
+    """The task in a folder, None where it is no such task."""
+    if not (folder / "instruction.md").is_file() or not (folder / "tests" / "test.sh").is_file():
+        return None
+    instruction = (folder / "instruction.md").read_text(encoding="utf-8", errors="replace").strip()
+    config = _config(folder / "task.toml")
+    context = files_below(folder / "environment")
+    recipe = read_dockerfile(context.get("Dockerfile", (b"", 0))[0].decode(errors="replace"), WORKDIR)
+    tests = files_below(folder / "tests")
+    seed, elsewhere = _placed(recipe, context)
+    seed = seed or {_solution(instruction, recipe.workdir): (b"", PLAIN)}
+    theirs = {**{f"tests/{path}": file for path, file in tests.items()}, **elsewhere}
+    script = tests["test.sh"][0].decode(errors="replace")
+    asked = tuple(requirement for _, requirement in installed(script))
+    runner = ("pytest",) if "pytest" in script else ()
+    links = {recipe.workdir: ".", "/tests": f"{VIEW}/tests", "/logs": LOGS}
+    links |= {f"/{path.split('/')[1]}": f"{VIEW}/image/{path.split('/')[1]}" for path in elsewhere}
+    return Adopted(
+        system="Harbor",
+        name=name_of(folder),
+        goal=f"{instruction}\n\nYou work on the files of `{recipe.workdir}`. A higher `reward` is better.",
+        editable=("**",),
+        seed=seed,
+        theirs=theirs,
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir]),
+        read="json:combined_score",
+        metric="reward",
+        timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
+        packages=merged(asked, packages(theirs), packages(seed), recipe.packages, runner),
+        repeats=repeats(tests),
+        links=links,
+        notes=(*needs(recipe), *_unlike(config)),
+    )
+
+
+def _config(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return {}
+
+
+def _unlike(config: Mapping[str, Any]) -> list[str]:
+    """What is not as Harbor does it."""
+    verifier = at(config, "verifier")
+    separate = at(verifier, "environment_mode") == "separate" or at(verifier, "environment")
+    return ["its verifier is a container of its own there; here it runs beside the candidate"] * bool(separate)
+
+
+def _placed(recipe: Recipe, context: Mapping[str, File]) -> tuple[dict[str, File], dict[str, File]]:
+    """The files of the working folder, and path -> file of those that the image has elsewhere."""
+    seed, elsewhere = {}, {}
+    for path, file in laid(recipe, context).items():
+        if path.startswith(f"{recipe.workdir.rstrip('/')}/"):
+            seed[posixpath.relpath(path, recipe.workdir)] = file
+        elif not SYSTEM.match(path):
+            elsewhere[f"image{path}"] = file
+    return seed, elsewhere
+
+
+def _solution(instruction: str, workdir: str) -> str:
+    """The file that the instructions ask for, where an image brings none: the first one that they name."""
+    for name in NAMED.findall(f" {instruction} "):
+        path = posixpath.relpath(name, workdir) if name.startswith("/") else posixpath.normpath(name)
+        if not path.startswith(".."):
+            return path
+    return "solution.py"

@@ -1,0 +1,110 @@
+"""Evaluates with a Harbor verifier: `python evaluate_harbor.py WORKDIR` runs `tests/test.sh`, and reads the reward.
+
+Such scripts install their own tools first. There is no network here, and what they install is there already: stand-ins
+take the place of the installers.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+from foreign_view import VIEW, prepare_programs, report, view
+
+LAST = 4000
+"""Characters of the verifier's output that agents are told."""
+NOTHING = "#!/bin/sh\nexit 0\n"
+FETCH = """#!/bin/sh
+case "$*" in *localhost*|*127.0.0.1*) exec /usr/bin/{name} "$@" ;; esac
+exit 0
+"""
+RUN = """#!/bin/sh
+[ "$1" = run ] && shift
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -p|-w|--with|--python|--from|--directory|--project|--index) shift 2 ;;
+    pip|venv|init|add|sync|lock|tool|python-install|self) exit 0 ;;
+    -*) shift ;;
+    *) break ;;
+  esac
+done
+[ $# -eq 0 ] && exit 0
+program=${1%%@*}; program=${program%%==*}; shift
+case "$program" in
+  *.py) exec python3 "$program" "$@" ;;
+  python|python3) exec python3 "$@" ;;
+  *) command -v "$program" > /dev/null && exec "$program" "$@"; exec python3 -m "$program" "$@" ;;
+esac
+"""
+PYTEST = '#!/bin/sh\nexec python3 -m pytest -p no:cacheprovider "$@"\n'
+SUDO = '#!/bin/sh\nexec "$@"\n'
+STAND_INS = {
+    **dict.fromkeys(("apt", "apt-get", "apk", "pip", "pip3"), NOTHING),
+    **{name: FETCH.format(name=name) for name in ("curl", "wget")},
+    **dict.fromkeys(("uv", "uvx"), RUN),
+    "pytest": PYTEST,
+    "sudo": SUDO,
+}
+
+
+def main(workdir):
+    """Verify what lies here and print its reward.
+
+    Raises:
+        SystemExit: the verifier left no reward.
+    """
+    folder = view()
+    furnish(prepare_programs())
+    logs = os.path.abspath(f"{VIEW}-logs")  # noqa: PTH100
+    for name in ("verifier", "agent", "artifacts"):
+        os.makedirs(f"{logs}/{name}", exist_ok=True)  # noqa: PTH103
+    tests = "/tests" if os.path.isdir("/tests") else f"{folder}/tests"  # noqa: PTH112
+    here = workdir if os.path.isdir(workdir) else "."  # noqa: PTH112
+    done = subprocess.run(
+        ["bash", f"{tests}/test.sh"],
+        cwd=here,
+        env={**os.environ, "TEST_DIR": tests, "LOGS_DIR": logs},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    print(done.stdout[-LAST:])
+    reward, metrics = read(f"{logs}/verifier")
+    if reward is None:
+        sys.exit(f"tests/test.sh ended with exit code {done.returncode}, and left no reward in /logs/verifier")
+    report(reward, metrics)
+
+
+def furnish(programs):
+    """Put stand-ins for installers where programs are looked for first."""
+    for name, text in STAND_INS.items():
+        with open(f"{programs}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(text)
+        os.chmod(f"{programs}/{name}", 0o755)  # noqa: PTH101
+    home = os.environ.get("HOME", "")
+    if os.path.isdir(home):  # noqa: PTH112
+        os.makedirs(f"{home}/.local/bin", exist_ok=True)  # noqa: PTH103
+        with open(f"{home}/.local/bin/env", "a", encoding="utf-8"):  # noqa: PTH123
+            pass
+
+
+def read(folder):
+    """The reward that a verifier left, None where it left none, and its other numbers."""
+    with contextlib.suppress(OSError, ValueError), open(f"{folder}/reward.json", encoding="utf-8") as file:  # noqa: PTH123
+        found = json.load(file)
+        numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+        for name in ("reward", "score"):
+            if name in numbers:
+                return float(numbers[name]), numbers
+        if numbers:
+            return sum(map(float, numbers.values())) / len(numbers), numbers
+    with contextlib.suppress(OSError, ValueError), open(f"{folder}/reward.txt", encoding="utf-8") as file:  # noqa: PTH123
+        return float(file.read().strip()), {}
+    return None, {}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
