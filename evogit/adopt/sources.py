@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from evogit.adopt.adopted import EXECUTABLE, NOISY, PLAIN, File
+from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
@@ -139,11 +140,8 @@ def _is_source(path: str) -> bool:
     return path.rpartition(".")[2] in ("py", "rs", "r", "R", "c", "cc", "cpp", "sh", "jl", "go", "js", "ts")
 
 
-MARKS = ("EVOLVE-BLOCK-START", "EVOLVE-BLOCK-END")
-
-
 def marked(seed: Mapping[str, File]) -> str:
     """A sentence for agents where a seed marks what may change; empty where it does not."""
-    if any(all(mark.encode() in data for mark in MARKS) for data, _ in seed.values()):
-        return f"Change only what stands between the lines with {MARKS[0]} and {MARKS[1]}; leave these lines in place."
+    if any(blocks(data) for data, _ in seed.values()):
+        return f"Only what stands between the lines with {START} and {END} may change; leave these lines in place."
     return ""

@@ -28,6 +28,7 @@ from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.linkage import Linkage
 from evogit.selection.merge_strategies import MODEL, PIECES
 from evogit.selection.tuning_steps import Tuning
+from evogit.source.marks import END, START, keeps_marks
 from evogit.text import one_line
 
 DRAWN = 8
@@ -356,6 +357,12 @@ class Breeder:
         if protected := sorted(path for path in changes if not self._task.is_editable(path)):
             allowed = ", ".join(self._task.editable)
             reason = f"expected changes to {allowed} only, got {', '.join(protected)}"
+            raise NoUsableChangeError(reason, proposal.evidence)
+        before = self._editable_files(tree)
+        if astray := sorted(
+            path for path in changes if path in before and not keeps_marks(before[path], changes[path])
+        ):
+            reason = f"expected changes between {START} and {END} alone, got others in {', '.join(astray)}"
             raise NoUsableChangeError(reason, proposal.evidence)
         texts = [text.encode(errors="replace") for text in (proposal.title, proposal.reason)]
         texts += [content for content in changes.values() if content]

@@ -120,6 +120,16 @@ async def test_one_change_out_of_bounds_refuses_all(nursery: Nursery) -> None:
         await nursery.breeder.breed(agent, Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
 
 
+async def test_a_change_outside_of_evolve_marks_is_refused(nursery: Nursery) -> None:
+    marked = b"A = 1\n# EVOLVE-BLOCK-START\nB = 1\n# EVOLVE-BLOCK-END\n"
+    move = Move(operator="mutation", parents=(nursery._add({"program.py": marked}, "mutation", nursery.seed),))
+    agent = Scripted(proposal(**{"program.py": marked.replace(b"A = 1", b"A = 2")}))
+    with pytest.raises(NoUsableChangeError, match=r"between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END.*program\.py"):
+        await nursery.breeder.breed(agent, move, random.Random(1))
+    agent = Scripted(proposal(**{"program.py": marked.replace(b"B = 1", b"B = 2")}))
+    assert (await nursery.breeder.breed(agent, move, random.Random(1))).parents == move.parents
+
+
 async def test_small_steps_do_not_add_up_to_a_candidate_without_end(nursery: Nursery) -> None:
     """Two sessions may each add many files, or large ones, but not both to one candidate."""
     for many in ({f"n{n}": b"x" for n in range(300)}, {f"large{n}": b"%d" % n * (5 << 20) for n in range(1)}):

@@ -15,6 +15,7 @@ from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
 from evogit.source import MAX_SOURCE_BYTES, Source, compiles, parse
+from evogit.source.marks import may_change
 from evogit.source.pieces import MOST_SOURCE_BYTES
 from evogit.text import TITLE_LENGTH, one_line
 
@@ -178,7 +179,7 @@ def _edit(name: str, content: bytes, mix: Mix, rng: random.Random) -> Edit | Non
         tries = (_try(way, source, mix, rng) for way in ways)
     else:
         return None
-    return next((edit for edit in tries if edit), None)
+    return next((edit for edit in tries if edit and may_change(content, edit.start, edit.end)), None)
 
 
 def _try(way: str, source: Source, mix: Mix, rng: random.Random) -> Edit | None:

@@ -10,6 +10,7 @@ from evogit.agents import Files, Proposal
 from evogit.agents.mutation.edits import Edit, apply, titled
 from evogit.agents.mutation.numbers import rounded
 from evogit.source.constants import Constant, Number, named
+from evogit.source.marks import may_change
 from evogit.text import TITLE_LENGTH, one_line
 
 ONE, SEVERAL = "tune_number", "tune_numbers"
@@ -29,7 +30,12 @@ JITTER = 0.3
 
 def numbers(files: Files) -> Mapping[Constant, Number]:
     """The named numbers of these files."""
-    return {constant: number for path in sorted(files) for constant, number in named(path, files[path]).numbers.items()}
+    return {
+        constant: number
+        for path in sorted(files)
+        for constant, number in named(path, files[path]).numbers.items()
+        if may_change(files[path], number[0], number[1])
+    }
 
 
 def tune(
