@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from evogit.evaluation.program import Case, Invalid
     from evogit.history import History
     from evogit.history.context import RunContext, StoredRun
+    from evogit.library.evolving import evolve, prepare
+    from evogit.library.result import CandidateView, Result, read, runs
     from evogit.repository import Repository
     from evogit.run import Run
     from evogit.selection import Move, Selector
@@ -33,6 +35,8 @@ _ROOMS = {
     "evaluation.program": ("Case", "Invalid"),
     "history": ("History",),
     "history.context": ("RunContext", "StoredRun"),
+    "library.evolving": ("evolve", "prepare"),
+    "library.result": ("CandidateView", "Result", "read", "runs"),
     "repository": ("Repository",),
     "run": ("Run",),
     "selection": ("Move", "Selector"),
@@ -47,6 +51,7 @@ __all__ = [
     "Array",
     "Brief",
     "Candidate",
+    "CandidateView",
     "Case",
     "Entry",
     "Evaluation",
@@ -60,6 +65,7 @@ __all__ = [
     "Observer",
     "Proposal",
     "Repository",
+    "Result",
     "Run",
     "RunContext",
     "RunLimits",
@@ -68,9 +74,13 @@ __all__ = [
     "Stopped",
     "StoredRun",
     "Task",
+    "evolve",
     "find_task",
     "load_repository_task",
     "load_task",
+    "prepare",
+    "read",
+    "runs",
 ]
 
 

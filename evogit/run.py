@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -13,8 +14,9 @@ from evogit.agents.population import Models, ProgramAgents, no_models, no_progra
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Stopped, StopReason
+from evogit.core import Event, Stopped, StopReason
 from evogit.engine.asking_order import AskingInOrder
+from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.run_key import begin_inputs
@@ -37,6 +39,9 @@ __all__ = ["Observer", "Run", "Settings"]
 class Run:
     """What a caller asks for: that `task` evolves in `repository`, as the run `name`, driven by `settings`.
 
+    It is for one start of an engine: `await run.evolve()` to the end, or event by event with `for event in run` and
+    `async for event in run`. Whoever leaves such a loop early has the run stop cleanly.
+
     Attributes:
         observer: what watches.
         models: finds the models that the settings' agents ask.
@@ -45,6 +50,7 @@ class Run:
         agents: the population; none: that of the settings.
         selector: what chooses parents and survivors; None: that of the settings.
         backend: what evaluates, ready for use; None: the task's evaluator in sandboxes on this machine.
+        closing: what is awaited in the run's event loop at its end, such as the closing of models.
     """
 
     repository: Repository
@@ -59,6 +65,7 @@ class Run:
     agents: Sequence[Agent] = ()
     selector: Selector | None = None
     backend: EvaluationBackend | None = None
+    closing: Sequence[Callable[[], Awaitable[None]]] = ()
 
     @cached_property
     def context(self) -> RunContext:
@@ -95,6 +102,8 @@ class Run:
         """
         async with AsyncExitStack() as stack:
             stack.callback(self._stopping.close)
+            for close in self.closing:
+                stack.push_async_callback(close)
             if self.settings.minutes is not None:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
             context = self._enter(stack)
@@ -119,6 +128,47 @@ class Run:
             stopped = await engine.evolve()
             context.keep(before)
             return stopped
+
+    def evolve_here(self) -> Stopped:
+        """The same in a thread while the caller waits, whether in an event loop or not; Ctrl-C is a clean stop.
+
+        Raises:
+            EvoGitError: as `evolve` does.
+            KeyboardInterrupt: after a second Ctrl-C.
+        """
+        with Driver(self.evolve, self.stop) as driver:
+            return driver.wait()
+
+    def __iter__(self) -> Iterator[Event]:
+        """Evolve, and tell each fact once it is journalled; the run waits until the next one is asked for.
+
+        Raises:
+            EvoGitError: as `evolve` does.
+            KeyboardInterrupt: after a second Ctrl-C; the first one asks for a clean stop.
+        """
+        driver = Driver(self.evolve, self.stop, in_step=True)
+        self.journal.subscribe(driver.hear)
+        with driver:
+            yield from driver.events()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """The same in the caller's event loop; the run does not wait, so that it may be ahead of what is told.
+
+        Raises:
+            EvoGitError: as `evolve` does.
+        """
+        told = asyncio.Queue[Event | None]()
+        self.journal.subscribe(lambda entry: told.put_nowait(entry.event))
+        evolving = asyncio.create_task(self.evolve())
+        evolving.add_done_callback(lambda _: told.put_nowait(None))
+        try:
+            while (event := await told.get()) is not None:
+                yield event
+            await evolving
+        finally:
+            if not evolving.done():
+                self.stop()
+                await asyncio.wait([evolving])
 
     def _heeded(self, name: str) -> Model:
         return HeededModel(self.models(name), self._stopping)

@@ -117,7 +117,7 @@ class Backgrounds:
             margins={metric.name: self._margin(parent.commit, metric.name) for metric in task.metrics},
             inside=history.started is not None and history.started.judged == "inside",
             judge=_judge(task),
-            limits=None if task.pairwise else task.limits,
+            limits=task.told_limits,
             runtime=_runtime(task, history.started.provider if history.started else "", files.entries),
             agents=len(history.started.agents) if history.started else 1,
             templates=task.templates,

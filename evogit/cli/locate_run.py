@@ -161,6 +161,11 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
                 f"expected {here}, which says how the run {history.run} is evaluated; put it back, or make another one "
                 "with `evogit init`"
             ) from error
+        if history.started and history.started.parts.keys() >= {"evaluate", "seed"}:
+            raise UsageError(
+                f"{history.run} was evaluated by a function of a Python program; go on from there: evogit.evolve(...) "
+                "with the same seed and function (docs/python.md)"
+            ) from error
         raise UsageError(f"expected the folder of the task {task}: `run FOLDER` or --task FOLDER") from error
 
 

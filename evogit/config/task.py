@@ -65,6 +65,11 @@ class Task:
         return "inside" if self.command else "outside"
 
     @property
+    def told_limits(self) -> Limits | None:
+        """What agents are told of a candidate's limits."""
+        return None if self.pairwise else self.limits
+
+    @property
     def purpose(self) -> str:
         """What agents are told to do: the goal, and by what criteria pairs are compared."""
         return f"{self.goal}\n\nWhat is better: {self.pairwise.criteria}" if self.pairwise else self.goal

@@ -195,6 +195,8 @@ class Engine:
         history, best = self._history, self._history.best
         if history.repeats or history.strengths or best is None or history.fitness(best) is None:
             return ""
+        if not self._evaluations.backend.looks_again:
+            return ""
         new = history.phylogeny[best].engine == self._context.engine
         if not new or reason in UNCONFIRMED or self._stopping.hurry.is_set():
             return ""

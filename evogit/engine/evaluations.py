@@ -59,6 +59,11 @@ class EvaluationBackend(Protocol):
         return ""
 
     @property
+    def looks_again(self) -> bool:
+        """Whether a new best is evaluated once more at the end, beyond all limits, to see that scores are exact."""
+        return True
+
+    @property
     def judged(self) -> Judged:
         """Where scores come from."""
         ...

@@ -1,0 +1,145 @@
+"""Drives an engine in a thread of its own: for scripts, for notebooks, and for whoever takes its events one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from evogit.core import Entry, Event, Stopped
+
+logger = logging.getLogger(__name__)
+
+STOPPING = "stopping: what has begun is waited for, 30 s at most; Ctrl-C again stops at once; nothing is lost"
+
+
+class Driver:
+    """An event loop in a thread, in which a run evolves while the caller waits; a context manager.
+
+    It needs no loop of the caller's and disturbs none, so it works in scripts, in notebooks and below a running loop.
+    Ctrl-C while the caller waits asks for a clean stop; a second one breaks off at once. Whoever leaves early, by
+    `break` or by an error of their own, has the run stop cleanly.
+    """
+
+    def __init__(
+        self, evolve: Callable[[], Coroutine[Any, Any, Stopped]], stop: Callable[[], None], *, in_step: bool = False
+    ) -> None:
+        """`evolve` is what is driven, `stop` asks it for a clean end; both are called in the loop's thread.
+
+        With `in_step` the loop waits at each event that it hears until the next one is asked for.
+        """
+        self._evolve = evolve
+        self._stop = stop
+        self._in_step = in_step
+        self._told: queue.Queue[Event | None] = queue.Queue()
+        self._turn = threading.Semaphore(0)
+        self._asked = False
+        self._evolving: asyncio.Task[Stopped] | None = None
+        self._begun = threading.Event()
+        self._ended = threading.Event()
+        work = contextvars.copy_context()
+        self._thread = threading.Thread(target=work.run, args=(self._work,), name="evogit", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Have the run end and wait for that."""
+        self._in_step = False
+        self._turn.release()
+        if isinstance(error, KeyboardInterrupt) and self._asked:
+            self._soon(self._break_off)
+        self.stop()
+        self._wait()
+
+    def hear(self, entry: Entry) -> None:
+        """Subscribe this to the run's journal."""
+        self._told.put(entry.event)
+        if self._in_step:
+            self._turn.acquire()
+
+    def events(self) -> Iterator[Event]:
+        """The events, each as it happens; the run goes on when the next one is asked for.
+
+        Raises:
+            EvoGitError: what ended the run, after its last event.
+        """
+        while (event := self._take()) is not None:
+            yield event
+            self._turn.release()
+        self.wait()
+
+    def wait(self) -> Stopped:
+        """How the run ended, once it has.
+
+        Raises:
+            EvoGitError: what ended it.
+            KeyboardInterrupt: it was broken off.
+        """
+        self._wait()
+        assert self._evolving  # it has begun
+        if self._evolving.cancelled():
+            raise KeyboardInterrupt
+        return self._evolving.result()
+
+    def stop(self) -> None:
+        """Ask for a clean end."""
+        self._asked = True
+        self._soon(self._stop)
+
+    # --- the caller's thread --------------------------------------------------------------------------------------
+
+    def _take(self) -> Event | None:
+        while True:
+            try:
+                return self._told.get()
+            except KeyboardInterrupt:
+                self._interrupted()
+
+    def _wait(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._ended.wait()
+            except KeyboardInterrupt:
+                self._interrupted()
+
+    def _interrupted(self) -> None:
+        """The first time ask for a clean end, then for one at once."""
+        if self._asked:
+            self._soon(self._break_off)
+            return
+        self.stop()
+        logger.warning(STOPPING)
+
+    def _soon(self, act: Callable[[], None]) -> None:
+        self._begun.wait()
+        with suppress(RuntimeError):  # the loop is closed: it ended by itself
+            self._loop.call_soon_threadsafe(act)
+
+    # --- the loop's thread ----------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._attend())
+        finally:
+            self._ended.set()
+            self._told.put(None)
+
+    async def _attend(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._evolving = asyncio.create_task(self._evolve())
+        self._begun.set()
+        await asyncio.wait([self._evolving])
+
+    def _break_off(self) -> None:
+        if self._evolving:
+            self._evolving.cancel()

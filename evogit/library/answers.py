@@ -1,0 +1,95 @@
+"""What a function returns or raises, as an evaluation."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from evogit.core import Status
+from evogit.evaluation.program import CandidateFailedError
+from evogit.text import one_line
+
+FEEDBACK = "feedback"
+"""The key of a returned dict whose text is told to agents."""
+
+LONGEST_REASON = 300
+"""Characters of the reason why a candidate failed; the traceback is evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a function said of a candidate; where `status` is not `ok`, `reason` says why and `trace` where."""
+
+    status: Status = "ok"
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    trace: str = ""
+    feedback: str = ""
+    cpu: float = 0.0
+
+
+def answer_of(told: object, primary: str) -> Answer:
+    """Read what a function returned: a number, or a dict with numbers by name, and `feedback` if there is any."""
+    if not isinstance(told, Mapping):
+        value = _number(told)
+        if value is None:
+            return Answer(status="invalid", reason=f"evaluate returned {_shown(told)}; expected {_expected(primary)}")
+        return _finite({primary: value}, primary, "")
+    feedback = told.get(FEEDBACK, "")
+    values = {str(name): (value, _number(value)) for name, value in told.items() if name != FEEDBACK}
+    odd = [f"{name}: {_shown(value)}" for name, (value, number) in values.items() if number is None]
+    if odd:
+        reason = f"evaluate returned {', '.join(odd)}; expected numbers; {FEEDBACK} alone may be a text"
+        return Answer(status="invalid", reason=reason)
+    metrics = {name: number for name, (_, number) in values.items() if number is not None}
+    if primary not in metrics:
+        return Answer(
+            status="invalid",
+            reason=f"evaluate returned {', '.join(metrics) or 'nothing'} without {primary}, which ranks; name the "
+            f'metrics, the one that ranks first, such as metrics={{"{next(iter(metrics), primary)}": "maximize"}}',
+        )
+    return _finite(metrics, primary, feedback if isinstance(feedback, str) else repr(feedback))
+
+
+def _finite(metrics: Mapping[str, float], primary: str, feedback: str) -> Answer:
+    if not math.isfinite(metrics[primary]):
+        return Answer(status="invalid", reason=f"{primary} is {metrics[primary]}", feedback=feedback)
+    return Answer(metrics={name: each for name, each in metrics.items() if math.isfinite(each)}, feedback=feedback)
+
+
+def _expected(primary: str) -> str:
+    return f'a number or a dict such as {{"{primary}": 0.5}} (is a `return` missing?)'
+
+
+def _shown(told: object) -> str:
+    return "None" if told is None else one_line(f"a {type(told).__name__}, {told!r}", 60)
+
+
+def _number(told: Any) -> float | None:
+    if isinstance(told, str | bytes | bytearray):
+        return None
+    try:
+        return float(told)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def answer_to(error: BaseException, place: Path) -> Answer:
+    """What a function raised; paths below `place`, where the candidate lay, are told from there."""
+    trace = "".join(traceback.format_exception(type(error), error, _own(error))).replace(f"{place}/", "")
+    if isinstance(error, CandidateFailedError):
+        return Answer(status=error.status, reason=one_line(error.reason, LONGEST_REASON), trace=error.log)
+    frames = traceback.extract_tb(_own(error))
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    said = one_line(f"{type(error).__name__}: {error}".rstrip(": "), LONGEST_REASON)
+    return Answer(status="crashed", reason=said + where, trace=trace)
+
+
+def _own(error: BaseException) -> TracebackType | None:
+    """The traceback without the frame of ours that called the function."""
+    return error.__traceback__ and error.__traceback__.tb_next

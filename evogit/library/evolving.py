@@ -1,0 +1,320 @@
+"""`evogit.evolve`: a run from one call, of a task or of a seed and a function."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import Any, ParamSpec, cast
+
+from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, find_task
+from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
+from evogit.core import Entry, EvoGitError, NotFoundError, RefusedError, RunStarted, UsageError
+from evogit.engine.comparability import changed_judge
+from evogit.engine.engine import Observer
+from evogit.engine.start import only_a_failed_seed
+from evogit.history.context import StoredRun
+from evogit.library.function_backend import Evaluate, FunctionBackend
+from evogit.library.function_task import FunctionTask, Metrics, function_task
+from evogit.library.population import AgentLike, Population
+from evogit.library.result import Result
+from evogit.library.seed import Seed, SeedLike
+from evogit.repository import Repository, check_run_name
+from evogit.review.removing import remove
+from evogit.review.run_list import RunList
+from evogit.run import Run
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+
+UNPROTECTED = (
+    "%s: judged: inside. evaluate runs in this process, beside the candidates' code: nothing protects the score, your "
+    "files or this process from it; a task of `evogit new` has a sandbox"
+)
+
+
+def prepare(
+    task: SeedLike | Task,
+    evaluate: Evaluate | None = None,
+    *,
+    evaluations: int | None = None,
+    minutes: float | None = None,
+    target: float | None = None,
+    patience: int | None = None,
+    metrics: Metrics = "score",
+    goal: str = "",
+    editable: Sequence[str] = (),
+    repeats: int = 0,
+    jobs: int | None = None,
+    timeout: float | None = None,
+    name: str = "",
+    repository: str | Path | Repository | None = None,
+    agents: AgentLike | Sequence[AgentLike] = (),
+    model: str = "",
+    dollars: float | None = None,
+    tokens: int | None = None,
+    proposals: int | None = None,
+    selector: str = DEFAULT_SELECTOR,
+    seed: int = 0,
+    deterministic: bool = False,
+    sandbox: str = "auto",
+    observer: Observer | None = None,
+) -> Run:
+    """A run that is ready: iterate over its events with `for` or `async for`, or `await run.evolve()`.
+
+    Args:
+        task: a seed (the path of a file or a folder, a text of several lines, a dict of files) where `evaluate` is
+            given; else a task: its name, its folder, or a `Task`.
+        evaluate: called with the path of the candidate's file, or its folder where the seed is more than a file;
+            returns a number or a dict of numbers, or raises. It may be a coroutine function. It runs in this process:
+            nothing protects the score, and the run says so (`judged: inside`).
+        evaluations: the run ends when so many candidates were evaluated, earlier ones of the run included.
+        minutes: it ends after this time.
+        target: it ends when the metric that ranks is this good.
+        patience: it ends after so many evaluations without a better candidate.
+        metrics: names of the numbers, the first one ranks; a dict says which way is better:
+            `{"seconds": "minimize"}`. Other numbers that `evaluate` returns are kept.
+        goal: what agents are told to do; by default to improve the metric, and the docstring of `evaluate`.
+        editable: globs of the paths that may change, where the seed is a folder; by default all.
+        repeats: how often a would-be best is evaluated again before it is believed, where scores are noisy.
+        jobs: how many candidates are evaluated at a time; by default one by a function, else one for each core.
+        timeout: seconds that a call of `evaluate` may take; by default ten times as long as the slowest so far, ten
+            seconds at least.
+        name: the run's; by default the task's.
+        repository: the folder in which the run lives; by default `evogit-NAME` here.
+        agents: who proposes: `"mutator:4"`, `"editor@MODEL:2"` as for `evogit run --agent`, or instances of `Agent`.
+        model: what editors ask; alone, all agents are editors.
+        dollars: it ends when models have cost this much; `tokens` and `proposals` are limits, too.
+        tokens: it ends when models have read and written this many.
+        proposals: it ends when this many changes were proposed, usable or not.
+        selector: how parents and survivors are chosen.
+        seed: of all random choices.
+        deterministic: two runs with the same `seed` make the same candidates.
+        sandbox: where candidates of a task run; a function has none.
+        observer: what watches.
+
+    Raises:
+        EvoGitError: saying what is wrong with an argument.
+    """
+    found = _task(task, evaluate, metrics=metrics, goal=goal, editable=editable, repeats=repeats)
+    population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
+    settings = Settings(
+        population=population.specs,
+        jobs=jobs or (1 if evaluate or found.environment.exclusive else os.cpu_count() or 1),
+        selector=selector,
+        seed=seed,
+        deterministic=deterministic,
+        sandbox=sandbox,
+        evaluations=evaluations,
+        minutes=minutes,
+        target=target,
+        patience=patience,
+        dollars=dollars,
+        tokens=tokens,
+        proposals=proposals,
+        count_repeats=evaluate is not None,
+    )
+    population.check(settings)
+    run = _run(_repository(found, repository), found, name, settings, population)
+    return listed(replace(run, observer=observer, backend=_backend(run, evaluate, timeout)))
+
+
+def _run(repository: Repository, task: Task, name: str, settings: Settings, population: Population) -> Run:
+    return Run(
+        repository,
+        task,
+        _run_name(repository, task, name),
+        settings,
+        models=population.models,
+        programs=population.programs,
+        secrets=population.secrets,
+        agents=population.agents,
+        closing=population.closing,
+    )
+
+
+def _task(given: SeedLike | Task, evaluate: Evaluate | None, **about: Any) -> Task:
+    """The task: one that has an evaluator, or a seed and a function.
+
+    Raises:
+        EvoGitError: there is no such task, or it has an evaluator already.
+    """
+    if evaluate is not None:
+        if isinstance(given, Task) or _is_task(given):
+            raise UsageError(
+                "expected a seed beside evaluate=, got a task, which has an evaluator of its own; leave evaluate= out, "
+                "or give the folder of its seed"
+            )
+        if not callable(evaluate):
+            raise UsageError(f"expected a function as evaluate=, got {evaluate!r:.100}")
+        return function_task(Seed.of(given), evaluate, **about)
+    if isinstance(given, Task):
+        return given
+    if isinstance(given, Mapping) or "\n" in str(given) or Path(given).is_file():
+        raise UsageError("expected evaluate=, a function that says what a candidate is worth, beside a seed")
+    return find_task(str(given))
+
+
+def _is_task(given: object) -> bool:
+    """Whether a folder is a task's."""
+    if not isinstance(given, str | Path) or "\n" in str(given):
+        return False
+    return any((Path(given) / file).is_file() for file in (TASK_FILE, REPOSITORY_FILE))
+
+
+def _place(task: Task, given: str | Path | Repository | None) -> Path:
+    """Where the run lives: in `evogit-TASK`, or in the person's own repository if the seed is a commit of that."""
+    if given is None:
+        return Path(f"evogit-{task.name}") if task.seed else task.folder
+    return given.path if isinstance(given, Repository) else Path(given)
+
+
+def _repository(task: Task, given: str | Path | Repository | None) -> Repository:
+    """The repository that is there, or a new one."""
+    if isinstance(given, Repository):
+        return given
+    place = _place(task, given)
+    if given is None and task.seed is None:
+        return Repository.discover(place)
+    try:
+        return Repository.open(place)
+    except NotFoundError:
+        return Repository.create(place)
+
+
+# --- which run ------------------------------------------------------------------------------------------------------
+
+
+def _run_name(repository: Repository, task: Task, name: str) -> str:
+    """The name of the run: that which is asked for, else that of the task's.
+
+    By a function, a run that another function or another seed began is left as it is, and the next one is `NAME-2`.
+
+    Raises:
+        RefusedError: the run that is asked for was begun with another task.
+    """
+    if name or not isinstance(task, FunctionTask):
+        name = check_run_name(name or task.name)
+        _make_room(repository, name, task)
+        return name
+    for number in itertools.count(1):
+        name = task.name if number == 1 else f"{task.name}-{number}"
+        history = StoredRun.open(repository, name).history
+        if changed_judge(history, task) is None or only_a_failed_seed(history):
+            break
+        logger.warning("%s in %s was begun with another seed or evaluate=, and stays", name, repository.path)
+    _make_room(repository, name, task)
+    return name
+
+
+def _make_room(repository: Repository, name: str, task: Task) -> None:
+    """Remove a run that holds nothing but a seed that failed, so that what was mended is its seed.
+
+    Raises:
+        RefusedError: the run was begun with another task.
+    """
+    history = StoredRun.open(repository, name).history
+    if only_a_failed_seed(history):
+        remove(repository, name)
+        return
+    changed = changed_judge(history, task)
+    if changed is not None and isinstance(task, FunctionTask):
+        raise RefusedError(
+            f"the run {name!r} in {repository.path} was begun with another {' and '.join(changed) or 'task'}, and "
+            "scores must not mix: give it another name=, or leave name= out"
+        )
+
+
+def _backend(run: Run, evaluate: Evaluate | None, timeout: float | None) -> FunctionBackend | None:
+    if evaluate is None or not isinstance(run.task, FunctionTask):
+        return None
+    seed = run.history.evaluation(run.history.seed) if run.history.seed else None
+    return FunctionBackend(
+        run.task,
+        evaluate,
+        run=run.name,
+        jobs=run.settings.jobs,
+        timeout=timeout,
+        slowest=seed.cost.wall if seed and seed.ok else 0.0,
+    )
+
+
+def listed(run: Run) -> Run:
+    """The same run, of which `evogit runs` knows while it evolves and afterwards."""
+    runs = RunList.of_person(os.environ)
+
+    async def end() -> None:
+        stopped = run.history.stopped
+        with suppress(OSError):  # told when it began
+            runs.end(run.repository, run.name, 0 if stopped and stopped.reason != "error" else 1)
+
+    run = replace(run, closing=(*run.closing, end))
+
+    def begun(entry: Entry) -> None:
+        if not isinstance(entry.event, RunStarted):
+            return
+        if isinstance(run.task, FunctionTask):
+            logger.warning(UNPROTECTED, run.name)
+        try:
+            runs.begin(run.repository, run.name)
+        except OSError as error:
+            logger.warning("`evogit runs` will not list this run: %s: %s", error.strerror, error.filename)
+
+    run.journal.subscribe(begun)
+    return run
+
+
+# --- to the end -----------------------------------------------------------------------------------------------------
+
+
+def _as(original: Callable[P, object]) -> Callable[[Callable[..., Result]], Callable[P, Result]]:
+    """Give a function the arguments of another one, and what is said of them."""
+
+    def decorate(function: Callable[..., Result]) -> Callable[P, Result]:
+        shown = signature(original).replace(return_annotation="Result")
+        function.__signature__ = shown  # type: ignore[attr-defined]
+        _, arguments, said = (original.__doc__ or "").partition("    Args:\n")
+        function.__doc__ = f"{function.__doc__}\n{arguments}{said.partition('    Raises:')[0].rstrip()}\n"
+        return cast(Callable[P, Result], function)
+
+    return decorate
+
+
+@_as(prepare)
+def evolve(*task: Any, **choices: Any) -> Result:
+    """Evolve a task, or a seed by a function of your own, until a limit is reached; the same call goes on later.
+
+    Ctrl-C ends the run cleanly and gives the result so far; a second one raises KeyboardInterrupt at once.
+
+    Raises:
+        EvoGitError: an argument is wrong, the seed itself fails, or the world does (a disk, a sandbox).
+        KeyboardInterrupt: after a second Ctrl-C.
+    """
+    run = prepare(*task, **choices)
+    try:
+        run.evolve_here()
+    except EvoGitError as error:
+        raise explained(run, error) from _cause(run)
+    return Result(run.context)
+
+
+def explained(run: Run, error: EvoGitError) -> EvoGitError:
+    """An error of a run, in the words of who wrote `evaluate`."""
+    seed = run.history.evaluation(run.history.seed) if run.history.seed else None
+    if not isinstance(run.task, FunctionTask) or seed is None or seed.ok:
+        return error
+    return EvoGitError(
+        f"the seed itself fails ({seed.status}: {seed.reason}); mend it or evaluate=, and call this again"
+    )
+
+
+def _cause(run: Run) -> BaseException | None:
+    """What a function raised first: about the seed, as nothing else is evaluated before that."""
+    errors = run.backend.errors if isinstance(run.backend, FunctionBackend) else []
+    return errors[0] if errors else None

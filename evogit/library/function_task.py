@@ -1,0 +1,168 @@
+"""A task whose evaluator is a function in the caller's own process: nothing stands between candidates and scores."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+from evogit.config import Task
+from evogit.core import Direction, Judged, Metric, UsageError
+from evogit.library.seed import Seed
+
+Metrics = str | Sequence[str] | Mapping[str, Direction]
+"""The names of the numbers, the first one ranks; as a mapping, which way is better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionTask(Task):
+    """What is evolved by a function: the seed's `files`, and `way`, which identifies the function's code.
+
+    `single` is the path of the only file, which the function is given instead of the folder; empty: the folder.
+    """
+
+    files: Mapping[str, tuple[bytes, int]] = field(repr=False)
+    single: str = ""
+    way: str
+
+    @property
+    def judged(self) -> Judged:
+        """Scores come from beside the candidate's code."""
+        return "inside"
+
+    @property
+    def told_limits(self) -> None:
+        """No sandbox limits a candidate."""
+        return None
+
+    def seed_files(self) -> dict[str, tuple[bytes, int]]:
+        """The seed as path -> content and Git mode."""
+        return dict(self.files)
+
+    @cached_property
+    def evaluator_digest(self) -> str:
+        """Identifies the function and what its numbers mean, as far as that can be known: not what it calls."""
+        return _hash([self.way, [[each.name, each.direction, each.primary] for each in self.metrics]])
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """What `digest` covers, each with a short digest of its own."""
+        values = {
+            "goal": self.goal,
+            "editable": self.editable,
+            "seed": [(path, *self.files[path]) for path in sorted(self.files)],
+            "evaluate": self.evaluator_digest,
+        }
+        return {name: _hash(value)[:12] for name, value in values.items()}
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the task."""
+        return _hash(self.parts)
+
+
+def function_task(
+    seed: Seed,
+    evaluate: Callable[..., object],
+    *,
+    metrics: Metrics,
+    goal: str,
+    editable: Sequence[str],
+    repeats: int,
+) -> FunctionTask:
+    """The task of a seed and a function.
+
+    Raises:
+        UsageError: there is no metric, or a direction is none.
+    """
+    task = FunctionTask(
+        name=seed.name,
+        folder=seed.folder,
+        goal=goal or _goal(metrics_of(metrics)[0], evaluate),
+        editable=tuple(editable) or ((seed.single,) if seed.single else ("**",)),
+        metrics=metrics_of(metrics),
+        evaluator=seed.folder / "evaluate.py",
+        repeats=repeats,
+        seed=seed.folder,
+        files=seed.files,
+        single=seed.single,
+        way=way_of(evaluate),
+    )
+    task.check_seed(list(seed.files))
+    return task
+
+
+def metrics_of(given: Metrics) -> tuple[Metric, ...]:
+    """The metrics, the first one primary.
+
+    Raises:
+        UsageError: there is none, or a direction is none.
+    """
+    names = {given: "maximize"} if isinstance(given, str) else given
+    ways: Mapping[str, Any] = names if isinstance(names, Mapping) else dict.fromkeys(names, "maximize")
+    odd = [f"{name!r}: {way!r}" for name, way in ways.items() if way not in ("maximize", "minimize")]
+    if odd or not ways:
+        raise UsageError(
+            'expected metrics as a name, names, or a dict such as {"seconds": "minimize", "accuracy": "maximize"}, of '
+            f"which the first ranks; got {', '.join(odd) or 'none'}"
+        )
+    return tuple(Metric(name=name, direction=way, primary=not at) for at, (name, way) in enumerate(ways.items()))
+
+
+def _goal(metric: Metric, evaluate: Callable[..., object]) -> str:
+    said = inspect.getdoc(inspect.unwrap(evaluate)) if inspect.isroutine(evaluate) else None
+    return f"{metric.direction.capitalize()} {metric.name}." + (f"\n\n{said}" if said else "")
+
+
+# --- what identifies a function -----------------------------------------------------------------------------------
+
+
+def way_of(evaluate: Callable[..., object]) -> str:
+    """A digest of a function's own code; what it calls, and what it has from outside, is not in it."""
+    return _hash(_code(evaluate))
+
+
+def _code(given: object) -> object:
+    """The source of a function; its bytecode where there is no source, or more than the function's in its lines."""
+    if isinstance(given, functools.partial):
+        return [_code(given.func), [_plain(each) for each in given.args], sorted(given.keywords)]
+    found = inspect.unwrap(given) if callable(given) else given
+    if inspect.ismethod(found):
+        found = found.__func__
+    if not inspect.isfunction(found):  # an instance with __call__, or something built in
+        call = getattr(type(found), "__call__")  # noqa: B004, B009
+        return _code(call) if inspect.isfunction(call) else _kind(found)
+    if found.__name__ != "<lambda>":
+        try:
+            return textwrap.dedent(inspect.getsource(found))
+        except (OSError, TypeError):
+            pass
+    return _bytecode(found.__code__)
+
+
+def _bytecode(code: CodeType) -> object:
+    return [code.co_code.hex(), code.co_names, [_plain(each) for each in code.co_consts]]
+
+
+def _plain(value: object) -> object:
+    """A constant in a form that is the same in each process."""
+    if isinstance(value, CodeType):
+        return _bytecode(value)
+    if isinstance(value, frozenset | tuple | list):
+        plain = [repr(_plain(each)) for each in value]
+        return sorted(plain) if isinstance(value, frozenset) else plain
+    return value if isinstance(value, str | bytes | int | float | complex | None | type(...)) else _kind(value)
+
+
+def _kind(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(repr(value).encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,110 @@
+"""The agents of a run that a Python program asks for, with the models that they ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from evogit.agents import Agent
+from evogit.agents.population import Models, ProgramAgents, check_kind, no_models, no_programs
+from evogit.agents.programs.presets import PRESETS
+from evogit.agents.programs.registry import Programs, define
+from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.user_settings import load_user_settings
+from evogit.core import UsageError
+
+AgentLike = str | AgentSpec | Agent
+"""`KIND[@MODEL][:N]` or `FILE.py:Name[:N]` as for `evogit run --agent`, or an instance of a class of your own."""
+
+EDITORS = 4
+"""Agents that ask a model, where nobody says how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Population:
+    """Agents, as settings tell of them, and what makes them or, of a program's own, they themselves."""
+
+    specs: tuple[AgentSpec, ...]
+    agents: tuple[Agent, ...] = ()
+    models: Models = no_models
+    programs: ProgramAgents = no_programs
+    secrets: tuple[str, ...] = ()
+    closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    paid: tuple[str, ...] = ()
+    """Models that cost money, as far as is known."""
+
+    @classmethod
+    def of(
+        cls, given: AgentLike | Sequence[AgentLike], model: str, sandbox: str, private: Sequence[Path]
+    ) -> Population:
+        """Find the agents and open their models.
+
+        Raises:
+            ConfigError: the user's settings are wrong.
+            CredentialError: a key cannot be had.
+            UsageError: there is no such agent.
+        """
+        alone = isinstance(given, str | AgentSpec) or hasattr(given, "propose")
+        asked = cast(list[AgentLike], [given] if alone else list(cast(Sequence[AgentLike], given)))
+        own = tuple(each for each in asked if not isinstance(each, str | AgentSpec))
+        if own and (len(own) < len(asked) or model):
+            raise UsageError("expected agents that are all instances of your own classes, or all names; got both")
+        if own:
+            return cls(specs=tuple(AgentSpec(each.kind) for each in own), agents=own)
+        named = [each if isinstance(each, AgentSpec) else AgentSpec.parse(str(each)) for each in asked]
+        if model and not asked:
+            named = [AgentSpec("editor", model, EDITORS)]
+        return cls._opened(tuple(named) or Settings().population, model, sandbox, private)
+
+    @classmethod
+    def _opened(cls, given: tuple[AgentSpec, ...], model: str, sandbox: str, private: Sequence[Path]) -> Population:
+        if all(spec.kind == "mutator" and not spec.model for spec in given):
+            return cls(specs=given)
+        from evogit.llm.registry import open_models  # the client for models takes a second to import
+
+        user = load_user_settings(os.environ)
+        specs = tuple(_named(spec, model or user.model, user.commands) for spec in given)
+        models = open_models(user)
+        programs = Programs(models, user.commands, sandbox, private)
+        names = dict.fromkeys(name for spec in specs if spec.asks for name in spec.models)
+        opened = [models.get(name) for name in names]
+        models.forget_keys()
+        return cls(
+            specs=specs,
+            models=models.get,
+            programs=programs.make_agents,
+            secrets=models.secrets,
+            closing=(models.close,),
+            paid=tuple(each.name for each in opened if each.price is None or not each.price.free),
+        )
+
+    def check(self, settings: Settings) -> None:
+        """Refuse what would never end, and models that cost money without a limit, as nobody is asked here.
+
+        Raises:
+            UsageError: there is no limit.
+        """
+        if not any(settings.ends.values()) and settings.target is None:
+            raise UsageError(
+                f"expected a limit, as the run would never end: {', '.join(settings.ends)}; such as evaluations=200"
+            )
+        if self.paid and not any(settings.ceilings.values()):
+            raise UsageError(
+                f"{', '.join(self.paid)} may cost money: expected a limit, such as dollars=5, tokens=2_000_000 or "
+                "proposals=200"
+            )
+
+
+def _named(spec: AgentSpec, model: str, commands: Any) -> AgentSpec:
+    """Agents of a kind that there is, with the model that they ask."""
+    check_kind(spec, (*PRESETS, *commands))
+    program = define(spec.kind, commands)
+    asks = program.metered if program else spec.asks
+    if asks and not spec.model:
+        if not model:
+            raise UsageError(f'expected a model for {spec}: model="NAME", or "{spec.kind}@NAME"')
+        return AgentSpec(spec.kind, model, spec.count)
+    return spec

@@ -1,0 +1,104 @@
+"""What a run by a function starts from: a file, a folder, a text, or files by their paths."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.config.values import is_safe_path
+from evogit.core import UsageError
+from evogit.repository import EXECUTABLE, FILE
+
+SeedLike = str | Path | Mapping[str, str | bytes]
+"""The path of a file or a folder, a text of more than one line, or files: path -> content."""
+
+LEFT_OUT = ("__pycache__", "node_modules")
+"""Folders that are no part of a seed, as are hidden ones and other repositories."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Where a run starts.
+
+    Attributes:
+        name: what the run is called after it.
+        files: path -> content and Git mode.
+        single: the path of its only file, where a file or a text was given; empty for folders.
+        folder: where it lies.
+    """
+
+    name: str
+    files: Mapping[str, tuple[bytes, int]]
+    single: str
+    folder: Path
+
+    @classmethod
+    def of(cls, given: SeedLike) -> Seed:
+        """Read it.
+
+        Raises:
+            UsageError: it is none.
+        """
+        if isinstance(given, Mapping):
+            files = {path: (_content(path, content), FILE) for path, content in given.items()}
+            return cls("program", _checked(files, "the seed"), "", Path.cwd())
+        if isinstance(given, str) and "\n" in given:
+            single = "program.py" if _is_python(given) else "text.txt"
+            return cls(Path(single).stem, {single: (given.encode(), FILE)}, single, Path.cwd())
+        path = Path(given)
+        if path.is_file():
+            return cls(_name(path.stem), {path.name: _read(path)}, path.name, path.parent.resolve())
+        if path.is_dir():
+            files = {each.relative_to(path).as_posix(): _read(each) for each in _files(path)}
+            return cls(_name(path.resolve().name), _checked(files, str(path)), "", path.resolve())
+        raise UsageError(
+            f"expected a seed: a file, a folder, a text of more than one line, or a dict of files; got {str(given)!r}, "
+            f"and there is no such file in {Path.cwd()}"
+        )
+
+
+def _content(path: object, content: object) -> bytes:
+    if not isinstance(path, str) or not is_safe_path(path):
+        raise UsageError(f"expected relative paths with forward slashes in a seed's dict of files, got {path!r}")
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, bytes):
+        return content
+    raise UsageError(f"expected str or bytes as the content of {path}, got {content!r:.100}")
+
+
+def _checked(files: Mapping[str, tuple[bytes, int]], what: str) -> Mapping[str, tuple[bytes, int]]:
+    if not files:
+        raise UsageError(f"expected a file in {what}, found none")
+    return files
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _name(stem: str) -> str:
+    """What can name a run."""
+    return re.sub(r"[^a-zA-Z0-9]+", "_", stem).strip("_").lower()[:60] or "program"
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    return path.read_bytes(), EXECUTABLE if path.stat().st_mode & 0o100 else FILE
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files that are a seed's, in order; links are not followed."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in LEFT_OUT or path.is_symlink():
+            continue
+        if path.is_dir() and not (path / ".git").exists():
+            yield from _files(path)
+        elif path.is_file():
+            yield path

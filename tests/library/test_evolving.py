@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evogit
+from evogit.core import Evaluated, EvoGitError, Proposed, RefusedError, RunStarted, Stopped, UsageError
+from evogit.testing import ScriptedAgent
+from tests.plain_git import git
+
+
+def score(file: Path) -> float:
+    return -abs(float(runpy.run_path(str(file))["value"](2)) - 20)
+
+
+def length(path: Path) -> float:
+    return float(len(path.read_text()))
+
+
+def test_a_seed_and_a_function_are_enough(here: Path) -> None:
+    result = evogit.evolve("program.py", evaluate=score, evaluations=30)
+    assert result.evaluations == 30
+    assert result.best.score is not None
+    assert result.best.score > score(here / "program.py")
+    assert result.stopped == "evaluations"
+    assert git(here / "evogit-program", "rev-parse", "evogit/program/best").strip() == result.best.id
+
+
+def test_it_says_that_nothing_protects_the_score(caplog: pytest.LogCaptureFixture) -> None:
+    result = evogit.evolve("program.py", evaluate=length, evaluations=2)
+    assert result.judged == "inside"
+    assert all(each.evaluation and each.evaluation.judged == "inside" for each in result)
+    assert "nothing protects the score" in caplog.text
+    assert "judged: inside" in str(result)
+    assert "judged: inside" in result._repr_html_()
+
+
+def test_the_function_is_called_as_often_as_asked_for() -> None:
+    calls: list[Path] = []
+
+    def counted(path: Path) -> float:
+        calls.append(path)
+        return float(len(path.read_text()))
+
+    evogit.evolve("program.py", evaluate=counted, evaluations=7)
+    assert len(calls) == 7
+    assert {path.name for path in calls} == {"program.py"}
+    assert not any(path.exists() for path in calls)
+
+
+def test_the_same_call_goes_on_where_it_ended() -> None:
+    first = evogit.evolve("program.py", evaluate=length, evaluations=4)
+    again = evogit.evolve("program.py", evaluate=length, evaluations=6)
+    assert [each.id for each in again][:4] == [each.id for each in first]
+    assert again.evaluations == 6
+
+
+def test_another_function_begins_another_run(here: Path) -> None:
+    first = evogit.evolve("program.py", evaluate=length, evaluations=2)
+    second = evogit.evolve("program.py", evaluate=score, evaluations=2)
+    assert (first.name, second.name) == ("program", "program-2")
+    (here / "program.py").write_text("A = 1.0\n")
+    assert evogit.evolve("program.py", evaluate=length, evaluations=2).name == "program-3"
+    with pytest.raises(RefusedError, match="begun with another seed"):
+        evogit.evolve("program.py", evaluate=length, evaluations=3, name="program")
+
+
+def test_failures_are_those_of_candidates_with_a_traceback() -> None:
+    def picky(path: Path) -> float:
+        text = path.read_text()
+        if "# " in text:
+            raise ValueError(f"a note in {len(text)} characters")
+        return 1.0
+
+    result = evogit.evolve("program.py", evaluate=picky, evaluations=4, agents=ScriptedAgent())
+    failed = [each for each in result if each.status != "ok"]
+    assert len(failed) == 3
+    assert failed[0].status == "crashed"
+    assert failed[0].failure.startswith("ValueError: a note in")
+    trace = failed[0].evidence["stderr"].decode()
+    assert 'raise ValueError(f"a note' in trace
+    assert "function_backend" not in trace
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (SystemExit(3), "crashed", "SystemExit: 3"),
+        (KeyboardInterrupt(), "crashed", "KeyboardInterrupt"),
+        (asyncio.CancelledError(), "crashed", "CancelledError"),
+        (evogit.Invalid("circles overlap"), "invalid", "circles overlap"),
+        (TimeoutError("too slow"), "crashed", "TimeoutError: too slow"),
+    ],
+)
+def test_whatever_it_raises_ends_no_run(raised: BaseException, status: str, said: str) -> None:
+    def failing(path: Path) -> float:
+        if "# " in path.read_text():
+            raise raised
+        return 1.0
+
+    result = evogit.evolve("program.py", evaluate=failing, evaluations=2, agents=ScriptedAgent())
+    (failed,) = [each for each in result if each.status != "ok"]
+    assert failed.status == status
+    assert said in failed.failure
+
+
+def test_a_seed_that_fails_is_told_with_its_own_error_and_begins_anew_once_mended() -> None:
+    broken = True
+
+    def sometimes(path: Path) -> float:
+        if broken:
+            raise LookupError("no data")
+        return 1.0
+
+    with pytest.raises(EvoGitError, match=r"the seed itself fails \(crashed: LookupError: no data") as caught:
+        evogit.evolve("program.py", evaluate=sometimes, evaluations=2)
+    assert isinstance(caught.value.__cause__, LookupError)
+    broken = False
+    assert evogit.evolve("program.py", evaluate=sometimes, evaluations=2).name == "program"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (None, "returned None; expected a number"),
+        ("0.5", "returned a str"),
+        ({"loss": 1.0}, 'metrics={"loss": "maximize"}'),
+        ({"score": "high"}, "returned score: a str"),
+        ({}, "returned nothing without score"),
+        (float("nan"), "score is nan"),
+    ],
+)
+def test_what_is_no_score_says_what_was_expected(told: object, said: str) -> None:
+    with pytest.raises(EvoGitError) as caught:
+        evogit.evolve("program.py", evaluate=lambda path: told, evaluations=2)
+    assert said in str(caught.value)
+
+
+def test_a_dict_has_several_numbers_and_a_text_for_agents() -> None:
+    def measured(path: Path) -> dict[str, object]:
+        text = path.read_text()
+        return {"size": len(text), "lines": text.count("\n"), "feedback": "shorter is better"}
+
+    result = evogit.evolve(
+        "program.py",
+        evaluate=measured,
+        evaluations=3,
+        metrics={"size": "minimize"},
+        agents=ScriptedAgent(lambda brief, rng: {"program.py": next(iter(brief.files.values()))[:-1]}),
+    )
+    assert result.best.metrics.keys() == {"size", "lines"}
+    assert result.best.score == min(each.metrics["size"] for each in result)
+    assert b"shorter is better" in result.best.evidence["feedback.json"]
+
+
+def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
+    def files(folder: Path) -> float:
+        return float(len(list(folder.rglob("*.py"))))
+
+    def text(path: Path) -> float:
+        return float(path.read_text().count("\n"))
+
+    (here / "app" / "lib").mkdir(parents=True)
+    (here / "app" / "main.py").write_text("X = 1\n")
+    (here / "app" / "lib" / "a.py").write_text("Y = 1\n")
+    (here / "app" / ".hidden").write_text("no")
+    folder = evogit.evolve("app", evaluate=files, evaluations=2)
+    assert (folder.name, folder.best.score) == ("app", 2.0)
+    assert set(folder.seed.files) == {"main.py", "lib/a.py"}
+    given = evogit.evolve({"a.py": "X = 1\n", "b.py": b"Y = 2\n"}, evaluate=files, evaluations=2, repository="dict")
+    assert given.seed.score == 2.0
+    assert evogit.evolve("Say hello.\nBe brief.\n", evaluate=text, evaluations=2).seed.files.keys() == {"text.txt"}
+    assert evogit.evolve("x = 1\ny = 2\n", evaluate=text, evaluations=2).seed.text == "x = 1\ny = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"task": "program.py", "evaluate": length}, "expected a limit"),
+        ({"task": "nothing.py", "evaluate": length, "evaluations": 2}, "there is no such file"),
+        ({"task": "program.py", "evaluations": 2}, "expected evaluate="),
+        ({"task": "program.py", "evaluate": "length", "evaluations": 2}, "expected a function"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": "robot"}, "kind mutator"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"a": "up"}}, "'a': 'up'"),
+        ({"task": "nothing", "evaluations": 2}, "no task nothing"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(EvoGitError) as caught:
+        evogit.evolve(**arguments)
+    assert said in str(caught.value)
+    assert not Path("evogit-program/.git/refs/evogit").exists()
+
+
+def test_coroutine_functions_are_awaited() -> None:
+    async def slowly(path: Path) -> float:
+        await asyncio.sleep(0)
+        if "# " in path.read_text():
+            raise ValueError("a note")
+        return 1.0
+
+    result = evogit.evolve("program.py", evaluate=slowly, evaluations=3, agents=ScriptedAgent())
+    assert [each.status for each in result] == ["ok", "crashed", "crashed"]
+
+
+def test_several_are_evaluated_at_a_time_if_asked_for() -> None:
+    busy, most = [0], [0]
+
+    def slowly(path: Path) -> float:
+        busy[0] += 1
+        most[0] = max(most[0], busy[0])
+        time.sleep(0.02)
+        busy[0] -= 1
+        return float(len(path.read_text()))
+
+    evogit.evolve("program.py", evaluate=slowly, evaluations=5, agents="mutator:3")
+    assert most[0] == 1
+    evogit.evolve("program.py", evaluate=slowly, evaluations=9, agents="mutator:3", jobs=3)
+    assert most[0] > 1
+
+
+def test_an_endless_candidate_is_a_timeout_and_its_thread_ends() -> None:
+    def endless(path: Path) -> float:
+        while "# " in path.read_text():
+            pass
+        return 1.0
+
+    result = evogit.evolve("program.py", evaluate=endless, evaluations=2, agents=ScriptedAgent(), timeout=0.1)
+    assert [each.status for each in result] == ["ok", "timeout"]
+    assert "timeout= allows more" in result.candidates[1].failure
+    for thread in threading.enumerate():
+        if thread.name == "evogit-evaluate":
+            thread.join()
+
+
+def test_deterministic_runs_agree_in_every_id() -> None:
+    one, two = (
+        evogit.evolve("program.py", evaluate=length, evaluations=8, deterministic=True, seed=3, repository=name)
+        for name in ("one", "two")
+    )
+    assert [each.id for each in one] == [each.id for each in two]
+
+
+def test_evolve_takes_what_prepare_takes() -> None:
+    assert inspect.signature(evogit.evolve).parameters == inspect.signature(evogit.prepare).parameters
+    assert "evaluate: called with the path" in (evogit.evolve.__doc__ or "")
+
+
+# --- events -------------------------------------------------------------------------------------------------------
+
+
+def test_events_come_one_by_one_and_the_run_waits_for_each() -> None:
+    run = evogit.prepare("program.py", evaluate=length, evaluations=4)
+    seen, counted = [], []
+    for event in run:
+        seen.append(event)
+        if isinstance(event, Evaluated):
+            counted.append(run.history.counts.evaluated)
+    assert isinstance(seen[0], RunStarted)
+    assert isinstance(seen[-1], Stopped)
+    assert sum(isinstance(each, Proposed) for each in seen) == 4
+    assert counted == [1, 2, 3, 4]
+
+
+def test_who_leaves_the_loop_has_the_run_stopped() -> None:
+    run = evogit.prepare("program.py", evaluate=length, evaluations=1000)
+    for _ in run:
+        if run.history.counts.evaluated == 3:
+            break
+    assert run.history.stopped is not None
+    assert run.history.stopped.reason == "interrupted"
+    assert run.history.counts.evaluated < 10
+    assert evogit.read("evogit-program").stopped == "interrupted"
+
+
+def test_events_come_in_a_running_loop_and_so_does_a_result() -> None:
+    async def main() -> list[object]:
+        run = evogit.prepare("program.py", evaluate=length, evaluations=3)
+        seen: list[object] = [event async for event in run]
+        seen.append(evogit.evolve("program.py", evaluate=length, evaluations=4))  # as in a notebook's cell
+        async for _ in evogit.prepare("program.py", evaluate=length, evaluations=1000):
+            break
+        return seen
+
+    *events, result = asyncio.run(main())
+    assert isinstance(events[-1], Stopped)
+    assert isinstance(result, evogit.Result)
+    assert result.evaluations == 4
+
+
+INTERRUPTED = """
+import evogit, time
+def slowly(path):
+    print("called", flush=True)
+    time.sleep(0.05)
+    return 1.0
+result = evogit.evolve("program.py", evaluate=slowly, evaluations=10_000)
+print("ended", result.stopped)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_script_cleanly_with_its_result(here: Path) -> None:
+    (here / "script.py").write_text(INTERRUPTED)
+    script = subprocess.Popen(
+        [sys.executable, "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert script.stdout
+    script.stdout.readline()
+    script.send_signal(signal.SIGINT)
+    out, err = script.communicate()
+    assert out.endswith("ended interrupted\n")
+    assert "Ctrl-C again stops at once" in err
+    assert "Traceback" not in err
+
+
+STUCK = """
+import evogit, time
+def stuck(path):
+    print("called", flush=True)
+    time.sleep(1000)
+evogit.evolve("program.py", evaluate=stuck, evaluations=10)
+"""
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_it_at_once_whatever_the_function_does(here: Path) -> None:
+    (here / "script.py").write_text(STUCK)
+    script = subprocess.Popen([sys.executable, "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert script.stdout
+    assert script.stderr
+    script.stdout.readline()
+    script.send_signal(signal.SIGINT)
+    assert any("again" in line for line in script.stderr)
+    script.send_signal(signal.SIGINT)
+    _, err = script.communicate()
+    assert err.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_task_of_the_gallery_is_told_that_it_has_an_evaluator() -> None:
+    with pytest.raises(UsageError, match="an evaluator of its own"):
+        evogit.evolve(evogit.find_task("circle_packing"), evaluate=length, evaluations=2)
