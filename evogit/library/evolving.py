@@ -12,7 +12,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, cast
 
-from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, find_task
+from evogit.adopt import find_task
+from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
 from evogit.core import Entry, EvoGitError, NotFoundError, RefusedError, RunStarted, UsageError
 from evogit.engine.comparability import changed_judge
@@ -37,6 +38,8 @@ UNPROTECTED = (
     "%s: judged: inside. evaluate runs in this process, beside the candidates' code: nothing protects the score, your "
     "files or this process from it; a task of `evogit new` has a sandbox"
 )
+
+UNSCORED = "expected evaluate=, a function that says what a candidate is worth, beside a seed"
 
 
 def prepare(
@@ -156,9 +159,14 @@ def _task(given: SeedLike | Task, evaluate: Evaluate | None, **about: Any) -> Ta
         return function_task(Seed.of(given), evaluate, **about)
     if isinstance(given, Task):
         return given
-    if isinstance(given, Mapping) or "\n" in str(given) or Path(given).is_file():
-        raise UsageError("expected evaluate=, a function that says what a candidate is worth, beside a seed")
-    return find_task(str(given))
+    if isinstance(given, Mapping) or "\n" in str(given):
+        raise UsageError(UNSCORED)
+    try:
+        return find_task(str(given))
+    except NotFoundError as error:
+        if Path(given).is_file():
+            raise UsageError(f"{UNSCORED}; {given} alone is no task") from error
+        raise
 
 
 def _is_task(given: object) -> bool:
