@@ -8,6 +8,7 @@ from rich.text import Text
 
 from evogit.cli.compare import best_against_seed
 from evogit.cli.counts import count_words
+from evogit.cli.ended import ended_because
 from evogit.cli.foreground import Done
 from evogit.cli.locate_run import Place
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
@@ -16,15 +17,7 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.cli.view import View, first_line
 from evogit.config.run_settings import Total
-from evogit.core import Stopped
 from evogit.review.reporting import remarks
-
-HOW = {
-    "interrupted": "interrupted; nothing is lost",
-    "asked": "stopped on request",
-    "best-known": "reached the best value known from elsewhere; --beyond goes on",
-    "exhausted": "200 moves in a row made nothing new",
-}
 
 
 def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
@@ -51,15 +44,6 @@ def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     if place.history.best:
         lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
     return [*lines, *best_against_seed(view)]
-
-
-def ended_because(stopped: Stopped | None) -> str:
-    """Why a run ended, in words; None: that was not journalled."""
-    if stopped is None:
-        return "not stopped cleanly; nothing that was journalled is lost"
-    if stopped.reason == "error":
-        return f"failed: {first_line(stopped.detail)}"
-    return HOW.get(stopped.reason, f"reached: {stopped.reason}")
 
 
 def nothing(reason: str) -> str:

@@ -12,8 +12,8 @@ from evogit.plugins import is_own
 from evogit.repository import Repository
 
 
-def open_run(repository: Repository, name: str | None = None) -> StoredRun:
-    """A run that was begun.
+def find_run(repository: Repository, name: str | None = None) -> str:
+    """The name of a run that was begun: the one that is named, else the only one.
 
     Raises:
         NotFoundError: there is no such run.
@@ -28,7 +28,17 @@ def open_run(repository: Repository, name: str | None = None) -> StoredRun:
         )
     if name is not None and name not in runs:
         raise NotFoundError(f"expected a run of {repository.path}, got {name!r}; there is {', '.join(runs)}")
-    return StoredRun.open(repository, name or runs[0])
+    return name or runs[0]
+
+
+def open_run(repository: Repository, name: str | None = None) -> StoredRun:
+    """A run that was begun.
+
+    Raises:
+        NotFoundError: there is no such run.
+        UsageError: no name was given and there are several runs.
+    """
+    return StoredRun.open(repository, find_run(repository, name))
 
 
 def agents(history: History) -> list[str]:

@@ -84,8 +84,8 @@ class Watcher:
         """Wait until the process has ended; its exit code, the last of what it said read."""
 
         def over() -> bool:
-            _ = self.lines
             pid, status = os.waitpid(self.pid, os.WNOHANG)
+            _ = self.lines  # after that: it may say something until it ends
             self.code = os.waitstatus_to_exitcode(status) if pid else None
             return bool(pid)
 

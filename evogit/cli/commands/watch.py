@@ -7,18 +7,21 @@ import os
 import shutil
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evogit.cli.locate_run import find_repository, run_at_work
 from evogit.cli.shared_options import name_option, with_repo, with_terminal
 from evogit.core import UsageError
-from evogit.review import open_run, status_record
+from evogit.review import status_record
+from evogit.review.origin import origin_notes
+from evogit.review.runs import find_run
 
 if TYPE_CHECKING:
     from evogit.cli.screen.watching import Watched
     from evogit.cli.terminal import Terminal
+    from evogit.repository import Repository
 
 
 @click.command()
@@ -33,29 +36,46 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
     It follows a run that any process works on, and looks at one that is over. Keys show a candidate and what it
     changed, promote, prune and undo; `?` lists them. Leaving it (`q`, Ctrl-C) leaves the run alone.
     """
-    from evogit.cli.screen.watching import Watched
-    from evogit.review.following import Following
+    from evogit.cli.screen.watching import frame_of
 
     if run is not None and name not in (None, run):
         raise UsageError(f"expected one run, got {run} and --name {name}")
-    watched_by_person = not once and not terminal.json
-    if watched_by_person:
+    if not (once or terminal.json):
         _check_terminal()
     repository = find_repository(repo)
-    found = open_run(repository, run or name or run_at_work(repository))
-    gc.disable()  # what is read stays until the command ends, and there is much of it
-    following = Following(repository, found.history.run)
-    gc.enable()
-    gc.freeze()
-    watched = Watched(following, terminal)
-    if terminal.json:
-        forecast = watched.now.forecast
-        about = {"doing": watched.now.agents, "forecast": asdict(forecast) if forecast else None}
-        terminal.data({**status_record(repository, following.history), **about})
-    elif once:
-        _print(watched, terminal)
+    found = find_run(repository, run or name or run_at_work(repository))
+    if not (once or terminal.json):
+        notes = _follow(repository, found, terminal)
     else:
-        _follow(watched, terminal)
+        watched = _watched(repository, found, terminal)
+        notes = origin_notes(watched.place)
+        if terminal.json:
+            terminal.data(_record(watched))
+        else:
+            size = shutil.get_terminal_size((80, 24))
+            terminal.print(frame_of(watched, size.columns, size.lines).lines())
+    for note in notes:
+        terminal.note(f"note: {note}")
+
+
+def _watched(repository: Repository, run: str, terminal: Terminal) -> Watched:
+    """The run, read whole."""
+    from evogit.cli.screen.watching import Watched
+    from evogit.review.following import Following
+
+    gc.disable()  # what is read stays until the command ends, and there is much of it
+    try:
+        return Watched(Following(repository, run), terminal)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def _record(watched: Watched) -> dict[str, Any]:
+    """How the run stands, what its agents do, and when it will end."""
+    forecast = watched.now.forecast
+    about = {"doing": watched.now.agents, "forecast": asdict(forecast) if forecast else None}
+    return {**status_record(watched.place.repository, watched.place.history), **about}
 
 
 def _check_terminal() -> None:
@@ -71,16 +91,14 @@ def _check_terminal() -> None:
         raise UsageError("expected a terminal that can place text, got TERM=dumb; --once prints one frame")
 
 
-def _print(watched: Watched, terminal: Terminal) -> None:
-    from evogit.cli.screen.watching import frame_of
-
-    size = shutil.get_terminal_size((80, 24))
-    terminal.print(frame_of(watched, max(size.columns, 1), max(size.lines, 1)).lines())
-
-
-def _follow(watched: Watched, terminal: Terminal) -> None:
+def _follow(repository: Repository, run: str, terminal: Terminal) -> list[str]:
+    """Until the person leaves; what they should know about where the run comes from, which is shown at first, too."""
     from evogit.cli.screen.tty import Screen
     from evogit.cli.screen.watching import Loop
 
     with Screen() as screen:
-        Loop(watched, screen, terminal.out).run()
+        screen.show([f"reading {run}"])
+        watched = _watched(repository, run, terminal)
+        notes = origin_notes(watched.place)
+        Loop(watched, screen, terminal.out, "; ".join(notes)).run()
+    return notes

@@ -17,7 +17,7 @@ from evogit.cli.screen.parts import (
     selected_part,
     status_line,
 )
-from evogit.cli.screen.picture import Picture
+from evogit.cli.screen.picture import Now, Picture
 from evogit.cli.screen.state import Asking, Reading, State
 from evogit.cli.terminal import Glyphs
 from evogit.cli.text import escape
@@ -32,14 +32,15 @@ LONGEST = 4_000
 """Characters of a line of a text that are looked at."""
 
 KEYS = (
-    ("j k  arrows", "select a candidate; Page Up/Down, g newest, G oldest, b the best, Esc follows the best again"),
+    ("j k  arrows", "select a candidate; Page Up, Page Down, g newest, G oldest, b best"),
+    ("Esc", "follow the best and the newest again"),
     ("Enter", "all about it: what `evogit show` prints"),
     ("d", "what it changed: what `evogit diff` prints"),
     ("p", "promote it: favour it as a parent; the plan first, then a reason"),
     ("x  X", "prune it; X also everything bred from it"),
     ("u", "undo the last decision"),
     ("v  Tab", "the graph, or a map of scores"),
-    ("c", "columns of the map: candidates, time, score"),
+    ("c  s", "columns of the map: candidates, time, score; its scale"),
     ("e  Space", "unfold what was bred from it, or fold it again"),
     ("?", "these keys"),
     ("q", "leave; the run goes on"),
@@ -92,13 +93,13 @@ def harmless(line: Text) -> Text:
     return line if seen == line.plain else Text(seen, line.style)
 
 
-def draw(picture: Picture, state: State, width: int, height: int) -> Frame:
+def draw(picture: Picture, now: Now, state: State, width: int, height: int) -> Frame:
     """The whole screen."""
     frame = Frame(width, height, picture.view.glyphs)
     if state.reading is not None:
         _text(frame, picture, state.reading)
     else:
-        _overview(frame, picture, state)
+        _overview(frame, picture, now, state)
     if state.asking is not None:
         _dialog(frame, state.asking)
     return frame
@@ -130,26 +131,26 @@ def _has_side(width: int, height: int) -> bool:
 
 def _band(height: int) -> int:
     """Lines of what stands above the graph where there is no room beside it."""
-    return min(max(height // 5, 4), 8)
+    return min(max(height // 4, 4), 8)
 
 
 # --- the overview -------------------------------------------------------------------------------------------------
 
 
-def _overview(frame: Frame, picture: Picture, state: State) -> None:
+def _overview(frame: Frame, picture: Picture, now: Now, state: State) -> None:
     width, height = frame.width, frame.height
     top, bottom = _bounds(width, height)
-    frame.put(0, 0, width, headline(picture, width))
+    frame.put(0, 0, width, headline(picture, now, width))
     if height >= 6:
-        frame.put(1, 0, width, status_line(picture, width))
+        frame.put(1, 0, width, status_line(picture, now, width))
     side = _has_side(width, height)
     if not side and height >= 16:
-        _above(frame, picture, 3, _band(height))
+        _above(frame, picture, now, 3, _band(height))
     room = width - SIDE - 3 if side else width
     part = graph_part if state.drawn == "graph" else map_part
     frame.fill(top, 0, room, bottom - top, part(picture, state, room, bottom - top))
     if side:
-        _side(frame, picture, state, width - SIDE, 3, bottom)
+        _side(frame, picture, now, state, width - SIDE, 3, bottom)
     _foot(frame, picture, state, bottom)
 
 
@@ -172,21 +173,21 @@ def selected_line(picture: Picture, commit: str | None) -> Text:
     return picture.view.line(picture.history.phylogeny[commit], score=True)
 
 
-def _above(frame: Frame, picture: Picture, row: int, height: int) -> None:
+def _above(frame: Frame, picture: Picture, now: Now, row: int, height: int) -> None:
     half = frame.width * 3 // 5
-    frame.fill(row, 0, half - 2, height, curve_part(picture, half - 2, height))
-    frame.fill(row, half, frame.width - half, height, agents_part(picture, height))
+    frame.fill(row, 0, half - 2, height, curve_part(picture, now, half - 2, height))
+    frame.fill(row, half, frame.width - half, height, agents_part(picture, now, height))
 
 
-def _side(frame: Frame, picture: Picture, state: State, column: int, top: int, bottom: int) -> None:
+def _side(frame: Frame, picture: Picture, now: Now, state: State, column: int, top: int, bottom: int) -> None:
     upright = frame.glyphs.lines[3]
     for row in range(top, bottom):
         frame.put(row, column - 2, 1, Text(upright, "dim"))
-    curve, agents, about, events = _shares(bottom - top, len(picture.now.agents or {}) + 1)
+    curve, agents, about, events = _shares(bottom - top, len(now.agents or {}) + 1)
     parts = [
-        (curve, curve_part(picture, SIDE, curve - 1)),
-        (agents, agents_part(picture, agents - 1)),
-        (about, selected_part(picture, state.chosen(picture))),
+        (curve, curve_part(picture, now, SIDE, curve - 1)),
+        (agents, agents_part(picture, now, agents - 1)),
+        (about, selected_part(picture, now, state.chosen(picture))),
         (events, events_part(picture, events - 1)),
     ]
     row = top

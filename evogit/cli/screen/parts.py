@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from evogit.cli.ended import ended_because
 from evogit.cli.events import event_line
 from evogit.cli.phylogeny import lane_text
 from evogit.cli.screen.canvas import Canvas
-from evogit.cli.screen.picture import Picture
+from evogit.cli.screen.picture import Now, Picture
 from evogit.cli.screen.state import State
 from evogit.cli.spending import money, use_text
-from evogit.cli.summary import ended_because
-from evogit.cli.text import bar, clock, count, escape, number, percent
+from evogit.cli.text import age, bar, clock, count, escape, number, percent
 from evogit.cli.view import first_line
 from evogit.review import Row, gap_closed, last_limits, uses
 from evogit.review.decisions import said_of
@@ -37,10 +37,10 @@ BAR = 10
 # --- above all ----------------------------------------------------------------------------------------------------
 
 
-def headline(picture: Picture, width: int) -> Text:
+def headline(picture: Picture, now: Now, width: int) -> Text:
     """The run, whether it goes on, its best, and for how long."""
     history, view, dot = picture.history, picture.view, f" {picture.view.glyphs.dot} "
-    at_work = picture.now.agents is not None
+    at_work = now.agents is not None
     state = ("running", "green") if at_work else ("stopped" if history.stopped else "not running", "yellow")
     line = Text.assemble((history.run, "bold"), (dot, "dim"), state)
     if history.started and history.best:
@@ -52,14 +52,15 @@ def headline(picture: Picture, width: int) -> Text:
         line.append(
             f", {percent(share)} of the gap" if share is not None and history.best != history.seed else "", "dim"
         )
-    spent = clock(picture.elapsed)
+    first, last = history.span
+    spent = clock(last - first if now.began is None else now.time - now.began)
     view.glyphs.cut(line, max(width - len(spent) - 2, 1))
     return line.append(spent.rjust(max(width - line.cell_len, len(spent) + 1)), "dim")
 
 
-def status_line(picture: Picture, width: int) -> Text:
+def status_line(picture: Picture, now: Now, width: int) -> Text:
     """Evaluations, money, and what the run will come to."""
-    history, glyphs, now = picture.history, picture.view.glyphs, picture.now
+    history, glyphs = picture.history, picture.view.glyphs
     if history.started is None:
         return Text("the run has not started", "dim")
     counts, spent = history.counts, history.spent
@@ -75,7 +76,8 @@ def status_line(picture: Picture, width: int) -> Text:
     words += [use_text(use) for use in limits[:2]]
     if now.forecast:
         cost = f", {money(now.forecast.dollars)} by then" if priced else ""
-        words.append(f"ends in {clock(now.forecast.seconds)} ({now.forecast.limit}{cost})")
+        when = f"ends in {clock(now.forecast.seconds)}" if now.forecast.seconds >= 1 else "about to end"
+        words.append(f"{when} ({now.forecast.limit}{cost})")
     line = Text(f" {glyphs.dot} ".join(words))
     share = limits[0].share if limits else None
     if share is not None and line.cell_len + BAR + 2 <= width:
@@ -87,12 +89,12 @@ def status_line(picture: Picture, width: int) -> Text:
 # --- the curve ----------------------------------------------------------------------------------------------------
 
 
-def curve_part(picture: Picture, width: int, height: int) -> Iterator[Text]:
+def curve_part(picture: Picture, now: Now, width: int, height: int) -> Iterator[Text]:
     """The best so far against evaluations."""
     points = _points(picture)
     yield Text("best so far, by evaluations", "dim")
     if not points or height < 2:
-        yield Text("evaluating the seed" if picture.now.agents is not None else "nothing yet")
+        yield Text("evaluating the seed" if now.agents is not None else "nothing yet")
         return
     values = [value for _, value in points]
     better = max if picture.history.metric.sign > 0 else min
@@ -132,17 +134,16 @@ def _steps(canvas: Canvas, points: Sequence[tuple[int, float]], low: float, high
 # --- agents and events --------------------------------------------------------------------------------------------
 
 
-def agents_part(picture: Picture, height: int) -> Iterator[Text]:
+def agents_part(picture: Picture, now: Now, height: int) -> Iterator[Text]:
     """Who does what now."""
-    doing = picture.now.agents
+    doing = now.agents
     if doing is None:
         yield Text("agents", "dim")
         yield Text("no engine is at work", "yellow")
         stopped = picture.history.stopped
         yield Text(ended_because(stopped))
         return
-    busy = sum(what != "at work" for what in doing.values())
-    yield Text(f"{count(len(doing), 'agent')}, {busy} known to be busy" if doing else "agents", "dim")
+    yield Text(f"{count(len(doing), 'agent')} at work" if doing else "agents", "dim")
     names = list(doing)
     room = max(height - 1, 1)
     wide = max((Text(first_line(name)).cell_len for name in names), default=0)
@@ -160,7 +161,7 @@ def events_part(picture: Picture, height: int) -> Iterator[Text]:
         yield event_line(picture.view, entry.event)
 
 
-def selected_part(picture: Picture, commit: str | None) -> Iterator[Text]:
+def selected_part(picture: Picture, now: Now, commit: str | None) -> Iterator[Text]:
     """Some facts about the selected candidate."""
     history, view = picture.history, picture.view
     if commit is None or commit not in history.phylogeny:
@@ -171,7 +172,7 @@ def selected_part(picture: Picture, commit: str | None) -> Iterator[Text]:
     yield Text.assemble(view.glyph(commit), " ", view.name(commit), "  ", view.score(commit), "  ", gain)
     yield Text.assemble("  ", view.title(candidate))
     strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
-    yield Text(f"  {first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate).plain} ago")
+    yield Text(f"  {first_line(candidate.agent)}, {candidate.operator}{strategy}, {age(now.time - candidate.time)} ago")
     for parent in candidate.parents:
         yield Text.assemble(("  of  ", "dim"), view.glyph(parent), " ", view.name(parent), "  ", view.score(parent))
     children = len(history.phylogeny.children(commit))
@@ -234,7 +235,7 @@ def _marked(picture: Picture, line: Text, width: int, *, selected: bool) -> Text
 
 def map_part(picture: Picture, state: State, width: int, height: int) -> Iterator[Text]:
     """The skeleton with a place for each candidate; second edges are dotted."""
-    ends = picture.scale
+    ends = picture.ends
     if ends is None or height < 3:
         yield Text("no score yet", "dim")
         return
@@ -251,20 +252,23 @@ def map_part(picture: Picture, state: State, width: int, height: int) -> Iterato
 
 
 def _axis(picture: Picture, state: State, width: int, labels: Sequence[str]) -> Text:
+    """What is to the left and to the right, and what the columns and the scale are."""
     first, last = {
         "candidates": ("0", f"{len(picture.history.phylogeny) - 1:,}"),
         "time": ("0:00", clock(picture.history.span[1] - picture.history.span[0])),
-        "score": (labels[0], f"{labels[1]}"),
+        "score": (labels[0], labels[1]),
     }[state.axis]
-    middle = f"{state.axis}; c: other columns" if state.axis != "score" else "score, later is up; c: other columns"
-    left = max((width - len(first) - len(last) - len(middle)) // 2, 1)
-    right = max(width - len(first) - left - len(middle) - len(last), 1)
-    return Text(first + " " * left + middle + " " * right + last, "dim")
+    scale = f"scores {state.scale or picture.scale}"
+    middle = f"{scale}; later is up" if state.axis == "score" else f"{state.axis}; {scale}"
+    spare = max(width - len(first) - len(last) - len(middle), 2)
+    return Text(first + " " * (spare // 2) + middle + " " * (spare - spare // 2) + last, "dim")
 
 
 def _edges(picture: Picture, canvas: Canvas, state: State) -> None:
     """Lines from parents to children, those to the best last, so that they are on top."""
-    places = {each: _dot(canvas, *place) for each, place in picture.map(state.axis).items()}
+    places = {
+        each: _dot(canvas, *place) for each, place in picture.map(state.axis, state.scale or picture.scale).items()
+    }
     edges = [(row.candidate.commit, edge, index) for row in picture.rows for index, edge in enumerate(row.edges)]
     for child, edge, index in sorted(edges, key=lambda each: each[0] in picture.trunk):
         trunk = index == 0 and child in picture.trunk and edge.parent in picture.trunk
@@ -275,7 +279,7 @@ def _edges(picture: Picture, canvas: Canvas, state: State) -> None:
 def _nodes(picture: Picture, canvas: Canvas, state: State) -> None:
     """Symbols of the candidates, the telling ones on top, and brackets around the selected one."""
     history, view, chosen = picture.history, picture.view, state.chosen(picture)
-    places = picture.map(state.axis)
+    places = picture.map(state.axis, state.scale or picture.scale)
     telling = [history.seed, *history.promoted, history.best, chosen]
     for commit in [*places, *(each for each in telling if each in places)]:
         x, y = _dot(canvas, *places[commit])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,12 @@ MOST_AGENT = 8
 AXES = ("candidates", "time", "score")
 """What columns of the map may be."""
 
+SCALES = ("even", "by distance to the best")
+"""How scores are spread over the map."""
+
+CROWDED = 0.9
+"""The place of the middle candidate on an even scale from which on the other one is chosen at first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
@@ -43,7 +50,7 @@ class Now:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A history that does not change any more while this is looked at.
+    """A history that does not change any more while this is looked at; what is found in it is found once.
 
     Attributes:
         steps: how the best grew.
@@ -53,7 +60,6 @@ class Picture:
     """
 
     view: StillView
-    now: Now
     steps: Sequence[Step] = ()
     latest: Sequence[Entry] = ()
     unfolded: frozenset[str] = frozenset()
@@ -101,28 +107,27 @@ class Picture:
         best = self.history.best
         return {each.commit for each in self.history.phylogeny.lineage(best)} if best else set()
 
-    @cached_property
-    def elapsed(self) -> float:
-        """Seconds for which the engine has been at work, or from the run's first entry to its last."""
-        first, last = self.history.span
-        return self.now.time - self.now.began if self.now.began is not None else float(last - first)
-
     # --- the map --------------------------------------------------------------------------------------------------
 
-    def map(self, axis: str) -> dict[str, tuple[float, float]]:
+    def map(self, axis: str, scale: str) -> dict[str, tuple[float, float]]:
         """Id -> place from the lower left (0, 0) to the upper right (1, 1): when it came, and how good it is.
 
         With the axis `score` better is to the right and later is up, else later is to the right and better is up.
         """
         known = [row.candidate for row in self.rows]
-        ends = self.scale or (0.0, 1.0)
         came = {each.commit: self._moment(each, axis) for each in known}
-        levels = {each.commit: self._level(each.commit, *ends) for each in known}
+        levels = {each.commit: self._height(each.commit, scale) for each in known}
         across, up = (levels, came) if axis == "score" else (came, levels)
         return {commit: (across[commit], up[commit]) for commit in came}
 
     @cached_property
-    def scale(self) -> tuple[float, float] | None:
+    def scale(self) -> str:
+        """The scale on which most can be told apart: decades where nearly all are close to the best."""
+        heights = sorted(self._height(row.candidate.commit, SCALES[0]) for row in self.rows)
+        return SCALES[heights[len(heights) // 2] > CROWDED] if heights else SCALES[0]
+
+    @cached_property
+    def ends(self) -> tuple[float, float] | None:
         """The lowest value that matters, which is where the map ends, and the best one; None while there are none."""
         history, sign = self.history, self.history.metric.sign if self.history.started else 1
         known = (history.fitness(row.candidate.commit) for row in self.rows)
@@ -133,12 +138,21 @@ class Picture:
         low = ranked[int(len(ranked) * LOWEST)]
         return sign * min(low, low if seed is None else sign * seed), sign * ranked[-1]
 
-    def _level(self, commit: str, low: float, high: float) -> float:
-        """How far a value is on the way from the lowest to the best; without a value, or below all: nowhere."""
-        value = self.history.fitness(commit)
-        if value is None or low == high:
-            return 0.0 if value is None else 0.5
-        return min(max((value - low) / (high - low), 0.0), 1.0)
+    def _height(self, commit: str, scale: str) -> float:
+        """How far a value is on the way from the lowest to the best; 0 without a value, or below the lowest."""
+        value, ends = self.history.fitness(commit), self.ends
+        if value is None or ends is None:
+            return 0.0
+        low, high = ends
+        if low == high:
+            return 0.5
+        if scale == SCALES[0]:
+            return min(max((value - low) / (high - low), 0.0), 1.0)
+        nearest = 0.5 * 10.0**-self.view.places
+        away = math.log(max(abs(high - value), nearest) / nearest) / math.log(
+            max(abs(high - low), 2 * nearest) / nearest
+        )
+        return min(max(1 - away, 0.0), 1.0)
 
     def _moment(self, candidate: Candidate, axis: str) -> float:
         """When a candidate came, as a share of the run's time or of its candidates."""

@@ -9,7 +9,7 @@ from typing import Literal
 from rich.text import Text
 
 from evogit.cli.screen.keys import PASTED
-from evogit.cli.screen.picture import AXES, Picture
+from evogit.cli.screen.picture import AXES, SCALES, Picture
 from evogit.core import Decision
 
 LONGEST = 500
@@ -48,6 +48,7 @@ class State:
     Attributes:
         selected: a candidate's id; None: the best, whichever that is.
         line: on which line of the graph the selected one is kept.
+        scale: how scores are spread over the map; None: as it suits the run.
         message: what came of the last key.
     """
 
@@ -55,6 +56,7 @@ class State:
     line: int = 0
     drawn: Literal["graph", "map"] = "graph"
     axis: str = AXES[0]
+    scale: str | None = None
     unfolded: frozenset[str] = frozenset()
     reading: Reading | None = None
     asking: Asking | None = None
@@ -137,6 +139,9 @@ def _looked(key: str, state: State, picture: Picture) -> Pressed:
     if key == "c":
         axis = AXES[(AXES.index(state.axis) + 1) % len(AXES)] if state.drawn == "map" else state.axis
         return replace(state, drawn="map", axis=axis), None
+    if key == "s":
+        before = state.scale or picture.scale if state.drawn == "map" else ""
+        return replace(state, drawn="map", scale=SCALES[before == SCALES[0]]), None
     if key in ("e", " ") and chosen:
         unfolded = state.unfolded ^ {chosen}
         return replace(state, selected=chosen, unfolded=frozenset(unfolded)), None
@@ -148,7 +153,7 @@ def _moved(key: str, state: State, picture: Picture, height: int) -> State:
     if chosen is None or not picture.rows:
         return state
     if state.drawn == "map" and key in _DIRECTIONS:
-        return replace(state, selected=_beside(picture, chosen, state.axis, *_DIRECTIONS[key]))
+        return replace(state, selected=_beside(picture, chosen, state, *_DIRECTIONS[key]))
     at, last = picture.number[chosen], len(picture.rows) - 1
     far = {"home": 0, "g": 0, "end": last, "G": last, "page-up": at - height, "page-down": at + height}
     to = min(max(far.get(key, at + MOVES[key]), 0), last)
@@ -164,9 +169,9 @@ _DIRECTIONS = {
 }
 
 
-def _beside(picture: Picture, chosen: str, axis: str, right: int, up: int) -> str:
+def _beside(picture: Picture, chosen: str, state: State, right: int, up: int) -> str:
     """The nearest candidate on the map in a direction; the same one where there is none."""
-    places = picture.map(axis)
+    places = picture.map(state.axis, state.scale or picture.scale)
     x, y = places[chosen]
 
     def distance(commit: str) -> float:

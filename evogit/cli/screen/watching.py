@@ -41,6 +41,8 @@ class Watched:
         self.place = Place.of(following.run)
         following.run.journal.subscribe(self._latest.append)
         self.now = self._look()
+        self._entries = 0
+        self._picture: Picture | None = None
 
     @property
     def changed(self) -> bool:
@@ -63,32 +65,40 @@ class Watched:
         return Now(time=now, agents=agents, began=began, forecast=forecast, per_second=rate)
 
     def picture(self, state: State, width: int) -> Picture:
-        """What it looks like now."""
-        view = StillView(self._following.history, self._terminal.glyphs, self.now.time, width)
-        return Picture(
-            view=view,
-            now=self.now,
+        """What it looks like now; the same as before where nothing of it is otherwise."""
+        known, entries = self._picture, self._following.entries
+        if (
+            known is not None
+            and (entries, state.unfolded, width) == (self._entries, known.unfolded, known.view.width)
+            and (state.selected is None or state.selected in known.number)
+        ):
+            return known
+        self._entries = entries
+        self._picture = Picture(
+            view=StillView(self._following.history, self._terminal.glyphs, self.now.time, width),
             steps=self._following.course.steps,
             latest=self._latest,
             unfolded=state.unfolded,
             kept=state.selected,
         )
+        return self._picture
 
 
 def frame_of(watched: Watched, width: int, height: int) -> Frame:
     """One frame as it is at first."""
     state = State()
-    return draw(watched.picture(state, width), state, width, height)
+    return draw(watched.picture(state, width), watched.now, state, width, height)
 
 
 class Loop:
     """A person at a terminal looks at a run."""
 
-    def __init__(self, watched: Watched, screen: Screen, console: Console) -> None:
+    def __init__(self, watched: Watched, screen: Screen, console: Console, note: str = "") -> None:
+        """`note`: what the person should know first."""
         self._watched = watched
         self._screen = screen
         self._console = console
-        self._state = State()
+        self._state = State(message=Text(note, "yellow"))
         self._picture = watched.picture(self._state, screen.size[0])
 
     def run(self) -> None:
@@ -134,7 +144,7 @@ class Loop:
         self._screen.resized = False
         width, height = self._screen.size
         self._look()
-        frame = draw(self._picture, self._state, width, height)
+        frame = draw(self._picture, self._watched.now, self._state, width, height)
         self._screen.show([self._painted(pieces) for pieces in frame.pieces], frame.cursor)
 
     def _painted(self, pieces: list[tuple[int, Text]]) -> str:
