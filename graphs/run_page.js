@@ -88,10 +88,18 @@ function budget(run, report) {
         ["calls", spent.calls ? `${count(spent.calls, "call")}, ${spent.failed} failed` : ""],
         ["tokens", spent.calls ? whole(spent.tokens) : ""],
         ["spent", spent.calls ? dollars(spent.unpriced === spent.calls ? null : spent.dollars) : ""],
-        ["forecast", (report.forecast ?? []).map((each) => el("div", {}, visible(each)))],
+        ["forecast", forecast(report.forecast)],
       ]),
     ),
   );
+}
+
+// As the second line of `evogit watch` has it.
+function forecast(told) {
+  if (!told) return "";
+  const cost = told.dollars === null ? "" : `, ${dollars(told.dollars)} by then`;
+  const when = told.seconds >= 1 ? `ends in ${clock(told.seconds)}` : "about to end";
+  return `${when} (${told.limit}${cost})`;
 }
 
 function meter(share, text) {

@@ -19,7 +19,9 @@ def plan_lines(view: View, decision: Decision, change: Effect) -> Iterator[Text]
     """The decision and what it would change, a line each."""
     if decision.kind == "undo":
         entry = next(entry for entry in view.history.decisions if entry.id == decision.undoes)
-        yield Text("undo  ", "bold").append_text(decision_text(entry.event))
+        reason = getattr(entry.event, "reason", "")
+        told = f": {on_one_line(reason)}" if reason else ""
+        yield Text("undo  ", "bold").append_text(decision_text(entry.event)).append(told)
     elif decision.kind == "guide":
         yield Text("guide  ", "bold").append(on_one_line(decision.reason))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +16,7 @@ from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedba
 from evogit.review.decisions import decision_record, said_of
 from evogit.review.evidence_files import read
 from evogit.review.facts import candidate_record, finite
+from evogit.review.forecast import forecast_record
 from evogit.review.reporting import report_record
 from evogit.review.spending import last_limits, uses
 
@@ -168,12 +170,13 @@ def session(run: Run, candidate: Candidate) -> Record:
 
 
 def report(run: Run) -> Record:
-    """What `evogit report --json` tells, with how much of each limit is used."""
+    """What `evogit report --json` tells, with how much of each limit is used, and which one ends the run when."""
     if run.history.started is None:
         return {"run": run.history.run, "started": False}
     found = report_record(run.repository, run.history)
     limits = last_limits(run.history)
-    return {**found, "uses": [{**asdict(use), "share": use.share} for use in uses(run.history, limits)]}
+    used = [{**asdict(use), "share": use.share} for use in uses(run.history, limits)]
+    return {**found, "uses": used, "forecast": forecast_record(run.run, run.pace, time.time())}
 
 
 def decisions(run: Run) -> Record:

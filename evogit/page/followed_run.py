@@ -15,6 +15,7 @@ from evogit.review.best_course import BestCourse
 from evogit.review.decimals import places
 from evogit.review.doing import doing
 from evogit.review.facts import SCHEMA, finite
+from evogit.review.forecast import Pace
 
 HOLDOUT = "holdout"
 
@@ -41,6 +42,7 @@ class FollowedRun:
         self._moments: dict[str, Moment] = {}
         self._columns = Columns(self.history, self._moments)
         self._course = BestCourse(self.history)
+        self.pace = Pace(self.history)
         self._entries = 0
         self._changed: dict[str, None] = {}
         self._all_changed = False
@@ -68,6 +70,7 @@ class FollowedRun:
         history.apply(entry)
         self._entries += 1
         elapsed = self._course.take(entry)
+        self.pace.take(entry)
         event = entry.event
         if isinstance(event, Evaluated):
             self._changed[event.candidate] = None

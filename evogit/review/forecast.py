@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from evogit.config.run_settings import RunLimits, Total
 from evogit.core import Entry, Evaluated, RunStarted
 from evogit.history import History
-from evogit.review.spending import used
+from evogit.history.context import StoredRun
+from evogit.review.spending import last_limits, used
 
 REMEMBERED = 200
 """Evaluations over which the pace is measured, at most."""
@@ -30,11 +31,14 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The limit that a run reaches first, in how many seconds, and the dollars that it will have cost by then."""
+    """The limit that a run reaches first, in how many seconds, and the dollars that it will have cost by then.
+
+    These are None where no model was paid, or no price is known.
+    """
 
     limit: str
     seconds: float
-    dollars: float
+    dollars: float | None
 
 
 class Pace:
@@ -78,5 +82,13 @@ class Pace:
         if not ends:
             return None
         seconds, limit = min(ends)
-        dollars = self._history.spent.dollars + seconds * self.per_second("dollars", now)
+        spent = self._history.spent
+        dollars = spent.dollars + seconds * self.per_second("dollars", now) if spent.calls > spent.unpriced else None
         return Forecast(limit=limit, seconds=seconds, dollars=dollars)
+
+
+def forecast_record(run: StoredRun, pace: Pace, now: float) -> dict[str, Any] | None:
+    """What the engine at work will come to, for machines; None where none is, or nothing is known."""
+    began = run.repository.engines(run.history.run).since()
+    found = None if began is None else pace.forecast(last_limits(run.history), began, now)
+    return asdict(found) if found else None

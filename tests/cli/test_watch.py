@@ -195,6 +195,18 @@ def test_a_signal_ends_it_and_the_terminal_is_as_it_was(watch: Watch, small: Sma
     assert watcher.code == 128 + number
 
 
+def test_it_sleeps_on_control_z_with_the_terminal_given_back_and_wakes_up_again(watch: Watch, small: Small) -> None:
+    watcher = watch(small.folder)
+    watcher.sees("best 2.0000")
+    watcher.type("\x1a")
+    wait_until(lambda: os.waitpid(watcher.pid, os.WNOHANG | os.WUNTRACED)[0], "sleep")
+    assert watcher.mode == watcher.before
+    os.kill(watcher.pid, signal.SIGCONT)
+    watcher.type("j")
+    watcher.sees(f"● {small.right[:7]}  1.6000  adaptive step size")
+    assert watcher.mode != watcher.before
+
+
 def test_a_run_that_goes_away_ends_it_with_a_sentence(watch: Watch, small: Small, cli: Cli) -> None:
     watcher = watch(small.folder)
     watcher.sees("best 2.0000")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evogit.cli.locate_run import Place
-from evogit.cli.screen.acting import CHANGED, obey
+from evogit.cli.screen.acting import CHANGED, obey, planned_anew
 from evogit.cli.screen.canvas import Canvas
 from evogit.cli.screen.frame import draw
 from evogit.cli.screen.keys import Keys
@@ -134,6 +134,16 @@ def test_the_curve_rises_to_the_best_and_falls_where_less_is_better() -> None:
         assert tuple(line[:6] for line in lines if line[:1] in "13") == ends
 
 
+def test_a_run_that_has_barely_begun_is_drawn_too() -> None:
+    empty = picture(History("r"))
+    assert "not started" in screen(empty)[1]
+    assert pressed(["j", "v", "l", "b", "e"], State(), empty)[0].selected is None
+    begun = picture(RecordedHistory().history)
+    told = screen(begun, State(drawn="map"), now=Now(time=1.0, agents={"a1": "at work"}, began=0.0))
+    assert "evaluating the seed" in "\n".join(told)
+    assert press("enter", State(), begun, 10)[0].message.plain == "there is no candidate yet"
+
+
 # --- keys ---------------------------------------------------------------------------------------------------------
 
 
@@ -203,7 +213,7 @@ def test_dead_ends_unfold_below_the_selected_candidate(small: Small) -> None:
 def decided(keys: list[str], state: State, story: Story) -> State:
     """What becomes of a state when keys are pressed, as the loop has it."""
     for key in keys:
-        shown = picture(story.history)
+        shown = picture(story.history, kept=state.selected)
         state, order = press(key, state, shown, 10)
         if order:
             state = obey(order, state, Place.of(story.stored), shown.view)
@@ -238,15 +248,33 @@ def test_a_subtree_is_pruned_and_escape_prunes_nothing(small: Small) -> None:
 
 def test_a_plan_that_is_another_one_by_now_is_shown_again_before_anything_is_done(small: Small) -> None:
     story = Story(small.folder)
-    state = decided(["X", *"why"], State(selected=small.step), story)
+    state = decided(["x", *"why"], State(selected=small.left), story)
     other = Story(small.folder)
     other.decide("prune", small.merge, reason="meanwhile")
     state = decided(["enter"], state, story)
     assert state.asking is not None
     assert state.asking.about == CHANGED
-    assert small.step not in story.history.pruned
+    assert any("the best becomes" in line.plain for line in state.asking.plan)
+    assert small.left not in story.history.pruned
     decided(["enter"], state, story)
-    assert small.step in story.history.pruned
+    assert small.left in story.history.pruned
+
+
+def test_a_plan_is_kept_up_to_date_while_a_reason_is_typed(small: Small) -> None:
+    story = Story(small.folder)
+    state = decided(["X", *"why"], State(selected=small.step), story)
+    story.add(1.1, small.dead)
+    place, view = Place.of(story.stored), picture(story.history).view
+    state = planned_anew(state, place, view)
+    assert state.asking is not None
+    assert "  6 candidates: no longer a parent" in [line.plain for line in state.asking.plan]
+    story.add(1.1, small.dead)  # one more of the same is no other plan
+    assert decided(["enter"], state, story).message.plain.startswith("prune")
+    asking = decided(["p"], State(selected=small.fail), story)
+    assert "no valid evaluation" in asking.message.plain
+    asking = decided(["u"], State(), story)
+    story.decide("undo", undoes=story.history.decisions[-1].id)
+    assert "undone already" in planned_anew(asking, place, view).message.plain
 
 
 def test_what_cannot_be_decided_is_said(small: Small) -> None:

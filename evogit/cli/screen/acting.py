@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -75,18 +77,34 @@ def _plan(place: Place, view: View, decision: Decision) -> tuple[Text, ...]:
     return tuple(plan_lines(view, decision, effect(place.history, decision)))
 
 
+def planned_anew(state: State, place: Place, view: View) -> State:
+    """The same with what a decision in question would change by now; without it, if it cannot be made any more."""
+    asking = state.asking
+    if asking is None:
+        return state
+    try:
+        return replace(state, asking=replace(asking, plan=_plan(place, view, asking.decision)))
+    except EvoGitError as error:
+        return replace(state, asking=None, message=Text(escape(str(error)), "yellow"))
+
+
 def _decided(state: State, place: Place, view: View) -> State:
     """Make the decision, if it still changes what the person was shown; else show what it would change now."""
     asking = state.asking
     assert asking is not None
     decision = replace(asking.decision, reason=clean(asking.reason))
     plan = _plan(place, view, asking.decision)
-    if [line.plain for line in plan] != [line.plain for line in asking.plan]:
+    if _gist(plan) != _gist(asking.plan):
         return replace(state, asking=replace(asking, plan=plan, about=CHANGED))
     if not decision.reason and decision.kind != "undo":
         return replace(state, asking=replace(asking, about="expected a reason"))
     entry = decide(place, decision)
     return replace(state, asking=None, message=_said(place, entry, decision))
+
+
+def _gist(plan: Sequence[Text]) -> list[str]:
+    """What a plan comes to, without how many candidates it is about: while a run goes on there are more each second."""
+    return [re.sub("^[0-9,]+ candidates?", "", line.plain.strip()) for line in plan[1:]]
 
 
 def _said(place: Place, entry: Entry, decision: Decision) -> Text:

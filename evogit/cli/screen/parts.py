@@ -75,7 +75,7 @@ def status_line(picture: Picture, now: Now, width: int) -> Text:
         words.append(f"{spent.tokens:,} tokens, no price known")
     words += [use_text(use) for use in limits[:2]]
     if now.forecast:
-        cost = f", {money(now.forecast.dollars)} by then" if priced else ""
+        cost = "" if now.forecast.dollars is None else f", {money(now.forecast.dollars)} by then"
         when = f"ends in {clock(now.forecast.seconds)}" if now.forecast.seconds >= 1 else "about to end"
         words.append(f"{when} ({now.forecast.limit}{cost})")
     line = Text(f" {glyphs.dot} ".join(words))

@@ -51,6 +51,13 @@ class Screen:
         size = os.get_terminal_size(self._output)
         return size.columns or USUAL[0], size.lines or USUAL[1]
 
+    def measure(self) -> tuple[int, int]:
+        """The size for the next frame, which is written whole if it is another one."""
+        if self.resized:
+            self.resized = False
+            self._shown = []
+        return self.size
+
     def __enter__(self) -> Screen:
         """Take the terminal over.
 
@@ -75,7 +82,7 @@ class Screen:
     def _take_over(self) -> None:
         tty.setcbreak(self._input, termios.TCSANOW)
         self._write(ENTER)
-        self.forget()
+        self.resized = True
 
     def _leave(self) -> None:
         with contextlib.suppress(OSError, termios.error):  # it is gone
@@ -115,7 +122,7 @@ class Screen:
             os.close(wakes)
 
     def _resize(self, number: int, frame: FrameType | None) -> None:
-        self.forget()
+        self.resized = True
 
     def _suspend(self, number: int, frame: FrameType | None) -> None:
         """Ctrl-Z: give the terminal back, sleep, and take it over again."""
@@ -149,11 +156,6 @@ class Screen:
             raise Ended(0)
         return self._keys.feed(data)
 
-    def forget(self) -> None:
-        """Have the next frame written whole."""
-        self._shown = []
-        self.resized = True
-
     def show(self, rows: Sequence[str], cursor: tuple[int, int] | None = None) -> None:
         """Write the rows that are not there already; the cursor is shown at a place (row, column), or not at all."""
         whole = len(rows) != len(self._shown)
@@ -166,7 +168,7 @@ class Screen:
         self._cursor = ended
 
     def _write(self, text: str) -> None:
-        data = text.encode(errors="backslashreplace")
+        data = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
         while data:
             data = data[os.write(self._output, data) :]
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evogit.cli.locate_run import Place
-from evogit.cli.screen.acting import obey
+from evogit.cli.screen.acting import obey, planned_anew
 from evogit.cli.screen.frame import Frame, draw, graph_height, text_height
 from evogit.cli.screen.picture import Now, Picture
 from evogit.cli.screen.state import Order, State, press
@@ -110,7 +110,10 @@ class Loop:
                 if not self._heed(key):
                     return
             late = time.monotonic() >= due
-            if (late and self._watched.changed) or pressed or self._screen.resized:
+            news = late and self._watched.changed
+            if news:
+                self._state = planned_anew(self._state, self._watched.place, self._picture.view)
+            if news or pressed or self._screen.resized:
                 began = time.process_time()
                 self._draw()
                 due = time.monotonic() + max(LOOK_EVERY, (time.process_time() - began) / SHARE) if late else due
@@ -128,7 +131,7 @@ class Loop:
         if order.kind == "quit":
             return False
         if order.kind == "redraw":
-            self._screen.forget()
+            self._screen.resized = True
             return True
         self._obey(order)
         return True
@@ -141,8 +144,7 @@ class Loop:
         self._picture = self._watched.picture(self._state, self._screen.size[0])
 
     def _draw(self) -> None:
-        self._screen.resized = False
-        width, height = self._screen.size
+        width, height = self._screen.measure()
         self._look()
         frame = draw(self._picture, self._watched.now, self._state, width, height)
         self._screen.show([self._painted(pieces) for pieces in frame.pieces], frame.cursor)
