@@ -510,6 +510,19 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Halted:
+    """An engine could do nothing for so many seconds, up to this entry, and went on.
+
+    `asleep`: the machine slept, or the process was stopped. `no-room`: the disk of the repository was full.
+    """
+
+    event: Literal["halted"] = "halted"
+    engine: str
+    reason: Literal["asleep", "no-room"]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
     """An engine stopped in good order."""
 
@@ -548,6 +561,7 @@ Event = (
     | TaskChanged
     | Decision
     | Forked
+    | Halted
     | Stopped
 )
 

@@ -111,6 +111,8 @@ class Server:
         self.behaviours = list(behaviours) or [reply("hello")]
         self._port = port
         self.requests: list[Request] = []
+        self.answered: list[Behaviour] = []
+        """What was sent to its end, which is what an endpoint counts."""
         self.connections = 0
         """How many are open now."""
         self.pieces_sent = 0
@@ -164,6 +166,8 @@ class Server:
         elif behaviour.fault == "cut":
             writer.close()
             await writer.wait_closed()
+        if not behaviour.fault:
+            self.answered.append(behaviour)
         return not behaviour.fault
 
     async def _stream(self, behaviour: Behaviour, writer: asyncio.StreamWriter) -> None:

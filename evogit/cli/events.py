@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from evogit.cli.text import clock
 from evogit.cli.view import SHORT, View, first_line
 from evogit.core import (
     Adopted,
@@ -14,6 +15,7 @@ from evogit.core import (
     Event,
     FailedProposal,
     Forked,
+    Halted,
     Proposed,
     Reserved,
     RunStarted,
@@ -22,6 +24,12 @@ from evogit.core import (
     Tactic,
     TaskChanged,
 )
+
+HALTED = {
+    "asleep": "the machine slept, or the process was stopped",
+    "no-room": "the disk was full",
+}
+"""Why an engine could do nothing, in words."""
 
 
 def event_line(view: View, event: Event) -> Text:
@@ -56,6 +64,8 @@ def event_line(view: View, event: Event) -> Text:
         case Decision():
             names = " ".join(commit[:SHORT] for commit in event.candidates) or event.undoes[:SHORT]
             return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}".strip(" :"))
+        case Halted():
+            return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}")
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
 

@@ -18,6 +18,7 @@ from evogit.cli.watch import Dashboard, EventLines, Several, Watch
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import RunStarted, Stopped
+from evogit.engine.halts import AwakeLoop
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.review.run_list import RunList
@@ -69,7 +70,8 @@ def evolve(
         run.journal.subscribe(background.follow(run.context))
     run.journal.subscribe(lambda entry: _list(run, terminal) if isinstance(entry.event, RunStarted) else None)
     began, before = time.monotonic(), run.history.counts.evaluated
-    stopped = asyncio.run(_evolve(run, watch, setup.models if setup else None, hangs_up=background is None))
+    with asyncio.Runner(loop_factory=AwakeLoop) as runner:
+        stopped = runner.run(_evolve(run, watch, setup.models if setup else None, hangs_up=background is None))
     return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)
 
 

@@ -11,13 +11,11 @@ from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import bar, count, percent
 from evogit.cli.view import View, first_line
 from evogit.history import History, Spending
+from evogit.history.state import OUTAGE
 from evogit.review import Use, last_limits, spending_by_model, uses
 
 MOST_ROWS = 16
 """Pairs of agent and model that are listed one by one."""
-
-OUTAGE = 3
-"""Attempts in a row without a reply that are worth telling."""
 
 BAR = 24
 """Columns of a bar."""

@@ -178,6 +178,8 @@ class Settings(RunLimits):
     seed: int = 0
     deterministic: bool = False
     join: bool = False
+    detached: bool = False
+    """Whether it goes on without the terminal that it was started from."""
     sandbox: str = "auto"
     panel: tuple[str, ...] = ()
     """Models that compare candidates, which the task names."""

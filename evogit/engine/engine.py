@@ -109,7 +109,7 @@ class Engine:
             show=self._show,
         )
         self._steering = Steering(
-            context.journal, self._projections, self._evaluations, self._people, stopping.over, self._end_with_others
+            context, self._projections, self._evaluations, self._people, stopping.over, self._end_with_others
         )
         self._writer = CandidateWriter(
             context=context,
@@ -137,15 +137,16 @@ class Engine:
         """
         self._journal.subscribe(self._hear)
         names = self._start.begin(self._evaluations.backend, len(self._agents))
-        try:
-            in_time = await self._stopping.done(self._work(names))
-        except EvoGitError as error:
-            with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
-                await self._conclude("error", str(error))
-            raise
-        assert self._stopping.asked  # that is what ended the agents' lives
-        reason, detail = self._stopping.asked
-        return await self._conclude(reason, detail if in_time else "; ".join(filter(None, [detail, LEFT])))
+        with self._steering.halts.waiting():
+            try:
+                in_time = await self._stopping.done(self._work(names))
+            except EvoGitError as error:
+                with suppress(EvoGitError):  # what failed may fail here too, and the first failure says more
+                    await self._conclude("error", str(error))
+                raise
+            assert self._stopping.asked  # that is what ended the agents' lives
+            reason, detail = self._stopping.asked
+            return await self._conclude(reason, detail if in_time else "; ".join(filter(None, [detail, LEFT])))
 
     async def _work(self, names: Sequence[str]) -> None:
         """All that an engine does between its first entry and its last."""

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from evogit.engine.evaluations import Evaluations
+from evogit.engine.halts import Halts
 from evogit.engine.people_commits import People
 from evogit.engine.projections import Projections
-from evogit.repository import Journal
+from evogit.history.context import RunContext
 
 LOOK_EVERY = 0.3
 """Seconds between two looks."""
@@ -23,14 +24,15 @@ class Steering:
 
     def __init__(
         self,
-        journal: Journal,
+        context: RunContext,
         projections: Projections,
         evaluations: Evaluations,
         people: People,
         over: asyncio.Event,
         look: Callable[[], object],
     ) -> None:
-        self._journal = journal
+        self.halts = Halts(context.journal, context.engine, context.repository.common)
+        self._journal = context.journal
         self._projections = projections
         self._evaluations = evaluations
         self._over = over
@@ -41,6 +43,7 @@ class Steering:
         """Until the run is over: take in what people journalled, show it, and evaluate what waits for any engine."""
         async with asyncio.TaskGroup() as group:
             while not self._over.is_set():
+                self.halts.look()
                 self._journal.refresh()
                 self._people.look()
                 self._people.consider()

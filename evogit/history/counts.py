@@ -120,6 +120,22 @@ class Outage:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interruption:
+    """A time in which nothing went on, from `since` to `until` (seconds since the epoch; None: still).
+
+    `what` is `asleep` or `no-room` as in `Halted`, or `endpoint`: `model` did not answer, in `attempts`, for the reason
+    `why`.
+    """
+
+    what: str
+    since: int
+    until: int | None
+    model: str = ""
+    attempts: int = 0
+    why: str = ""
+
+
 @dataclass(slots=True)
 class Attempts:
     """Which moves were made; in a deterministic run `horizon` is the last one that selection may know of."""

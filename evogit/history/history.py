@@ -18,6 +18,7 @@ from evogit.core import (
     Evaluation,
     FailedProposal,
     Forked,
+    Halted,
     Proposed,
     Reserved,
     RunStarted,
@@ -26,9 +27,9 @@ from evogit.core import (
     Tactic,
     TaskChanged,
 )
-from evogit.history.counts import Counts, Outage, Spending
+from evogit.history.counts import Counts, Interruption, Outage, Spending
 from evogit.history.decisions import in_force, marked
-from evogit.history.state import FAILURES, REMADE, ROUNDING, RunState
+from evogit.history.state import FAILURES, HALTS, OUTAGE, REMADE, ROUNDING, RunState
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -134,11 +135,29 @@ class History(RunState):
 
     def _answered(self, event: Spent, entry: Entry) -> None:
         if not event.failure:
-            self.outages.pop(event.model, None)
+            past = self.outages.pop(event.model, None)
+            if past and past.attempts >= OUTAGE:
+                self._halt(
+                    Interruption(
+                        what="endpoint",
+                        since=past.since,
+                        until=entry.time,
+                        model=event.model,
+                        attempts=past.attempts,
+                        why=past.why,
+                    )
+                )
             return
         outage = self.outages.setdefault(event.model, Outage(entry.time))
         outage.attempts += 1
         outage.why = event.failure
+
+    def _halted(self, event: Halted, entry: Entry) -> None:
+        self._halt(Interruption(what=event.reason, since=round(entry.time - event.seconds), until=entry.time))
+
+    def _halt(self, over: Interruption) -> None:
+        self.halts.append(over)
+        del self.halts[:-HALTS]
 
     def _compared(self, event: Compared, entry: Entry) -> None:
         pair = {event.a} if event.calibration else {event.a, event.b}
@@ -286,6 +305,7 @@ class History(RunState):
 RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     RunStarted: History._run_started,
     Forked: History._forked,
+    Halted: History._halted,
     Stopped: History._stopped,
     Proposed: History._proposed,
     Duplicate: History._duplicate,

@@ -23,7 +23,7 @@ from evogit.core import (
     Tactic,
 )
 from evogit.history.authors import Authors
-from evogit.history.counts import Attempts, Counts, Outage, Spending
+from evogit.history.counts import Attempts, Counts, Interruption, Outage, Spending
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.history.strengths import Strengths
@@ -36,6 +36,12 @@ TRIES = 3
 
 FAILURES = 500
 """Failed proposals that are remembered with their reasons."""
+
+HALTS = 200
+"""Interruptions that are remembered."""
+
+OUTAGE = 3
+"""Attempts in a row without a reply that are worth telling."""
 
 REMADE = 100
 """Duplicates that are remembered of one parent."""
@@ -70,6 +76,7 @@ class RunState:
         span: when the first and the latest entry were written, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
         outages: model -> the attempts since its last reply, where there are any.
+        halts: the latest times in which the engine or a model's endpoint did nothing, and went on.
         faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
@@ -104,6 +111,7 @@ class RunState:
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
     outages: dict[str, Outage] = field(default_factory=dict, init=False)
+    halts: list[Interruption] = field(default_factory=list, init=False)
     reserved: dict[str, Reserved] = field(default_factory=dict, init=False)
     trees: dict[str, str] = field(default_factory=dict, init=False)
     fingerprints: dict[str, str] = field(default_factory=dict, init=False)
@@ -307,6 +315,18 @@ class RunState:
             if entry != but:
                 spending.hold(event)
         return spending
+
+    @property
+    def interruptions(self) -> list[Interruption]:
+        """The times in which nothing went on, by when they began, those that last included."""
+        last = (
+            Interruption(
+                what="endpoint", since=each.since, until=None, model=model, attempts=each.attempts, why=each.why
+            )
+            for model, each in self.outages.items()
+            if each.attempts >= OUTAGE
+        )
+        return sorted([*self.halts, *last], key=lambda each: each.since)
 
     @property
     def stagnant(self) -> int:

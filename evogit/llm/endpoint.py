@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,9 @@ DOUBTFUL = 20
 """Further attempts, of an hour or more, after which a question is given up if it may be what brings the endpoint down.
 """
 
+ASLEEP = 30.0
+"""Seconds by which the clocks of a machine that slept differ."""
+
 REFUSALS_IN_A_ROW = 3
 """Questions that an endpoint refuses, with no reply in between, after which nothing it is asked will do."""
 
@@ -100,6 +104,18 @@ async def _refuse(response: httpx2.Response) -> None:
         if len(said) > LONGEST_ERROR:
             break
     raise ErrorAnswer(response.status_code, bytes(said[:LONGEST_ERROR]), response.headers)
+
+
+def _awake() -> float:
+    """By how much the event loop's clock is ahead of the wall's, which goes on while the machine sleeps."""
+    return asyncio.get_running_loop().time() - time.time()
+
+
+def _slept(lost: Exception) -> Exception:
+    """What becomes of an attempt that was lost while the machine slept: that is nobody's fault."""
+    if not isinstance(lost, LostAttemptError):
+        return lost
+    return LostAttemptError(f"the machine slept: {lost}", lost.usage, again=True, fault="endpoint")
 
 
 class _TooLongError(Exception):
@@ -353,11 +369,13 @@ class Endpoint:
     async def _attempt(
         self, question: Question, prompt: int, most: int | None, streamed: StreamedReply
     ) -> tuple[str, TokenUsage]:
+        awake = _awake()
         try:
             plain = await self._answered(question, most, streamed)
         except FAULTS as error:
             if not streamed.complete:
-                raise self._lost(error, prompt, streamed) from None
+                lost = self._lost(error, prompt, streamed)
+                raise (_slept(lost) if awake - _awake() > ASLEEP else lost) from None
             plain = streamed.whole  # at most its usage did not come
         return await self.reader.reply(self._redacted(plain), prompt)
 

@@ -53,6 +53,10 @@ class Branches:
         """Whether `commit` is `tip` or an ancestor of it."""
         return tip == commit or (commit in self._repo and self._repo.descendant_of(tip, commit))
 
+    def ahead(self, tip: str, commit: str) -> int:
+        """How many commits a tip has that a commit of its history does not."""
+        return self._repo.ahead_behind(tip, commit)[0]
+
     def fork(self, a: str, b: str) -> str | None:
         """The commit at which two histories parted, None when they have nothing in common."""
         found = self._repo.merge_base(a, b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TypeVar
 
 import pygit2
@@ -15,23 +16,29 @@ ATTEMPTS = 5
 
 T = TypeVar("T")
 
+WAIT_FOR_ROOM: ContextVar[Callable[[Exception], bool]] = ContextVar("WAIT_FOR_ROOM", default=lambda error: False)
+"""What waits where the disk is full, and says whether to write again; an engine does, a command fails at once."""
+
 
 def written(what: str, write: Callable[[], T]) -> T:
-    """The result of `write`, which writes objects only, so that it can be repeated.
+    """The result of `write`, which writes objects only, so that it can be repeated: while the disk is full, for ever.
 
     Raises:
         RepositoryError: when the disk is full, a permission is missing, or objects that should be there are gone.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    attempt = 0
+    while True:
         try:
             return write()
         except (pygit2.GitError, OSError) as error:
+            if WAIT_FOR_ROOM.get()(error):
+                continue
+            attempt += 1
             if attempt == ATTEMPTS:
                 raise RepositoryError(
                     f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or repair it, then "
                     "run again: nothing that was recorded is lost"
                 ) from error
-    raise AssertionError("the last attempt returns or raises")
 
 
 def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:

@@ -14,6 +14,7 @@ from evogit.core import (
     Evaluated,
     Event,
     Forked,
+    Halted,
     Proposed,
     RefusedError,
     RepositoryError,
@@ -138,6 +139,8 @@ def _subject(event: Event) -> str:
             return f"forked: from {event.run}"
         case TaskChanged():
             return f"task-changed: by {event.by}"
+        case Halted():
+            return f"halted: {event.reason}"
         case Stopped():
             return f"stopped: {event.reason}"
         case _:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
+from evogit.repository.faults import WAIT_FOR_ROOM
 
 STALE_AFTER = 10.0
 """Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
@@ -48,7 +49,13 @@ def swap(
         try:
             done = _exchange(common, name, new, expected) if exchange and expected else None
             return _swap_once(repo, name, new, expected) if done is None else done
+        except RepositoryError as error:
+            if not WAIT_FOR_ROOM.get()(error):
+                raise
         except OSError as error:  # somebody holds the lock, or is just tidying up the folder
+            if WAIT_FOR_ROOM.get()(error):
+                began = time.monotonic()
+                continue
             patience = 3 * STALE_AFTER if "failed to lock" in str(error) else 1.0
             if time.monotonic() - began > patience:
                 raise _unwritable(name, error) from error

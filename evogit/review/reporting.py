@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
@@ -13,6 +14,7 @@ from evogit.repository import Repository
 from evogit.review.crossing import merge_statistics
 from evogit.review.facts import SCHEMA, Record, interval, status_record
 from evogit.review.gains import last_evaluation, way
+from evogit.review.spending import last_start
 
 REASONS = 5
 """Kinds of failure that are told of each sort, the most frequent first."""
@@ -29,6 +31,7 @@ def report_record(repository: Repository, history: History) -> Record:
         **status_record(repository, history),
         "schema": SCHEMA,
         "asked": _asked(history),
+        "detached": bool(last_start(history).get("detached")),
         "spent": {
             "seconds": latest - began,
             "began": began,
@@ -39,9 +42,10 @@ def report_record(repository: Repository, history: History) -> Record:
         "steps": steps(history, history.best),
         "crossings": merge_statistics(history),
         "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
+        "interruptions": [asdict(each) for each in history.interruptions],
         "evidence": _evidence(history),
         "changes": _changes(repository, history),
-        "remarks": remarks(history),
+        "remarks": [*remarks(history), *_moved(repository, history)],
     }
 
 
@@ -169,6 +173,18 @@ def remarks(history: History) -> list[str]:
     if waiting := len(history.pending):
         said.append(f"not yet judged: {waiting}; `evogit run` goes on with them")
     return said
+
+
+def _moved(repository: Repository, history: History) -> list[str]:
+    """That the branch which is checked out went on since the run began."""
+    branch = None if repository.created else repository.branches.current()
+    tip = repository.target(branch) if branch else None
+    if tip is None or history.seed is None or not repository.branches.contains(tip, history.seed):
+        return []
+    ahead = repository.branches.ahead(tip, history.seed)
+    name = (branch or "").removeprefix("refs/heads/")
+    commits = f"{ahead:,} commit{'s' * (ahead != 1)}"
+    return [f"{name} has {commits} more than the seed; `evogit land` merges with them"] if ahead else []
 
 
 def _holdout_remark(history: History, seed: str, best: str) -> list[str]:

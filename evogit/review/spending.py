@@ -59,7 +59,7 @@ def used(history: History, limit: Total) -> float:
     return {
         "dollars": spent.dollars,
         "tokens": spent.tokens,
-        "proposals": counts.proposals,
+        "proposals": counts.charged,
         "evaluations": counts.evaluated,
     }[limit]
 

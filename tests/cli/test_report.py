@@ -15,6 +15,7 @@ from evogit.core import (
     Evaluated,
     Evaluation,
     FailedProposal,
+    Halted,
     Metric,
     Proposed,
     RunStarted,
@@ -93,6 +94,40 @@ def test_everything_can_be_looked_at_before_anybody_is_judged_again(cli: Cli, sm
     assert re.search(f"{small.merge[:7]} +old ", cli("log", cwd=small.folder).out)
     record = cli("show", small.dead, "--json", cwd=small.folder).json
     assert (record["status"], record["former"]) == (None, {"status": "ok", "metrics": {"score": 1.2}})
+
+
+def spend(story: Story, failure: str = "") -> None:
+    story.journal.append(Spent(engine="e", move=1, agent="a1", model="big", failure=failure))
+
+
+def test_the_morning_is_told_what_the_night_waited_for(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    story.add(1.0, title="Seed")
+    for _ in range(2):
+        spend(story, "the connection broke")
+    spend(story)  # twice is no outage
+    for _ in range(3):
+        spend(story, "the endpoint answered 429: usage limit reached")
+    spend(story)
+    story.journal.append(Halted(engine="e", reason="asleep", seconds=3600.0))
+    story.journal.append(Halted(engine="e", reason="no-room", seconds=90.0))
+    for _ in range(4):
+        spend(story, "no connection within 10 s")
+    page = cli("report", cwd=story.folder).out
+    assert "big did not answer, 3 attempts: the endpoint answered 429: usage limit reached" in page
+    assert re.search(r"1:00:00 +the machine slept, or the process was stopped", page)
+    assert re.search(r"1:30 +the disk was full", page)
+    assert "big did not answer, 4 attempts: no connection within 10 s" in page
+    assert "the connection broke" not in page
+    told = cli("report", "--json", cwd=story.folder).json["interruptions"]
+    assert sorted(each["what"] for each in told) == ["asleep", "endpoint", "endpoint", "no-room"]
+    assert [each["until"] for each in told if each["attempts"] == 4] == [None]
+
+
+def test_the_morning_is_told_that_the_branch_moved_on(cli: Cli, own: Own) -> None:
+    assert "more than the seed" not in cli("report", cwd=own.folder).out
+    own.save("by somebody", {"README.md": "Another program.\n"})
+    assert "main has 1 commit more than the seed; `evogit land` merges with them" in cli("report", cwd=own.folder).out
 
 
 # --- the record ---------------------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import time
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from evogit.core import EvoGitError
+from evogit.engine.halts import AwakeLoop
 from evogit.llm import CredentialError, ModelError, SpendingLimitError, TokenUsage, UnknownModelError
 from evogit.llm.registry import OpenModels
 from evogit.llm.replies import LONGEST_WAIT, retry_after
@@ -412,3 +414,19 @@ def test_pauses_grow_differ_and_are_never_shorter_than_asked_for(at: Opening) ->
     assert all(0.0005 * 2**n <= pause <= 0.001 * 2**n for n, pause in enumerate(pauses[:10]))
     assert max(pauses) <= 60
     assert model._pause(0, 3.0, 60.0) >= 3.0
+
+
+def test_a_question_that_was_under_way_while_the_machine_slept_is_asked_again(
+    at: Opening, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.llm.endpoint.ASLEEP", 0.1)
+    monkeypatch.setattr("evogit.engine.halts.ASLEEP", 0.1)
+
+    async def sleep_and_ask() -> str:
+        asyncio.get_running_loop().call_later(0.05, time.sleep, 0.4)  # the machine sleeps
+        return await ask(at(server.url, 'total = "200ms"'), ledger)
+
+    with serve([SILENT, reply("Fine.")]) as server, asyncio.Runner(loop_factory=AwakeLoop) as runner:
+        assert runner.run(sleep_and_ask()) == "Fine."
+    assert len(server.requests) == 2
+    assert "the machine slept" in ledger.failures[0]

@@ -16,6 +16,7 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import contribution_tables, legend
 from evogit.cli.counts import count_words
 from evogit.cli.crossings import step_rows, strategy_rows
+from evogit.cli.events import HALTED
 from evogit.cli.front import front_lines
 from evogit.cli.locate_run import Place
 from evogit.cli.page_file import page_file
@@ -165,6 +166,8 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     yield _head(view, record)
     yield Section(title="asked", lines=list(_asked(view, record)))
     yield Section(title="spent", lines=_spent(view, record), drawn=spending_lines(view))
+    if record["interruptions"]:
+        yield _interruptions(view, record["interruptions"])
     yield _best(view, record)
     if record["steps"][1:]:
         yield _lineage(view, record["steps"])
@@ -183,7 +186,8 @@ def _head(view: View, record: dict[str, Any]) -> Section:
     why = "" if record["engines"] else record["stopped_detail"]
     began, took = record["spent"]["began"], record["spent"]["seconds"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
-    lines = [Text(f"begun {when}, last entry {clock(took)} later")]
+    where = ", in the background" if record["detached"] else ""
+    lines = [Text(f"begun {when}{where}, last entry {clock(took)} later")]
     lines += [Text(first_line(why), "red" if record["stopped_because"] == "error" else "")] if why else []
     return Section(title=dot.join([f"report of {record['run']}", state]), lines=lines)
 
@@ -222,6 +226,22 @@ def _spent(view: View, record: dict[str, Any]) -> list[Text]:
     words += [f"of that repeats {clock(record['repeated_seconds'])}"] if record["repeated"] else []
     lines = [Text(f" {view.glyphs.dot} ".join(words))]
     return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
+
+
+def _interruptions(view: View, interruptions: list[dict[str, Any]]) -> Section:
+    """When nothing went on, for how long, and why; the last ones of many."""
+    rows = [["from", "to", "for", ""]]
+    for each in interruptions[-ROWS:]:
+        since, until = each["since"], each["until"]
+        over = [time.strftime("%H:%M:%S", time.localtime(until)), clock(until - since)] if until else ["", ""]
+        about = first_line(HALTED.get(each["what"], ""))
+        if each["what"] == "endpoint":
+            attempts = count(each["attempts"], "attempt")
+            about = f"{view.model(each['model'])} did not answer, {attempts}: {first_line(each['why'])}"
+        rows.append([time.strftime("%m-%d %H:%M:%S", time.localtime(since)), *over, about])
+    rest = len(interruptions) - ROWS
+    after = [Text(f"and {count(rest, 'interruption')} before", "dim")] if rest > 0 else []
+    return Section(title="what it waited for; nothing was lost", rows=rows, align="llrl", after=after)
 
 
 def _best(view: View, record: dict[str, Any]) -> Section:

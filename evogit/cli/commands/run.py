@@ -101,7 +101,7 @@ def run(
     """
     if jobs is not None:
         chosen["jobs"] = jobs
-    settings = Settings(**chosen)  # type: ignore[arg-type]
+    settings = Settings(**chosen, detached=detached)  # type: ignore[arg-type]
     hooks.check()
     target = resolve_run(task, repo, name, origin)
     found, history = target.task, target.history

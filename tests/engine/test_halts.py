@@ -1,0 +1,107 @@
+"""What holds an engine up and passes: a full disk, a machine that sleeps."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from evogit.core import Halted
+from evogit.engine import halts
+from evogit.engine.halts import AwakeLoop, Halts
+from evogit.repository.faults import written
+from evogit.testing import RecordedRun
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
+    monkeypatch.setattr(halts, "LOOK_FOR_ROOM_EVERY", 0.01)
+    return RecordedRun(tmp_path / "repo")
+
+
+def halted(run: RecordedRun) -> list[Halted]:
+    return [entry.event for entry in run.entries if isinstance(entry.event, Halted)]
+
+
+def test_what_is_written_to_a_full_disk_waits_for_room_and_the_journal_tells(run: RecordedRun) -> None:
+    noticed, tries = Halts(run.journal, "e", run.repository.common), iter(range(7))
+
+    def write() -> str:
+        if next(tries) < 6:  # more often than anything else is tried
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return "written"
+
+    with noticed.waiting():
+        assert written("it", write) == "written"
+    noticed.look()
+    noticed.look()
+    [event] = halted(run)
+    assert (event.reason, event.engine) == ("no-room", "e")
+
+
+def test_a_person_may_interrupt_the_wait_for_room(run: RecordedRun) -> None:
+    noticed = Halts(run.journal, "e", run.repository.common)
+
+    def write() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    with noticed.waiting(), pytest.raises(KeyboardInterrupt):
+        written("it", write)
+    with noticed.waiting(), pytest.raises(Exception, match="make room"):  # and nothing waits from then on
+        written("it", write)
+
+
+def test_other_failures_to_write_are_not_waited_for(run: RecordedRun) -> None:
+    noticed = Halts(run.journal, "e", run.repository.common)
+
+    def write() -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with noticed.waiting(), pytest.raises(Exception, match="Permission denied"):
+        written("it", write)
+    noticed.look()
+    assert halted(run) == []
+
+
+def test_a_machine_that_slept_is_told(run: RecordedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halts, "ASLEEP", 0.05)
+    noticed = Halts(run.journal, "e", run.repository.common)
+    noticed.look()
+    time.sleep(0.1)
+    noticed.look()
+    [event] = halted(run)
+    assert event.reason == "asleep"
+    assert event.seconds >= 0.1
+
+
+def test_nothing_is_out_of_time_when_the_machine_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halts, "ASLEEP", 0.1)
+
+    async def wait() -> None:
+        async with asyncio.timeout(0.2):
+            await asyncio.sleep(0.01)
+            time.sleep(0.4)  # noqa: ASYNC251  the machine sleeps
+            await asyncio.sleep(0.05)
+
+    with asyncio.Runner(loop_factory=AwakeLoop) as runner:
+        runner.run(wait())
+    with pytest.raises(TimeoutError):
+        asyncio.run(wait())
+
+
+def test_what_is_long_while_awake_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halts, "ASLEEP", 0.1)
+
+    async def wait() -> None:
+        async with asyncio.timeout(0.3):
+            await asyncio.Event().wait()
+
+    with asyncio.Runner(loop_factory=AwakeLoop) as runner, pytest.raises(TimeoutError):
+        runner.run(wait())
