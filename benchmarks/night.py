@@ -107,6 +107,8 @@ class Endpoint:
         self.asked = 0
         self.answered: list[tuple[int, int]] = []
         """Tokens of prompts and completions."""
+        self.begun = 0
+        """Replies that it began, whether they came to their end or not."""
         self.sent: list[int] = []
         """The values that were proposed in them."""
         self.refuse: Callable[[], Behaviour] | None = None
@@ -139,6 +141,7 @@ class Endpoint:
         self.asked += 1
         if self.refuse:
             return self.refuse()
+        self.begun += 1
         text = PROGRAM.format(self.asked).strip()
         said = f"A larger value is better.\n\nTITLE: Return {self.asked}\n\n<<<<<<< WRITE app.py\n{text}\n>>>>>>> END\n"
         return reply(
@@ -422,29 +425,27 @@ class Morning:
     def _bill(self) -> None:
         truth = self.night.endpoint
         spent = self.record["spending"]
-        said = f"${spent['dollars']:.6f}, {spent['tokens']:,} tokens"
-        tokens = sum(map(sum, truth.answered))
-        whole = abs(spent["dollars"] - truth.dollars()) < 1e-9
-        self._add("the bill", f"${truth.dollars():.6f}, {tokens:,} tokens", (said, whole))
+        counted = spent["dollars"] - spent["broken_dollars"]
+        same = abs(counted - truth.dollars()) < 1e-9
+        self._add("the bill", f"${truth.dollars():.6f}", (f"${counted:.6f} for replies", same))
+        broken, cut = spent["broken"], truth.begun - len(truth.sent)
+        said = f"{broken} calls broke off, ${spent['broken_dollars']:.2f} at most"
+        self._add("replies cut by the outage", f"{cut}, not billed", (said, broken == cut))
 
     def _land(self) -> None:
-        landed = self.night.call("land", "best", "--squash", "--yes")
-        merge = next((line for line in landed.stdout.splitlines() if "git merge" in line or "git -C" in line), "")
-        done = subprocess.run(
-            merge.strip(), shell=True, cwd=self.night.clone, capture_output=True, text=True, check=False
-        )
-        text = (self.night.clone / "app.py").read_text()
+        landed = self.night.call("land", "best", "--squash", "--yes", "--json")
         best = max(self.night.endpoint.sent)
-        self._add(
-            "landed on the moved main",
-            f"best sent: {best}, README kept",
-            (
-                f"app.py: {text.split()[-1]}, README {'kept' if (self.night.clone / 'README.md').exists() else 'lost'}",
-                done.returncode == 0 and text == PROGRAM.format(best),
-            ),
-        )
-        if done.returncode:
-            say(landed.stdout + landed.stderr + done.stderr)
+        if landed.returncode:
+            say(landed.stderr)
+            self._add("landed on the moved main", f"{best}", (f"land ended with {landed.returncode}", False))
+            return
+        for command in json.loads(landed.stdout)["commands"]:
+            subprocess.run(command, shell=True, cwd=self.night.clone, capture_output=True, check=True)
+        text = (self.night.clone / "app.py").read_text()
+        kept = (self.night.clone / "README.md").exists()
+        said = f"app.py returns {text.split()[-1]}, README.md is {'there' if kept else 'gone'}"
+        whole = kept and text.strip() == PROGRAM.format(best).strip()
+        self._add("landed on the moved main", f"the best reply: {best}", (said, whole))
 
     def table(self) -> str:
         """All rows."""

@@ -387,6 +387,8 @@ class FailedProposal:
     operator: Operator = "mutation"
     strategy: str = ""
     evidence: str = ""
+    ended: bool = False
+    """Whether there is none because the run ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

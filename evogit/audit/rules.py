@@ -11,7 +11,7 @@ from evogit.audit.laboratory import Call
 
 APART = "is the same where the input wants it apart"
 SHOULD = "has not as many elements as it should"
-REARRANGED = "is no rearrangement of the input"
+REARRANGED = "is not a rearrangement of the input"
 EACH_PLACE = "does not name each place once"
 EACH_NUMBER = "does not have each number once"
 EACH_LINE = "has not as many lines as the input"

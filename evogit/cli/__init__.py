@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -22,7 +23,9 @@ def main() -> None:
     try:
         code = CLI.main(prog_name="evogit", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        _write(said.getvalue())
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as error:
         open_line = sys.stderr.isatty() and error.__cause__ is None  # a prompt's; else click has ended it
@@ -54,5 +57,21 @@ def _open_streams() -> None:
 def _say(message: str) -> None:
     from evogit.cli.text import escape
 
-    lines = "\n".join(escape(line) for line in message.splitlines())
-    sys.stderr.write(f"evogit: {lines}\n")
+    _write("\n".join(map(escape, f"evogit: {message}".splitlines())))
+
+
+def _write(text: str) -> None:
+    sys.stderr.write("".join(f"{_broken(line)}\n" for line in text.splitlines()))
+
+
+def _broken(line: str) -> str:
+    """A line that fits a terminal: broken between words, where it would be in the middle of one."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:  # it is no terminal
+        return line
+    if len(line) <= width:
+        return line
+    import textwrap
+
+    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -152,5 +152,5 @@ def _await(terminal: Terminal, waiting: Waiting, repository: Repository, run: st
     facts = {"look": f"{look}, or {state}", "stop": stop, "log": escape(str(waiting.log))}
     goes_on = f" goes on as process {waiting.child}, also when this terminal is closed"
     terminal.print([Text.assemble((run, "bold"), goes_on)])
-    terminal.print([Text.assemble((f"{what:<6}", "dim"), said) for what, said in facts.items()], cut=False)
+    terminal.print([Text.assemble((f"{what:<6}", "dim"), said) for what, said in facts.items()])
     return 0

@@ -15,7 +15,7 @@ from evogit.cli.agent_options import AgentSetup, costs
 from evogit.cli.program_consent import confirm_logins
 from evogit.cli.spending import amount, money
 from evogit.cli.terminal import Terminal
-from evogit.cli.text import count
+from evogit.cli.text import count, escape
 from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.config.run_settings import PROGRAM_CALLS, RunLimits, Settings, Total
@@ -130,7 +130,9 @@ def confirm_costs(
         limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())
         before = RunLimits.of(last_asking_start(history))
         why = "as before" if any(before.ceilings.values()) else "as none was given"
-        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"), hang=LABEL)
+        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"))
+    for doubt in filter(None, (setup.models.doubt(model.name) for model in setup.asking)):
+        terminal.note(f"{escape(doubt)}; the endpoint is asked for that name", "yellow")
     return replace(setup.settings, agreed=(*consent(terminal, offer, yes=yes), *trusted))
 
 
@@ -142,7 +144,7 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
     """
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
-        terminal.note(line, hang=LABEL)
+        terminal.note(line)
     if not offer.paid or agreed or yes:
         return offer.paid
     if not terminal.interactive:

@@ -23,7 +23,7 @@ NAME = 26
 """Columns of a name."""
 
 LEGEND = "best: of all by then; gained: on the way to the best"
-PAID = f"{LEGEND}; each: paid for one better"
+PAID = f"{LEGEND}; each: cost per gain"
 
 
 def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Iterator[tuple[str, list[list[str]], int]]:

@@ -37,7 +37,7 @@ def whole(terminal: Terminal, files: Mapping[str, bytes], name: str) -> None:
     if terminal.json:
         terminal.data({"schema": SCHEMA, "file": name, "text": texts(files)[name]})
         return
-    terminal.show((Text(escape(line)) for line in texts(files)[name].splitlines()), cut=False)
+    terminal.show((Text(escape(line)) for line in texts(files)[name].splitlines()), fit="ignore")
 
 
 def said(files: Mapping[str, bytes], command: Command) -> Iterator[Text]:

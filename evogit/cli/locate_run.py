@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import shlex
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +44,7 @@ class Place(StoredRun):
 
 def typed(repository: Repository, command: str) -> str:
     """A command line that does `command` in this repository from where the person is."""
-    return f"{_program()} {_from_here(repository)}{command}"
+    return f"evogit {_from_here(repository)}{command}"
 
 
 def open_place(repo: str | None, name: str | None) -> Place:
@@ -190,14 +188,6 @@ def _discover(path: Path) -> Repository | None:
         return Repository.discover(path)
     except NotFoundError:
         return None
-
-
-def _program() -> str:
-    """How the person called this program: `evogit` where that finds it, else the path that they typed."""
-    typed = Path(sys.argv[0])
-    found = shutil.which("evogit")
-    same = found is not None and typed.exists() and Path(found).samefile(typed)
-    return "evogit" if same or typed.name != "evogit" else shlex.quote(str(typed))
 
 
 def _from_here(repository: Repository) -> str:

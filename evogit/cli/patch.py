@@ -14,4 +14,4 @@ def patch_lines(patch: str) -> Iterator[Text]:
     styles = {"+": "green", "-": "red", "@": "cyan", "d": "bold", "i": "bold"}
     for line in patch.split("\n")[:-1] if patch else [" no difference"]:
         style = "bold" if line.startswith(("--- ", "+++ ")) else styles.get(line[:1], "")
-        yield Text(escape(line.removesuffix("\r")), style)
+        yield Text(escape(line.removesuffix("\r")), style, overflow="ignore")

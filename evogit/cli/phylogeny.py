@@ -93,10 +93,17 @@ def _legend(glyphs: Glyphs, folded: int, dotted: bool) -> list[Text]:
         (glyphs.promoted, "promoted"),
         (glyphs.pruned, "pruned"),
     ]
-    lines = [Text("  ".join(f"{glyph} {word}" for glyph, word in marks) + "   2 edges: merge, graft", "dim")]
+    known = "  ".join(f"{glyph} {word}" for glyph, word in marks)
+    lines = [Text(f"{known}  two parents: merge or graft", "dim", overflow="fold")]
     if dotted:
-        lines.append(Text(f"{glyphs.dotted * 3} no parent, but what its agent was shown, and took lines from", "dim"))
+        lines.append(
+            Text(
+                f"{glyphs.dotted * 3} no parent, but what its agent was shown, and took lines from",
+                "dim",
+                overflow="fold",
+            )
+        )
     if folded:
         text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
-        lines.append(Text(text, "dim"))
+        lines.append(Text(text, "dim", overflow="fold"))
     return lines

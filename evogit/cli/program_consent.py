@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from evogit.cli.agent_options import AgentSetup
@@ -35,14 +37,24 @@ def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, y
     return agreed
 
 
-def prepare(terminal: Terminal, setup: AgentSetup) -> None:
-    """Have what programs need installed; the first time that takes a while.
+def check_programs(setup: AgentSetup) -> list[str]:
+    """Look for programs that need not be installed, before anybody agrees to anything; the kinds that are left.
+
+    Raises:
+        SandboxError: one is not there.
+        UsageError: there is no login.
+    """
+    kinds = dict.fromkeys(spec.kind for spec in setup.settings.population)
+    return [kind for kind in kinds if setup.programs.find(kind) and not setup.programs.check(kind)]
+
+
+def prepare(terminal: Terminal, setup: AgentSetup, kinds: Sequence[str]) -> None:
+    """Have what programs of these kinds need installed; the first time that takes a while.
 
     Raises:
         SandboxError: it cannot be had, or is not there.
         UsageError: there is no login.
     """
-    kinds = dict.fromkeys(spec.kind for spec in setup.settings.population)
     found = {kind: program for kind in kinds if (program := setup.programs.find(kind))}
     for kind, program in found.items():
         if wanted := (*program.environment.packages, *program.environment.setup):

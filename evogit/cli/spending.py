@@ -50,7 +50,15 @@ def spent_words(history: History) -> list[str]:
     words.append(
         f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else "")
     )
-    return [*words, _dollars(spent)]
+    return [*words, _dollars(spent), *_broken(spent)]
+
+
+def _broken(spent: Spending) -> list[str]:
+    """What is not known to be billed."""
+    if not spent.broken:
+        return []
+    cost = f", {money(spent.broken_dollars)} at most" if spent.broken_dollars else ""
+    return [f"included: {count(spent.broken, 'call')} that broke off{cost}"]
 
 
 def outage_lines(history: History) -> list[Text]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import add
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 from rich.cells import cell_len
 from rich.text import Span, Text
@@ -95,6 +96,12 @@ PLAIN = Glyphs(
 )
 
 
+Fit = Literal["fold", "ellipsis", "ignore"]
+"""What becomes of a line that is longer than a terminal is wide: it goes on below, it is cut, the terminal does it."""
+
+FITS: Mapping[str | None, Fit] = {fit: fit for fit in get_args(Fit)}
+"""By what Rich's lines say."""
+
 Styled = tuple[str, str]
 """A text and how it looks."""
 
@@ -138,32 +145,47 @@ class Terminal:
         """Whether progress can be drawn in place."""
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
-    def show(self, lines: Iterable[Text], *, cut: bool = True) -> None:
-        """Print lines; on a terminal they are `cut` to its width, and paged when they are more than it is high."""
+    def show(self, lines: Iterable[Text], *, fit: Fit = "fold") -> None:
+        """Print lines; on a terminal they fit its width, and are paged when they are more than it is high.
+
+        `fit` is for lines that do not say themselves how they `overflow`.
+        """
+        if self.width is not None:
+            width = self.width
+            lines = [part for line in lines for part in self._fitted(line, self.out, self.glyphs, width, fit)]
         lines = list(lines)
         pager = _pager() if sys.stdout.isatty() and len(lines) >= self.out.height else None
         if pager is None:
-            self.print(lines, cut=cut)
+            self.print(lines, fit="ignore")
             return
         with self.out.capture() as captured:
-            self.print(lines, cut=cut)
+            self.print(lines, fit="ignore")
         _page(pager, captured.get())
 
-    def print(self, lines: Iterable[Text], *, cut: bool = True) -> None:
+    def print(self, lines: Iterable[Text], *, fit: Fit = "fold") -> None:
         """Print lines without a pager."""
         if self.plain:
             self.write(line.plain for line in lines)
             return
         for line in lines:
-            if cut and sys.stdout.isatty():
-                self.glyphs.cut(line, self.out.width)
-            self.out.print(line, soft_wrap=True)
+            width = None if fit == "ignore" else self.width
+            for part in self._fitted(line, self.out, self.glyphs, width, fit) if width else [line]:
+                self.out.print(part, soft_wrap=True)
 
-    def wrapped(self, lines: Iterable[Text]) -> list[Text]:
-        """The lines as they fit on a terminal: broken between words where they would be cut."""
-        if not sys.stdout.isatty():
-            return list(lines)
-        return [part for line in lines for part in line.wrap(self.out, self.out.width)]
+    def _fitted(self, line: Text, console: Console, glyphs: Glyphs, width: int, fit: Fit) -> list[Text]:
+        """The line as it fits, in one line or, broken between words, in several: the others stand below its text."""
+        fit = FITS.get(line.overflow, fit)
+        if fit == "ignore" or line.cell_len <= width:
+            return [line]
+        if fit == "ellipsis":
+            glyphs.cut(line, width)
+            return [line]
+        hang = 0 if line.overflow == "fold" else _hang(line.plain, width)
+        first, *_ = line.wrap(console, width)
+        first.rstrip()
+        below = line[len(first.plain) :]
+        below = below[len(below.plain) - len(below.plain.lstrip()) :]
+        return [first, *(Text(" " * hang).append_text(part) for part in below.wrap(console, width - hang))]
 
     def write(self, lines: Iterable[str]) -> None:
         """Print lines as they are: what Rich would write, without its layout, which takes most of a long log."""
@@ -173,17 +195,22 @@ class Terminal:
         """Print one JSON object on a line of its own; nothing in it can reach the terminal unescaped."""
         sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
 
-    def note(self, text: str | Text, style: str = "", *, cut: bool = False, hang: int = 0) -> None:
-        """Say something beside the data.
+    def note(self, text: str | Text, style: str = "", *, fit: Fit = "fold") -> None:
+        """Say something beside the data."""
+        for line in text.split("\n") if isinstance(text, Text) else map(Text, text.split("\n")):
+            width = self.err.width if sys.stderr.isatty() else None
+            for part in self._fitted(line, self.err, self.err_glyphs, width, fit) if width else [line]:
+                self.err.print(part, style=style, soft_wrap=True)
 
-        On a terminal, `cut`: in one line, whatever it takes; `hang`: the rest below, so many columns in.
-        """
-        line = text if isinstance(text, Text) else Text(text)
-        if hang and sys.stderr.isatty():
-            line = Text(f"\n{' ' * hang}").join(line.wrap(self.err, max(self.err.width - hang, hang)))
-        if cut and sys.stderr.isatty():
-            self.err_glyphs.cut(line, self.err.width)
-        self.err.print(line, style=style, soft_wrap=True)
+
+def _hang(line: str, width: int) -> int:
+    """How far in the rest of a line stands: below its last column where that leaves room, else a bit below its start.
+
+    Columns are two spaces apart.
+    """
+    indent = len(line) - len(line.lstrip())
+    last = max((match.end() for match in re.finditer(r"\S {2,}(?=\S)", line[: width // 2])), default=0)
+    return last or indent + 2 * bool(indent)
 
 
 def silence(stream: TextIO) -> None:

@@ -158,10 +158,11 @@ class View:
         ]
 
     def line(self, candidate: Candidate, *, score: bool = False) -> Text:
-        """A candidate in one line: symbol, id, score if asked for, title, marks."""
+        """A candidate as a sentence of its own: symbol, id, score if asked for, title, marks; however long that is."""
         commit = candidate.commit
         value = Text("  ").append_text(self.score(commit)) if score else ""
-        return self.finish(Text.assemble(self.glyph(commit), " ", self.name(commit), value), candidate)
+        about = (self.glyph(commit), " ", self.name(commit), value, "  ", self.title(candidate), self.marks(commit))
+        return Text.assemble(*about)
 
     def plain(self, commit: str) -> Text:
         """A candidate in one line without any mark: id, score, title."""

@@ -264,7 +264,7 @@ def _load(file: Path) -> Task:
 
     if not file.is_file():
         how = "`evogit new NAME` makes a task folder" if file.name == TASK_FILE else "`evogit init` makes one"
-        raise NotFoundError(f"expected {file.name} in {file.parent}, found none; {how}")
+        raise NotFoundError(f"there is no {file.name} in {file.parent}; {how}")
     folder = file.parent.resolve()
     return _task(read(file, folder), file.name, folder)
 

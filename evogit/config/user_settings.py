@@ -179,10 +179,11 @@ class UserSettings(_UserTable):
             )
         return value
 
-    def table_name(self, model: str) -> str:
-        """Where the settings of a model stand or would stand, and which one was probably meant, for messages."""
-        missing = f"; it is not there: {nearest(model, self.models)}" if model not in self.models else ""
-        return f"[models.{model}] of your settings{missing}"
+    def missing(self, model: str, file: Path) -> str:
+        """That a model is not in the settings, which are this file, and which one was probably meant, for messages."""
+        if not self.models and not file.is_file():
+            return f"there is no model {model!r}, as there are no settings: {file} does not exist"
+        return f"there is no model {model!r} in {file}; {nearest(model, self.models)}"
 
 
 def settings_file(environ: Mapping[str, str]) -> Path:

@@ -45,10 +45,11 @@ Made = TypeVar("Made", Advice, Bred)
 
 
 class _Failure(NamedTuple):
-    """Why a move came to nothing, and the name of the evidence of it."""
+    """Why a move came to nothing, and the name of the evidence of it; `ended`: the run did."""
 
     reason: str = ""
     evidence: str = ""
+    ended: bool = False
 
 
 class Observer(Protocol):
@@ -319,6 +320,7 @@ class Engine:
             operator=move.operator,
             strategy=move.strategy,
             evidence=made.evidence,
+            ended=made.ended,
         )
 
     async def _tried(self, work: Awaitable[Made]) -> Made | _Failure:
@@ -332,7 +334,7 @@ class Engine:
         except NoUsableChangeError as error:
             return _Failure(str(error), self._journal.keep(error.evidence) if error.evidence else "")
         except (ModelError, RunEndsError, SpendingLimitError) as error:
-            return _Failure(str(error))
+            return _Failure(str(error), ended=isinstance(error, RunEndsError))
         except EvoGitError:
             raise
         except Exception as error:  # noqa: BLE001  the agent boundary: one agent's fault must not end the others

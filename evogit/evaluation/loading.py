@@ -65,7 +65,7 @@ def load(task: Task) -> ModuleType:
     sys.path.insert(0, str(task.evaluator.parent))
     module = _import(task.evaluator)
     if not callable(getattr(module, "evaluate", None)):
-        raise ConfigError(f"{task.evaluator}: expected a function evaluate(program, split), found none; define it")
+        raise ConfigError(f"{task.evaluator}: there is no function evaluate(program, split); define it")
     return module
 
 

@@ -62,8 +62,10 @@ class Authors:
     def unanswered(self, event: Done) -> bool:
         """Whether a move came to nothing since no model said anything in it, and none was paid."""
         effort = self.efforts.get((event.move, event.engine, event.agent))
-        if effort is None or not isinstance(event, FailedProposal):
+        if not isinstance(event, FailedProposal):
             return False
+        if effort is None:
+            return event.ended
         return all(each.calls == each.failed and not each.tokens for each in effort.spent.values())
 
     def take(self, event: Done) -> None:

@@ -83,6 +83,10 @@ class Spending:
     picodollars: int = 0
     unpriced: int = 0
     """Calls of models whose price was unknown."""
+    broken: int = 0
+    """Calls that brought no reply and may be billed all the same: they cost what was set aside, or guessed, for them,
+    `broken_picodollars` in all."""
+    broken_picodollars: int = 0
 
     @property
     def tokens(self) -> int:
@@ -93,6 +97,11 @@ class Spending:
     def dollars(self) -> float:
         """Of all calls whose price was known."""
         return self.picodollars / PICO
+
+    @property
+    def broken_dollars(self) -> float:
+        """Of the calls that broke off, at most."""
+        return self.broken_picodollars / PICO
 
     def hold(self, event: Reserved) -> None:
         """Count what is set aside for an attempt as if it were spent."""
@@ -109,6 +118,9 @@ class Spending:
         self.completion += event.completion
         self.picodollars += picodollars(event.dollars or 0.0)
         self.unpriced += event.dollars is None
+        if event.failure and event.estimated and (event.prompt or event.completion):
+            self.broken += 1
+            self.broken_picodollars += picodollars(event.dollars or 0.0)
 
 
 @dataclass(slots=True)

@@ -423,7 +423,7 @@ class Endpoint:
         """A stream ended before the reply; `head` is how it began."""
         if streamed.tokens or "data:" in head or not head:
             return _BrokenOffError("the connection broke: the stream ended before the reply did")
-        return _BrokenOffError(f"the reply is no stream of events: {quote(self._redacted(plain_json(head)))}")
+        return _BrokenOffError(f"the reply is not a stream of events: {quote(self._redacted(plain_json(head)))}")
 
     def _take(self, piece: Piece, streamed: StreamedReply) -> None:
         if piece.error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url
+from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url, settings_file
 from evogit.core import UsageError
 from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
@@ -92,6 +92,12 @@ class OpenModels:
             return endpoint_url(self._environ.get("OPENAI_BASE_URL") or OPENAI)
         except ValueError as error:
             raise UsageError(f"the environment variable OPENAI_BASE_URL: {error}") from None
+
+    def doubt(self, name: str) -> str:
+        """Why a model may be mistyped that an endpoint is asked for by this name; empty where settings have it."""
+        if name in self._user.models or not self.endpoint(name):
+            return ""
+        return self._user.missing(name, settings_file(self._environ))
 
     def behind(self, name: str) -> Endpoint:
         """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
@@ -197,12 +203,17 @@ class OpenModels:
 
     def _variable(self, variable: str, model: str) -> str:
         key = self._environ.get(variable, "").strip()
-        if not key:
+        if key:
+            return key
+        if model not in self._user.models:
             raise CredentialError(
-                f"expected a key for {model} in the environment variable {variable}, which is not set; set it, or name "
-                f"another place with key_env or key_command in {self._user.table_name(model)}"
+                f"{self._user.missing(model, settings_file(self._environ))}; to ask {self.endpoint(model)} for it, set "
+                f"the environment variable {variable}"
             )
-        return key
+        raise CredentialError(
+            f"expected a key for {model} in the environment variable {variable}, which is not set; set it, or name "
+            f"another place with key_env or key_command in [models.{model}] of your settings"
+        )
 
 
 def open_models(

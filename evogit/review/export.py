@@ -61,7 +61,7 @@ def _reason(repository: Repository, entry: TreeEntry, files: Collection[str]) ->
     except UnfitChangeError:
         return "an unsafe path"
     if any(above in files for above in islice(parts_of(entry.path), 1, None)):
-        return "below what is no folder"
+        return "below something that is not a folder"
     if entry.mode in (FILE, EXECUTABLE):
         return ""
     if entry.mode != LINK:

@@ -103,6 +103,7 @@ def status_record(repository: Repository, history: History) -> Record:
         **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},
         "nearly_the_same": counts.alike,
         "proposals": counts.proposals,
+        "unanswered": counts.unanswered,
         "charged": counts.charged,
         "repeated": counts.repeated,
         "repeated_seconds": counts.repeated_seconds,

@@ -140,8 +140,9 @@ def _candidate_failures(history: History) -> list[Record]:
 
 
 def _proposal_failures(history: History) -> list[Record]:
-    last = {each.reason: each.move for each in history.failures}
-    return [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in history.failures)]
+    unusable = [each for each in history.failures if not history.authors.unanswered(each)]
+    last = {each.reason: each.move for each in unusable}
+    return [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in unusable)]
 
 
 def _digest(reasons: Iterable[str]) -> list[Record]:
@@ -171,7 +172,7 @@ def remarks(history: History) -> list[str]:
         more = f" and {len(broken) - 1} more" if broken[1:] else ""
         said.append(f"set aside, as the evaluator failed on it again and again: {broken[0][:7]}{more}")
     if waiting := len(history.pending):
-        said.append(f"not yet judged: {waiting}; `evogit run` goes on with them")
+        said.append(f"{waiting:,} not evaluated yet; `evogit run` goes on with {'it' if waiting == 1 else 'them'}")
     return said
 
 

@@ -90,5 +90,6 @@ def spending_record(history: History) -> dict[str, Any]:
 
 
 def _record(spending: Spending) -> dict[str, Any]:
-    names = ("calls", "failed", "prompt", "cached", "completion", "tokens", "dollars", "unpriced")
+    tokens = ("prompt", "cached", "completion", "tokens")
+    names = ("calls", "failed", *tokens, "dollars", "unpriced", "broken", "broken_dollars")
     return {name: getattr(spending, name) for name in names}

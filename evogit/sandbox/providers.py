@@ -78,6 +78,17 @@ def provider(
     return Bubblewrap(wanted, private=private) if name == "bubblewrap" else Bare(wanted)
 
 
+def is_docker(name: str) -> bool:
+    """Whether the provider of that name is Docker, as far as can be told without opening it."""
+    if name != "auto":
+        return name == "docker"
+    try:
+        knock(address(), QUICK)
+    except SandboxError:
+        return False
+    return True
+
+
 def self_check(name: str, environment: Environment | None = None) -> list[Check]:
     """Whether a provider works here and holds what it promises, for `evogit doctor` and `evogit sandbox check`."""
     try:

@@ -54,7 +54,7 @@ class Index(ABC, Generic[Value]):
                 self._add(value)
 
     def _look(self, history: History, commit: str) -> bool:
-        """Take in what a candidate is now; False when that needs a new beginning."""
+        """Take in what a candidate is now; False if the index must be rebuilt."""
         before = self._held.pop(commit, None)
         now = self._value(history, commit) if breeds(history, commit) else None
         if now is not None:
@@ -80,7 +80,7 @@ class Index(ABC, Generic[Value]):
 
     @abstractmethod
     def _remove(self, value: Value) -> bool:
-        """Take out a candidate; False when that needs a new beginning."""
+        """Take out a candidate; False if the index must be rebuilt."""
 
 
 def breeds(history: History, commit: str) -> bool:

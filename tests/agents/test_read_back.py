@@ -201,7 +201,7 @@ def test_of_two_entries_at_a_path_the_last_one_counts(returned: Callable[..., Re
 def test_a_workspace_without_the_candidate_is_no_change(
     returned: Callable[..., Returned], files: dict[str, Entry]
 ) -> None:
-    with pytest.raises(NoUsableChangeError, match="found none of them there"):
+    with pytest.raises(NoUsableChangeError, match="none of the candidate's files are where they were"):
         returned({}, files=files)
 
 

@@ -85,6 +85,10 @@ def test_what_is_no_better_is_landed_only_by_force(cli: Cli, own: Own) -> None:
 def test_add_names_candidates_duplicates_and_what_is_refused(cli: Cli, own: Own) -> None:
     own.git("switch", "-q", "-c", "mine")
     good = own.save("to 3", main(3))
+    plan = cli("-C", "own", "add", "mine", "main", "--dry-run", "--yes", "--json")
+    assert plan.json["would_add"] == [{"commit": good, "parents": [own.seed]}]
+    assert f"add  {good[:7]}  to 3  after {own.seed[:7]}" in plan.err
+    assert "nothing was changed" in plan.err
     done = cli("-C", "own", "add", "mine", "main", "-m", "from Ada", "--json")
     assert done.json["added"] == [{"commit": good, "parents": [own.seed], "title": "to 3"}]
     assert done.json["known"] == {own.seed: own.seed}

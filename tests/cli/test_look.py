@@ -31,7 +31,7 @@ run toy · 7 candidates · 2 agents
 1.7000  +0.2000  ● │   1s  a1     left...  corner circles first
 1.5000  +0.5000  ●─╯   1s  a1     step...  replace greedy start  ▸1
 1.0000           ◆     1s  a1     seed...  Seed  ▸1
-★ best  ● scored  ○ failed  ◆ seed  ✚ promoted  ✂ pruned   2 edges: merge, graft
+★ best  ● scored  ○ failed  ◆ seed  ✚ promoted  ✂ pruned  two parents: merge or graft
 ▸ 2 candidates folded: --expand ID, or --all
 """
 

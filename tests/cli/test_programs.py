@@ -323,7 +323,7 @@ for place in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
         (["--agent", "coder@m"], "expected another name, as coder is an agent of EvoGit's own"),
         (
             ["--agent", "mine@m", "--sandbox", "bubblewrap"],
-            "for mine, found none; install it for all users: npm install",
+            "has no no-such-program, which mine needs; install it for all users: npm install",
         ),
     ],
 )
@@ -356,12 +356,13 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
     assert "expected the login of own_2 at .own" in without.err
     (bench.folder / ".own").mkdir()
     (bench.folder / ".own" / "login").write_text("it is me")
+    alone = bench.cli(*command, "--sandbox", "bubblewrap", **env)
+    assert "expected a network of its own for own_2" in " ".join(alone.err.split())
+    assert "add --yes" not in alone.err
+    settings.write_text(settings.read_text() + 'network = "host"\n')
     unasked = bench.cli(*command, **env)
     assert "neither counted nor limited" in " ".join(unasked.err.split())
     assert "add --yes to allow it" in unasked.err
-    alone = bench.cli(*command, "--yes", "--sandbox", "bubblewrap", **env)
-    assert "expected a network of its own for own_2" in " ".join(alone.err.split())
-    settings.write_text(settings.read_text() + 'network = "host"\n')
     done = bench.cli(*command, "--yes", **env)
     assert done.code == 0, done.err
     assert "C = 12.0" in bench.program(bench.candidates()[0])

@@ -124,6 +124,27 @@ def test_the_morning_is_told_what_the_night_waited_for(cli: Cli, tmp_path: Path)
     assert [each["until"] for each in told if each["attempts"] == 4] == [None]
 
 
+def test_what_broken_calls_may_cost_is_told_apart_and_an_outage_is_no_unusable_proposal(
+    cli: Cli, tmp_path: Path
+) -> None:
+    story = Story(tmp_path / "repo")
+    seed = story.add(1.0, title="Seed")
+    known = {"engine": "e", "agent": "a1", "model": "big"}
+    story.journal.append(Spent(move=1, prompt=1000, completion=100, dollars=0.25, **known))
+    lost = {"failure": "the connection broke", "estimated": True}
+    story.journal.append(Spent(move=1, prompt=1000, completion=9000, dollars=1.5, **lost, **known))
+    story.journal.append(Spent(move=2, failure="the endpoint answered 500: no", dollars=0.0, **known))
+    for move, reason in ((1, "no edit block"), (2, "the endpoint answered 500: no")):
+        story.journal.append(FailedProposal(engine="e", move=move, agent="a1", parents=(seed,), reason=reason))
+    page = cli("report", cwd=story.folder).out
+    assert "$1.75 · included: 1 call that broke off, $1.50 at most" in page
+    assert "2 proposals: 0 candidates, 1 unusable, 1 without a reply" in page
+    assert re.search(r"1 +1 +no edit block", page)
+    assert not re.search(r"1 +2 +the endpoint answered 500", page)
+    spent = cli("report", "--json", cwd=story.folder).json["spending"]
+    assert (spent["broken"], spent["broken_dollars"]) == (1, 1.5)
+
+
 def test_the_morning_is_told_that_the_branch_moved_on(cli: Cli, own: Own) -> None:
     assert "more than the seed" not in cli("report", cwd=own.folder).out
     own.save("by somebody", {"README.md": "Another program.\n"})

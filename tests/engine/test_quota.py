@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evogit.config.run_settings import RunLimits
-from evogit.core import Duplicate, Entry, Evaluated, Evaluation, Event, FailedProposal, Metric, Proposed, RunStarted
+from evogit.core import (
+    Duplicate,
+    Entry,
+    Evaluated,
+    Evaluation,
+    Event,
+    FailedProposal,
+    Metric,
+    Proposed,
+    RunStarted,
+    Spent,
+)
 from evogit.engine.quota import EXHAUSTED_AFTER, Quota
 from evogit.history import History
 
@@ -99,6 +112,19 @@ def test_proposals_count_whether_usable_or_not_and_the_run_waits_for_the_last() 
     for agent in ("a1", "a2"):
         quota.release(agent, new_tree=False)
     assert quota.over() == "proposals"
+
+
+def test_moves_that_the_end_of_a_run_cut_off_before_a_model_was_asked_use_up_no_proposal() -> None:
+    journal = Journal()
+    quota = Quota(journal.history, "me", 1, RunLimits(proposals=2))
+    ended = FailedProposal(engine="me", move=1, agent="a1", parents=(), reason="the run ends", ended=True)
+    for _ in range(3):
+        journal.add(ended)
+    assert quota.over() is None
+    assert journal.history.counts.charged == 0
+    journal.add(Spent(engine="me", move=2, agent="a1", model="m", prompt=9, completion=9))
+    journal.add(replace(ended, move=2))
+    assert journal.history.counts.charged == 1, "it was asked and paid"
 
 
 def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back() -> None:

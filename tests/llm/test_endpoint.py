@@ -192,7 +192,7 @@ MAY_PASS = [
         "the endpoint broke the reply off: an event",
         GUESS,
     ),
-    (Behaviour(pieces=["<html>Welcome</html>"]), "the reply is no stream of events: <html>Welcome", GUESS),
+    (Behaviour(pieces=["<html>Welcome</html>"]), "the reply is not a stream of events: <html>Welcome", GUESS),
     (
         Behaviour(pieces=[chunk("Fi"), chunk("", "error", usage=counted(100, 20))]),
         "the endpoint failed in the middle",

@@ -97,14 +97,19 @@ def test_a_command_without_a_key(settings: Settings, command: str, said: str) ->
 
 def test_a_missing_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(CredentialError, match="environment variable OPENAI_API_KEY, which is not set"):
+    monkeypatch.delenv("TEST_KEY", raising=False)
+    with pytest.raises(CredentialError, match="the environment variable TEST_KEY, which is not set"):
+        open_models(UserSettings.model_validate({"models": {"big": {"key_env": "TEST_KEY"}}})).get("big")
+    monkeypatch.setenv("EVOGIT_SETTINGS", "/nonexistent/settings.toml")
+    expected = "no model 'gpt-5', as there are no settings: /nonexistent/settings.toml .* set .* OPENAI_API_KEY"
+    with pytest.raises(CredentialError, match=expected):
         open_models(UserSettings()).get("gpt-5")
     with pytest.raises(UsageError, match="expected a model"):
         open_models(UserSettings()).get("")
     known = UserSettings.model_validate({"models": {"big": {}}})
     with pytest.raises(
         CredentialError,
-        match=r'a key for bgi .* \[models.bgi\] of your settings; it is not there: did you mean "big"\?',
+        match=r"no model 'bgi' in /nonexistent/settings.toml; did you mean \"big\"\?",
     ):
         open_models(known).get("bgi")
 

@@ -127,9 +127,7 @@ def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Pro
         if changes and all(not _is_typed(name, new) or compiles(new) for name, new in changes.items()):
             made = [edit for found in edits.values() for edit in found]
             return Proposal(changes=changes, title=_title(files, edits), strategy=_strategy(made))
-    raise NoUsableChangeError(
-        f"expected an editable text or a Python module that parses, found none to edit in {len(files)} files"
-    )
+    raise NoUsableChangeError(f"none of the {len(files)} files is an editable text or a Python module that parses")
 
 
 def _is_python(name: str) -> bool:

@@ -80,7 +80,7 @@ class _Folder:
                 self.found[member.path] = member
         files = self.background.sizes
         if files and not any(path in self.found for path in files):
-            raise NoUsableChangeError("expected the candidate's files where they were, found none of them there")
+            raise NoUsableChangeError("none of the candidate's files are where they were")
 
     def compare(self, junk: Sequence[str]) -> None:
         """Find what differs and is worth a word."""

@@ -18,7 +18,7 @@ from evogit.llm.registry import OpenModels
 from evogit.sandbox import Environment, Limits, Sandbox
 from evogit.sandbox.archive import pack
 from evogit.sandbox.packages import DEBIAN
-from evogit.sandbox.providers import provider
+from evogit.sandbox.providers import is_docker, provider
 
 if TYPE_CHECKING:
     from evogit.agents.programs.agent import ProgramAgent
@@ -140,6 +140,19 @@ class Programs:
         """
         return define(kind, self._commands)
 
+    def check(self, kind: str) -> bool:
+        """Prepare a program for which nothing has to be installed, which takes no time; whether it was one.
+
+        Raises:
+            SandboxError, UsageError: as `prepare` does.
+        """
+        found = self.find(kind)
+        wanted = found.environment if found else Environment()
+        if not found or wanted.packages or wanted.setup or wanted.image or is_docker(self._provider):
+            return False
+        self.prepare(kind)
+        return True
+
     def prepare(self, kind: str) -> None:
         """Have what a program needs installed, before a run begins, and its login looked for.
 
@@ -218,7 +231,7 @@ def _look(preset: Preset, sandbox: Sandbox) -> None:
     if missing := done.stdout.decode(errors="replace").split():
         how = preset.needs or "install it for all users, or in Docker name an image, packages or setup that have it"
         raise SandboxError(
-            f"expected {' and '.join(missing)} in the sandbox {sandbox.name} for {preset.name}, found none; {how}"
+            f"the sandbox {sandbox.name} has no {' and no '.join(missing)}, which {preset.name} needs; {how}"
         )
 
 

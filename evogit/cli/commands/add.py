@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from rich.text import Text
 from evogit.cli.locate_run import Place
 from evogit.cli.shared_options import with_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import SHORT, View
+from evogit.cli.view import SHORT, View, first_line
 from evogit.engine.people_commits import Adding
 from evogit.review import SCHEMA
 
@@ -18,9 +19,11 @@ from evogit.review import SCHEMA
 @click.command()
 @click.argument("revs", metavar="REV...", nargs=-1, required=True)
 @click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with each candidate.")
+@click.option("--dry-run", is_flag=True, help="Show what would be added, and add nothing.")
+@click.option("-y", "--yes", is_flag=True, help="As for other decisions; here nothing is asked.")
 @with_run
 @with_terminal
-def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str) -> None:
+def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str, dry_run: bool, yes: bool) -> None:
     """Make the commits that REV... name (a branch, a tag, an id) candidates, as they are.
 
     A running engine evaluates them within seconds; without one they wait for the next `evogit run`. All are refused if
@@ -30,11 +33,35 @@ def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str) ->
     commits = list(dict.fromkeys(place.repository.branches.commit(rev) for rev in revs))
     for commit in commits:
         adding.check(commit)
+    if dry_run:
+        _tell_plan(terminal, adding, commits)
+        return
     added = [commit for commit in commits if adding.known(commit) is None and adding.add(commit, reason)]
     known = {commit: adding.known(commit) or commit for commit in commits if commit not in added}
     if terminal.json:
         terminal.data({"schema": SCHEMA, "added": [_record(place, commit) for commit in added], "known": known})
     _tell(place, terminal, added, known)
+
+
+def _tell_plan(terminal: Terminal, adding: Adding, commits: list[str]) -> None:
+    """What would become of commits that may be added."""
+    known = {commit: first for commit in commits if (first := adding.known(commit))}
+    new = [commit for commit in commits if commit not in known]
+    if terminal.json:
+        would = [{"commit": commit, "parents": list(adding.parents(commit))} for commit in new]
+        terminal.data({"schema": SCHEMA, "would_add": would, "known": known})
+    for commit in new:
+        title = first_line(adding.run.repository.message(commit))
+        after = " and ".join(parent[:SHORT] for parent in adding.parents(commit))
+        terminal.note(Text.assemble(("add  ", "bold"), f"{commit[:SHORT]}  {title}", (f"  after {after}", "dim")))
+    _tell_known(terminal, known)
+    terminal.note("nothing was changed", "dim")
+
+
+def _tell_known(terminal: Terminal, known: Mapping[str, str]) -> None:
+    for commit, first in known.items():
+        same = "is a candidate" if commit == first else f"has the files of {first[:SHORT]}, which is a candidate"
+        terminal.note(f"{commit[:SHORT]} {same} already")
 
 
 def _record(place: Place, commit: str) -> dict[str, Any]:
@@ -48,9 +75,7 @@ def _tell(place: Place, terminal: Terminal, added: list[str], known: dict[str, s
         candidate = place.history.phylogeny[commit]
         after = " and ".join(parent[:SHORT] for parent in candidate.parents)
         terminal.note(Text.assemble(("added  ", "bold"), view.line(candidate), (f"  after {after}", "dim")))
-    for commit, first in known.items():
-        same = "is a candidate" if commit == first else f"has the files of {first[:SHORT]}, which is a candidate"
-        terminal.note(f"{commit[:SHORT]} {same} already")
+    _tell_known(terminal, known)
     if added and place.repository.engines(place.history.run).alive():
         terminal.note("the running engine evaluates it within seconds", "dim")
     elif added:

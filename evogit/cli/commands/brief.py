@@ -74,7 +74,7 @@ def brief(
         terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})
         return
     text = f"{written.rules}\n{written.text}"
-    terminal.show(Text(escape(line)) for line in text.removesuffix("\n").split("\n"))
+    terminal.show((Text(escape(line)) for line in text.removesuffix("\n").split("\n")), fit="ignore")
     total = ("total", f"{sum(written.tokens.values()):,}", "tokens, about")
     for line in table([*((heading, f"{count:,}") for heading, count in written.tokens.items()), total], "lrl"):
         terminal.note(line, "dim")

@@ -127,7 +127,7 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
     """Show the plan, ask, decide, and say how to take it back."""
     view, change = View.of(place.history, terminal), effect(place.history, decision)
     for line in plan_lines(view, decision, change):
-        terminal.note(line, cut=True)
+        terminal.note(line)
     if dry_run:
         if terminal.json:
             terminal.data({**told_record(decision), **changes_record(change)})

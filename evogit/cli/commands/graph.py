@@ -90,7 +90,7 @@ def graph(
     elif form == "json":
         terminal.data(graph_record(place.history, shown()))
     else:
-        terminal.show(draw(View.of(place.history, terminal), shown()))
+        terminal.show(draw(View.of(place.history, terminal), shown()), fit="ellipsis")
 
 
 def _write(terminal: Terminal, content: str | bytes, form: str, output: Path | None) -> None:

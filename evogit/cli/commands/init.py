@@ -209,7 +209,7 @@ def _show(terminal: Terminal, made: dict[str, str]) -> None:
         return
     for path, text in made.items():
         terminal.show([Text(f"── {path}" if terminal.glyphs.pretty else f"-- {path}", "bold")])
-        terminal.show([Text(escape(line)) for line in text.splitlines()])
+        terminal.show([Text(escape(line)) for line in text.splitlines()], fit="ignore")
 
 
 def _tell(
@@ -221,6 +221,6 @@ def _tell(
         metrics = [asdict(metric) for metric in task.metrics]
         terminal.data({**about, "metrics_declared": metrics, **record(task, judged)})
     else:
-        terminal.show(terminal.wrapped(outcome(repository, task, judged)))
+        terminal.show(outcome(repository, task, judged))
     if not steady(judged):
         sys.exit(1)

@@ -61,7 +61,9 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         terminal.write(_line(view, *each) for each in zip(padded(rows, ALIGN), listed, strict=True))
     else:
         lines = table(([Text(*cell) for cell in row] for row in rows), ALIGN)
-        terminal.show(view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True))
+        terminal.show(
+            (view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True)), fit="ellipsis"
+        )
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
 

@@ -96,7 +96,7 @@ class _Progress:
         view = View.of(self.place.history, self.terminal)
         score = Text("fail", "red") if trial.value is None else Text(number(trial.value, view.places))
         done = (f"{self.judged:>4} of {self.evaluations}  ", "dim")
-        self.terminal.note(Text.assemble(done, f"{count(trial.hunks, 'hunk'):>10}  ", score), cut=True)
+        self.terminal.note(Text.assemble(done, f"{count(trial.hunks, 'hunk'):>10}  ", score), fit="ellipsis")
 
 
 def _patch(place: Place, done: Minimized) -> str:

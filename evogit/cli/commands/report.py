@@ -223,7 +223,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:
     failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
     words = [*count_words(view.history), f"evaluation took {clock(record['spent']['judging'])} in all"]
-    words += [f"of that repeats {clock(record['repeated_seconds'])}"] if record["repeated"] else []
+    words[-1] += f", {clock(record['repeated_seconds'])} of it for repeats" if record["repeated"] else ""
     lines = [Text(f" {view.glyphs.dot} ".join(words))]
     return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
 
@@ -326,7 +326,8 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
 
 def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
     titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
-    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": record["failed_proposals"]}
+    unusable = record["failed_proposals"] - record["unanswered"]
+    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": unusable}
     for what, title in titles.items():
         found = record["failures"][what]
         rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in found)]

@@ -57,7 +57,7 @@ def rescore(
         terminal.note("nothing changed that candidates are evaluated by, so nothing is evaluated again")
     else:
         for line in _plan(todo, jobs):
-            terminal.note(line, cut=True)
+            terminal.note(line)
         if dry_run:
             terminal.note("nothing was changed", "dim")
         else:
@@ -79,7 +79,7 @@ def _watched(place: Place, terminal: Terminal) -> Place:
     """The same run, read anew, of which every new entry is told in a line."""
     again = Place.of(StoredRun.open(place.repository, place.history.run))
     view = View(again.history, terminal.err_glyphs, time.time())
-    again.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), cut=True))
+    again.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), fit="ellipsis"))
     return again
 
 

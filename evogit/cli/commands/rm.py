@@ -42,7 +42,7 @@ def rm(repo: str | None, terminal: Terminal, run: str, yes: bool, dry_run: bool)
 
 def _tell(terminal: Terminal, found: Remains) -> None:
     terminal.note(Text.assemble(("remove  ", "bold"), f"{found.run}, with all its candidates, for good"))
-    terminal.note(f"  {count(len(found.refs), 'ref')}, plain branches among them: {len(found.branches)}")
+    terminal.note(f"  {count(len(found.refs), 'ref')}, of which {len(found.branches):,} are plain branches")
     for branch in found.human:
         terminal.note(f"    {escape(branch)}, with what you committed there", "yellow")
     others = [branch for branch in found.branches if branch not in found.human]

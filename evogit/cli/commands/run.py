@@ -13,7 +13,7 @@ from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.locate_run import Place, place_to_run
-from evogit.cli.program_consent import prepare
+from evogit.cli.program_consent import check_programs, prepare
 from evogit.cli.run_end import INTERRUPTED, RunEnd
 from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
 from evogit.cli.selector_option import list_selectors, selector_before
@@ -111,8 +111,9 @@ def run(
     panel = found.pairwise.panel if found.pairwise else ()
     setup = resolve_agents(asked, settings, history, panel, private=target.private)
     _refuse_endless(settings, setup, watched=terminal.live and not detached)
+    to_prepare = check_programs(setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
-    prepare(terminal, setup)
+    prepare(terminal, setup, to_prepare)
     target.write_fork()
     repository = place_to_run(found, target.repo, target.name)
     if anew:

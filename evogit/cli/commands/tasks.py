@@ -102,7 +102,7 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     else:
         prose = [*_spreads(found, judged), *_said(judged), *_verdict(found, judged, wrong)]
         lines = [*prose, *_offer(found, task, wrong, ways)]
-        terminal.show([*_table(found, judged), *terminal.wrapped(lines)])
+        terminal.show([*_table(found, judged), *lines])
     if wrong:
         sys.exit(1)
 

@@ -107,7 +107,7 @@ def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
         prompt=PREAMBLE + most_tokens(text) - bare + len(pictures) * dialect.picture + dialect.preamble(kept),
         estimate=_estimate(text, len(found), sum(estimate_tokens(each.text) for each in found)),
         size=len(text) - bare,
-        unbounded="" if len(pictures) == len(found) else "a file that is no picture",
+        unbounded="" if len(pictures) == len(found) else "a file that is not a picture",
         reply=min(asked, default=None),
         ceilings=ceilings,
         thinking=thinking,
