@@ -283,7 +283,7 @@ def test_a_repository_withholds_its_evaluator_and_its_settings(tmp_path: Path) -
 
 def test_a_task_is_found_by_its_folder(tmp_path: Path) -> None:
     assert isinstance(find_task(str(folder(tmp_path))), Task)
-    with pytest.raises(NotFoundError, match="expected task.toml"):
+    with pytest.raises(NotFoundError, match="there is no task.toml"):
         load_task(tmp_path / "seed")
     with pytest.raises(EvoGitError, match=r"has no task.toml or evogit.toml"):
         find_task(str(tmp_path / "seed"))

@@ -488,7 +488,7 @@ async def test_the_log_has_the_evaluators_traceback(broken: Evaluator) -> None:
 @pytest.mark.parametrize(
     ("evaluate", "error", "sentence"),
     [
-        ("def evalaute(program, split): ...", ConfigError, "expected a function evaluate"),
+        ("def evalaute(program, split): ...", ConfigError, "there is no function evaluate"),
         ("def evaluate(program, split, sede): ...", ConfigError, r"with seed and rng if needed, got .*sede"),
         ("import no_such_module", EvaluatorError, "No module named 'no_such_module'"),
     ],
