@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evogit.evaluation.program import Case, Invalid
     from evogit.history import History
     from evogit.history.context import RunContext, StoredRun
+    from evogit.library.asking import ToEvaluate, ToPropose
     from evogit.library.evolving import evolve, prepare
     from evogit.library.result import CandidateView, Result, read, runs
     from evogit.repository import Repository
@@ -35,6 +36,7 @@ _ROOMS = {
     "evaluation.program": ("Case", "Invalid"),
     "history": ("History",),
     "history.context": ("RunContext", "StoredRun"),
+    "library.asking": ("ToEvaluate", "ToPropose"),
     "library.evolving": ("evolve", "prepare"),
     "library.result": ("CandidateView", "Result", "read", "runs"),
     "repository": ("Repository",),
@@ -74,6 +76,8 @@ __all__ = [
     "Stopped",
     "StoredRun",
     "Task",
+    "ToEvaluate",
+    "ToPropose",
     "evolve",
     "find_task",
     "load_repository_task",

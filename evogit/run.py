@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import KW_ONLY, dataclass
@@ -14,8 +15,9 @@ from evogit.agents.population import Models, ProgramAgents, no_models, no_progra
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Event, Stopped, StopReason
+from evogit.core import Event, Stopped, StopReason, UsageError
 from evogit.engine.asking_order import AskingInOrder
+from evogit.engine.desk import Desk, Question
 from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
@@ -34,6 +36,9 @@ from evogit.selection.registry import open_selector
 
 __all__ = ["Observer", "Run", "Settings"]
 
+LOOK_AGAIN = 0.05
+"""Seconds between two looks whether a question that is waited for can still come."""
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -51,6 +56,7 @@ class Run:
         selector: what chooses parents and survivors; None: that of the settings.
         backend: what evaluates, ready for use; None: the task's evaluator in sandboxes on this machine.
         closing: what is awaited in the run's event loop at its end, such as the closing of models.
+        desk: where agents and a backend that ask leave their questions, for `ask` and `tell`.
     """
 
     repository: Repository
@@ -66,6 +72,7 @@ class Run:
     selector: Selector | None = None
     backend: EvaluationBackend | None = None
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
+    desk: Desk | None = None
 
     @cached_property
     def context(self) -> RunContext:
@@ -102,7 +109,7 @@ class Run:
         """
         async with AsyncExitStack() as stack:
             stack.callback(self._stopping.close)
-            for close in self.closing:
+            for close in (*self.closing, *([self.desk.close] if self.desk else [])):
                 stack.push_async_callback(close)
             if self.settings.minutes is not None:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
@@ -169,6 +176,62 @@ class Run:
             if not evolving.done():
                 self.stop()
                 await asyncio.wait([evolving])
+
+    @cached_property
+    def _driver(self) -> Driver:
+        return Driver(self.evolve, self.stop)
+
+    def ask(self) -> Question | None:
+        """The next question, once there is one; the first time the run begins. None: the run has ended.
+
+        Several may be open at a time, as many as there are agents; they may be answered in any order.
+
+        Raises:
+            EvoGitError: what ended the run.
+            UsageError: the run asks nothing, or no question can come until one that is open is answered.
+        """
+        desk = self._asking
+        self._driver.begin()
+        while True:
+            try:
+                question = desk.take(LOOK_AGAIN)
+            except queue.Empty:
+                self._check_open(desk.unanswered)
+                continue
+            except KeyboardInterrupt:
+                self._driver.stop()
+                raise
+            if question is None:
+                self._driver.wait()
+            return question
+
+    def tell(self, question: Question, answer: object) -> None:
+        """Answer a question; each says what it expects.
+
+        Raises:
+            UsageError: it expects something else; the question stays open.
+        """
+        self._asking.tell(question, answer)
+
+    @property
+    def _asking(self) -> Desk:
+        if self.desk is None:
+            raise UsageError('this run asks nothing: expected evogit.prepare(..., evaluate="ask") or agents="ask"')
+        return self.desk
+
+    def _check_open(self, unanswered: int) -> None:
+        """Refuse to wait for what cannot come.
+
+        Raises:
+            UsageError: the engine waits, too.
+        """
+        counts, settings = self.history.counts, self.settings
+        seed = self.history.seed
+        full = settings.evaluations is not None and counts.evaluated + unanswered >= settings.evaluations
+        full |= settings.proposals is not None and counts.proposals + unanswered >= settings.proposals
+        beginning = seed is None or not self.history.judged(seed)
+        if unanswered and (beginning or full or self._stopping.asked or unanswered >= settings.agents):
+            raise UsageError(f"expected tell() first: {unanswered} questions are open, and no other comes until then")
 
     def _heeded(self, name: str) -> Model:
         return HeededModel(self.models(name), self._stopping)

@@ -47,8 +47,13 @@ class Driver:
         self._thread = threading.Thread(target=work.run, args=(self._work,), name="evogit", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self.begin()
         return self
+
+    def begin(self) -> None:
+        """Begin, unless that was done before."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from evogit.core import Status
@@ -35,6 +34,8 @@ class Answer:
 
 def answer_of(told: object, primary: str) -> Answer:
     """Read what a function returned: a number, or a dict with numbers by name, and `feedback` if there is any."""
+    if isinstance(told, Answer):
+        return told
     if not isinstance(told, Mapping):
         value = _number(told)
         if value is None:
@@ -81,15 +82,10 @@ def _number(told: Any) -> float | None:
 
 def answer_to(error: BaseException, place: Path) -> Answer:
     """What a function raised; paths below `place`, where the candidate lay, are told from there."""
-    trace = "".join(traceback.format_exception(type(error), error, _own(error))).replace(f"{place}/", "")
+    trace = "".join(traceback.format_exception(error)).replace(f"{place}/", "")
     if isinstance(error, CandidateFailedError):
         return Answer(status=error.status, reason=one_line(error.reason, LONGEST_REASON), trace=error.log)
-    frames = traceback.extract_tb(_own(error))
+    frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     said = one_line(f"{type(error).__name__}: {error}".rstrip(": "), LONGEST_REASON)
     return Answer(status="crashed", reason=said + where, trace=trace)
-
-
-def _own(error: BaseException) -> TracebackType | None:
-    """The traceback without the frame of ours that called the function."""
-    return error.__traceback__ and error.__traceback__.tb_next

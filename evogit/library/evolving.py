@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, ParamSpec, cast
+from typing import Any, Literal, ParamSpec, cast
 
 from evogit.adopt import find_task
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
 from evogit.core import Entry, EvoGitError, NotFoundError, RefusedError, RunStarted, UsageError
 from evogit.engine.comparability import changed_judge
+from evogit.engine.desk import Desk
 from evogit.engine.engine import Observer
 from evogit.engine.start import only_a_failed_seed
 from evogit.history.context import StoredRun
+from evogit.library.asking import ASK, asked_evaluation
 from evogit.library.function_backend import Evaluate, FunctionBackend
 from evogit.library.function_task import FunctionTask, Metrics, function_task
 from evogit.library.population import AgentLike, Population
@@ -44,7 +47,7 @@ UNSCORED = "expected evaluate=, a function that says what a candidate is worth, 
 
 def prepare(
     task: SeedLike | Task,
-    evaluate: Evaluate | None = None,
+    evaluate: Evaluate | Literal["ask"] | None = None,
     *,
     evaluations: int | None = None,
     minutes: float | None = None,
@@ -76,7 +79,7 @@ def prepare(
             given; else a task: its name, its folder, or a `Task`.
         evaluate: called with the path of the candidate's file, or its folder where the seed is more than a file;
             returns a number or a dict of numbers, or raises. It may be a coroutine function. It runs in this process:
-            nothing protects the score, and the run says so (`judged: inside`).
+            nothing protects the score, and the run says so (`judged: inside`). `"ask"`: you are asked (`Run.ask`).
         evaluations: the run ends when so many candidates were evaluated, earlier ones of the run included.
         minutes: it ends after this time.
         target: it ends when the metric that ranks is this good.
@@ -91,7 +94,8 @@ def prepare(
             seconds at least.
         name: the run's; by default the task's.
         repository: the folder in which the run lives; by default `evogit-NAME` here.
-        agents: who proposes: `"mutator:4"`, `"editor@MODEL:2"` as for `evogit run --agent`, or instances of `Agent`.
+        agents: who proposes: `"mutator:4"`, `"editor@MODEL:2"` as for `evogit run --agent`, or instances of `Agent`;
+            `"ask:2"`: you are asked.
         model: what editors ask; alone, all agents are editors.
         dollars: it ends when models have cost this much; `tokens` and `proposals` are limits, too.
         tokens: it ends when models have read and written this many.
@@ -109,7 +113,7 @@ def prepare(
     population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
     settings = Settings(
         population=population.specs,
-        jobs=jobs or (1 if evaluate or found.environment.exclusive else os.cpu_count() or 1),
+        jobs=jobs or (1 if callable(evaluate) or found.environment.exclusive else os.cpu_count() or 1),
         selector=selector,
         seed=seed,
         deterministic=deterministic,
@@ -125,7 +129,8 @@ def prepare(
     )
     population.check(settings)
     run = _run(_repository(found, repository), found, name, settings, population)
-    return listed(replace(run, observer=observer, backend=_backend(run, evaluate, timeout)))
+    run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
+    return listed(replace(run, backend=_backend(run, evaluate, timeout)))
 
 
 def _run(repository: Repository, task: Task, name: str, settings: Settings, population: Population) -> Run:
@@ -142,7 +147,7 @@ def _run(repository: Repository, task: Task, name: str, settings: Settings, popu
     )
 
 
-def _task(given: SeedLike | Task, evaluate: Evaluate | None, **about: Any) -> Task:
+def _task(given: SeedLike | Task, evaluate: Evaluate | str | None, **about: Any) -> Task:
     """The task: one that has an evaluator, or a seed and a function.
 
     Raises:
@@ -154,19 +159,16 @@ def _task(given: SeedLike | Task, evaluate: Evaluate | None, **about: Any) -> Ta
                 "expected a seed beside evaluate=, got a task, which has an evaluator of its own; leave evaluate= out, "
                 "or give the folder of its seed"
             )
-        if not callable(evaluate):
-            raise UsageError(f"expected a function as evaluate=, got {evaluate!r:.100}")
+        if not callable(evaluate) and evaluate != ASK:
+            raise UsageError(f'expected a function as evaluate=, or "{ASK}", got {evaluate!r:.100}')
         return function_task(Seed.of(given), evaluate, **about)
     if isinstance(given, Task):
         return given
     if isinstance(given, Mapping) or "\n" in str(given):
         raise UsageError(UNSCORED)
-    try:
-        return find_task(str(given))
-    except NotFoundError as error:
-        if Path(given).is_file():
-            raise UsageError(f"{UNSCORED}; {given} alone is no task") from error
-        raise
+    if Path(given).is_file():
+        logger.warning("%s is run as a script that prints its score, in a sandbox, as evaluate= was not given", given)
+    return find_task(str(given))
 
 
 def _is_task(given: object) -> bool:
@@ -239,9 +241,12 @@ def _make_room(repository: Repository, name: str, task: Task) -> None:
         )
 
 
-def _backend(run: Run, evaluate: Evaluate | None, timeout: float | None) -> FunctionBackend | None:
+def _backend(run: Run, evaluate: Evaluate | str | None, timeout: float | None) -> FunctionBackend | None:
     if evaluate is None or not isinstance(run.task, FunctionTask):
         return None
+    if not callable(evaluate):
+        assert run.desk
+        evaluate, timeout = asked_evaluation(run.desk, run.task.primary.name), timeout or math.inf
     seed = run.history.evaluation(run.history.seed) if run.history.seed else None
     return FunctionBackend(
         run.task,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import io
+import math
 import tarfile
 import tempfile
 import time
@@ -65,7 +66,7 @@ class FunctionBackend(EvaluationBackend):
             evaluate: the function.
             run: the name of the run; its evaluations are not those of other runs, as what else counts is not known.
             jobs: how many calls there are at a time.
-            timeout: seconds that a call may take; None: ten times as long as the slowest, ten seconds at least.
+            timeout: seconds that a call may take; None: ten times as long as the slowest, ten at least.
             slowest: seconds that the slowest valid candidate took so far; 0: there is none, and the first has time.
         """
         self.digest = task.evaluator_digest
@@ -122,7 +123,7 @@ class FunctionBackend(EvaluationBackend):
         with tempfile.TemporaryDirectory(prefix="evogit-", ignore_cleanup_errors=True) as name:
             place = Path(name).resolve()
             try:
-                async with asyncio.timeout(allowed):
+                async with asyncio.timeout(allowed if allowed != math.inf else None):
                     return await self._answer(files, place)
             except TimeoutError:
                 return Answer(status="timeout", reason=f"it took more than {allowed:.3g} s; timeout= allows more")
@@ -132,6 +133,7 @@ class FunctionBackend(EvaluationBackend):
         path = place / self._single
         answer = await self._awaited(path) if self._awaits else await in_thread(lambda: self._called(path))
         if isinstance(answer, BaseException):
+            answer.__traceback__ = answer.__traceback__ and answer.__traceback__.tb_next  # our call of the function
             self.errors.append(answer)
             return answer_to(answer, place)
         return answer

@@ -69,14 +69,14 @@ class FunctionTask(Task):
 
 def function_task(
     seed: Seed,
-    evaluate: Callable[..., object],
+    evaluate: Callable[..., object] | str,
     *,
     metrics: Metrics,
     goal: str,
     editable: Sequence[str],
     repeats: int,
 ) -> FunctionTask:
-    """The task of a seed and a function.
+    """The task of a seed and a function, or of what else evaluates, by its name.
 
     Raises:
         UsageError: there is no metric, or a direction is none.
@@ -92,7 +92,7 @@ def function_task(
         seed=seed.folder,
         files=seed.files,
         single=seed.single,
-        way=way_of(evaluate),
+        way=way_of(evaluate) if callable(evaluate) else evaluate,
     )
     task.check_seed(list(seed.files))
     return task
@@ -115,8 +115,8 @@ def metrics_of(given: Metrics) -> tuple[Metric, ...]:
     return tuple(Metric(name=name, direction=way, primary=not at) for at, (name, way) in enumerate(ways.items()))
 
 
-def _goal(metric: Metric, evaluate: Callable[..., object]) -> str:
-    said = inspect.getdoc(inspect.unwrap(evaluate)) if inspect.isroutine(evaluate) else None
+def _goal(metric: Metric, evaluate: object) -> str:
+    said = inspect.getdoc(evaluate) if inspect.isroutine(evaluate) else None
     return f"{metric.direction.capitalize()} {metric.name}." + (f"\n\n{said}" if said else "")
 
 

@@ -15,9 +15,11 @@ from evogit.agents.programs.registry import Programs, define
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
 from evogit.core import UsageError
+from evogit.engine.desk import Desk
+from evogit.library.asking import ASK, AskingAgent
 
 AgentLike = str | AgentSpec | Agent
-"""`KIND[@MODEL][:N]` or `FILE.py:Name[:N]` as for `evogit run --agent`, or an instance of a class of your own."""
+"""`KIND[@MODEL][:N]` or `FILE.py:Name[:N]` as for `evogit run --agent`, `ask[:N]`, or an instance of your own class."""
 
 EDITORS = 4
 """Agents that ask a model, where nobody says how many."""
@@ -33,6 +35,8 @@ class Population:
     programs: ProgramAgents = no_programs
     secrets: tuple[str, ...] = ()
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    desk: Desk | None = None
+    """Where agents that ask leave their questions."""
     paid: tuple[str, ...] = ()
     """Models that cost money, as far as is known."""
 
@@ -57,7 +61,17 @@ class Population:
         named = [each if isinstance(each, AgentSpec) else AgentSpec.parse(str(each)) for each in asked]
         if model and not asked:
             named = [AgentSpec("editor", model, EDITORS)]
+        if any(spec.kind == ASK for spec in named):
+            return cls._asking(named)
         return cls._opened(tuple(named) or Settings().population, model, sandbox, private)
+
+    @classmethod
+    def _asking(cls, specs: Sequence[AgentSpec]) -> Population:
+        if any(spec.kind != ASK for spec in specs):
+            raise UsageError(f'expected agents that all ask, such as "{ASK}:2", got {", ".join(map(str, specs))}')
+        desk = Desk()
+        agents = tuple(AskingAgent(desk) for spec in specs for _ in range(spec.count))
+        return cls(specs=tuple(specs), agents=agents, desk=desk)
 
     @classmethod
     def _opened(cls, given: tuple[AgentSpec, ...], model: str, sandbox: str, private: Sequence[Path]) -> Population:

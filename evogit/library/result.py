@@ -21,15 +21,18 @@ from evogit.review.facts import candidate_record
 from evogit.review.gains import gain
 from evogit.review.reporting import remarks
 from evogit.review.timeline import Moment, course, entries_of, table
+from evogit.run import Run
 
 
-def read(folder: str | Path | Repository = ".", name: str | None = None) -> Result:
-    """A run of a repository, whatever made it; `name` may be left out where there is one run.
+def read(folder: str | Path | Repository | Run = ".", name: str | None = None) -> Result:
+    """A run of a repository, whatever made it; `name` may be left out where there is one run, or a `Run` is given.
 
     Raises:
         NotFoundError: there is no such repository or run.
         UsageError: there are several runs.
     """
+    if isinstance(folder, Run):
+        folder, name = folder.repository.path, folder.name
     return Result(open_run(_opened(folder), name))
 
 

@@ -43,7 +43,7 @@ class Seed:
             UsageError: it is none.
         """
         if isinstance(given, Mapping):
-            files = {path: (_content(path, content), FILE) for path, content in given.items()}
+            files = {path: (content, FILE) for path, content in contents(given).items()}
             return cls("program", _checked(files, "the seed"), "", Path.cwd())
         if isinstance(given, str) and "\n" in given:
             single = "program.py" if _is_python(given) else "text.txt"
@@ -60,14 +60,18 @@ class Seed:
         )
 
 
-def _content(path: object, content: object) -> bytes:
-    if not isinstance(path, str) or not is_safe_path(path):
-        raise UsageError(f"expected relative paths with forward slashes in a seed's dict of files, got {path!r}")
-    if isinstance(content, str):
-        return content.encode()
-    if isinstance(content, bytes):
-        return content
-    raise UsageError(f"expected str or bytes as the content of {path}, got {content!r:.100}")
+def contents(given: Mapping[str, object]) -> dict[str, bytes]:
+    """A dict of files as bytes.
+
+    Raises:
+        UsageError: a path is none, or a content.
+    """
+    for path, content in given.items():
+        if not isinstance(path, str) or not is_safe_path(path):
+            raise UsageError(f"expected relative paths with forward slashes in a dict of files, got {path!r}")
+        if not isinstance(content, str | bytes):
+            raise UsageError(f"expected str or bytes as the content of {path}, got {content!r:.100}")
+    return {path: content.encode() if isinstance(content, str) else bytes(content) for path, content in given.items()}  # type: ignore[call-overload]
 
 
 def _checked(files: Mapping[str, tuple[bytes, int]], what: str) -> Mapping[str, tuple[bytes, int]]:

@@ -189,7 +189,7 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
     [
         ({"task": "program.py", "evaluate": length}, "expected a limit"),
         ({"task": "nothing.py", "evaluate": length, "evaluations": 2}, "there is no such file"),
-        ({"task": "program.py", "evaluations": 2}, "expected evaluate="),
+        ({"task": "x = 1\ny = 2\n", "evaluations": 2}, "expected evaluate="),
         ({"task": "program.py", "evaluate": "length", "evaluations": 2}, "expected a function"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": "robot"}, "kind mutator"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"a": "up"}}, "'a': 'up'"),
