@@ -14,7 +14,15 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
 from evogit.sandbox.archive import pack
 
-SHIPPED = {"bin_packing", "cap_set", "circle_packing", "online_bin_packing", "symbolic_regression", "tsp"}
+SHIPPED = {
+    "bin_packing",
+    "cap_set",
+    "circle_packing",
+    "meta_bin_packing",
+    "online_bin_packing",
+    "symbolic_regression",
+    "tsp",
+}
 
 
 def test_the_gallery_has_the_shipped_tasks() -> None:
