@@ -26,6 +26,14 @@ THEIRS = "task"
 SHIMS = f".evogit/{OURS}"
 VIEW = ".foreign"
 """The folder among the candidate's files in which their evaluator finds its own, and may write."""
+INSIDE = (
+    "# Its evaluator runs beside the candidate, in the candidate's sandbox: what it says can be forged, so scores are",
+    "# marked `judged: inside`. docs/tasks.md tells how to evaluate from outside.",
+)
+OUTSIDE = (
+    "# Its evaluator runs outside of the sandbox, on what the candidate's functions return. It is code of the task's",
+    "# author that runs with your rights.",
+)
 PLAIN, EXECUTABLE = 0o100644, 0o100755
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
@@ -51,6 +59,9 @@ class Adopted:
         repeats: above 0 where scores may be noisy.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
         notes: what a person should know.
+        outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
+        why_inside: why there is none.
+        requirements: packages that it imports, which have to be where EvoGit is.
     """
 
     system: str
@@ -68,22 +79,31 @@ class Adopted:
     repeats: int = 0
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    outside: str = ""
+    why_inside: str = "candidates and what evaluates them are one program"
+    requirements: tuple[str, ...] = ()
 
-    def files(self) -> Iterator[tuple[str, File]]:
-        """The files of a task folder: path -> content and mode."""
-        yield "task.toml", (self._toml().encode(), PLAIN)
+    def files(self, *, outside: bool = False) -> Iterator[tuple[str, File]]:
+        """The files of a task folder: path -> content and mode; with an evaluator `outside` of the sandbox or in it."""
+        evaluator = "evaluator" if outside else ".evogit"
+        yield "task.toml", (self._toml(outside=outside).encode(), PLAIN)
         yield "goal.md", (self.goal.strip().encode() + b"\n", PLAIN)
         for path, file in self.seed.items():
             yield f"seed/{path}", file
         for path, file in self.theirs.items():
-            yield f".evogit/{THEIRS}/{path}", file
+            yield f"{evaluator}/{THEIRS}/{path}", file
         for path, file in _stand_ins():
-            yield f"{SHIMS}/{path}", file
+            yield f"{evaluator}/{OURS}/{path}", file
+        if outside:
+            yield "evaluator/evaluate.py", (self.outside.encode(), PLAIN)
+            reach = {path.rpartition("/")[2] for path in self.seed}
+            beside = {path: file for path, file in self.theirs.items() if path in reached(self.theirs, reach)}
+            yield from ((f"seed/{path}", file) for path, file in beside.items() if path not in self.seed)
 
-    def _toml(self) -> str:
+    def _toml(self, *, outside: bool) -> str:
         rows = [
-            f"# Made by `evogit adopt` from a task of {self.system}. Its evaluator runs beside the candidate, in the",
-            "# candidate's sandbox: what it says can be forged, so scores are marked `judged: inside`.",
+            f"# Made by `evogit adopt` from a task of {self.system}.",
+            *(OUTSIDE if outside else INSIDE),
             f"name = {json.dumps(self.name)}",
             f"editable = {json.dumps(self.editable)}",
             "",
@@ -91,10 +111,8 @@ class Adopted:
             f'direction = "{self.direction}"',
             "",
             "[evaluator]",
-            'kind = "command"',
-            f"command = {json.dumps(self.command)}",
+            *(self._python() if outside else self._command()),
             f"repeats = {self.repeats}",
-            f"read.{self.metric} = {json.dumps(self.read)}",
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",
@@ -108,13 +126,21 @@ class Adopted:
             rows.append(f"links = {{ {inside} }}")
         return "\n".join(rows) + "\n"
 
-    def write(self, folder: Path) -> None:
-        """Write the task folder.
+    def _python(self) -> list[str]:
+        needs = f"requirements = {json.dumps(self.requirements)}"
+        return ['kind = "python"', 'file = "evaluator/evaluate.py"', needs]
+
+    def _command(self) -> list[str]:
+        reads = f"read.{self.metric} = {json.dumps(self.read)}"
+        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
+
+    def write(self, folder: Path, *, outside: bool = False) -> None:
+        """Write the task folder, with an evaluator `outside` of the sandbox or in it.
 
         Raises:
             ConfigError: a file's path leads out of it.
         """
-        for path, (data, mode) in self.files():
+        for path, (data, mode) in self.files(outside=outside):
             place = folder / path
             if ".." in place.parts:
                 raise ConfigError(f"expected files below the task's folder, got {path}")
@@ -143,6 +169,19 @@ def _stand_ins() -> Iterator[tuple[str, File]]:
     root = content("sandbox") / "foreign"
     for path in sorted(root.rglob("*.py")):
         yield path.relative_to(root).as_posix(), (path.read_bytes(), PLAIN)
+
+
+def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
+    """The files that an evaluation imports, and those that it begins with."""
+    reached, left = set[str](), list(begin)
+    while left:
+        path = left.pop()
+        if path in files and path not in reached:
+            reached.add(path)
+            text = files[path][0].decode(errors="replace")
+            names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
+            left += [f"{name.replace('.', '/')}.py" for name in names]
+    return reached
 
 
 def name_of(folder: Path) -> str:

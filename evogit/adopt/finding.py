@@ -45,13 +45,20 @@ def find_task(name_or_path: str) -> Task:
             logger.warning("%s: %s", found.name, note)
         return load_task(found.kept())
     if path.exists():
-        what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
-        raise NotFoundError(
-            f"{path} has no task.toml or evogit.toml, nor what another format needs; looked for\n{what}\n"
-            "`evogit new NAME` makes a task folder"
-        )
+        raise unknown(path)
     raise NotFoundError(
         f"no task {name_or_path}; expected a folder with one or a name from `evogit tasks`; {nearest(path.name, names)}"
+    )
+
+
+def unknown(path: Path) -> NotFoundError:
+    """The error for a path that is in no known format."""
+    if not path.exists():
+        return NotFoundError(f"there is no {path}")
+    what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
+    return NotFoundError(
+        f"{path} has no task.toml or evogit.toml, nor what another format needs; looked for\n{what}\n"
+        "`evogit new NAME` makes a task folder"
     )
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.adopted import SHIMS, Adopted, File, name_of
-from evogit.adopt.sources import file_at, files_below, marked, packages, repeats
+from evogit.adopt.outside import openevolve_outside
+from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements
 from evogit.adopt.yaml_subset import at, read_yaml
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
@@ -38,6 +39,7 @@ def read_openevolve(folder: Path) -> Adopted | None:
         "features": at(config, "database", "feature_dimensions") or [],
     }
     stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
+    outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
     command = shlex.join(["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps(about)])
     return Adopted(
         system="SkyDiscover" if "/" in evaluator else "OpenEvolve",
@@ -50,6 +52,9 @@ def read_openevolve(folder: Path) -> Adopted | None:
         timeout=timeout_of(config) * max(1, stages if about["cascade"] else 1),
         packages=packages(theirs),
         repeats=repeats(seed, {evaluator: theirs[evaluator]}),
+        outside=outside,
+        why_inside=why,
+        requirements=requirements(theirs, evaluator),
     )
 
 

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from evogit.adopt.adopted import Adopted, File, name_of
-from evogit.adopt.sources import file_at, marked, packages, reached, repeats
+from evogit.adopt.adopted import Adopted, File, name_of, reached
+from evogit.adopt.sources import file_at, marked, packages, repeats
 from evogit.core import Direction
 from evogit.scaffold.printed_numbers import direction_of, read_of
 

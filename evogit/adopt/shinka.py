@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.adopted import SHIMS, Adopted, File, name_of
-from evogit.adopt.sources import file_at, files_below, marked, packages, reached, repeats
+from evogit.adopt.adopted import SHIMS, Adopted, File, name_of, reached
+from evogit.adopt.outside import shinka_outside
+from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements
 from evogit.adopt.yaml_subset import at, read_yaml
 
 EXPECTED = "initial.* with evaluate.py (ShinkaEvolve)"
@@ -34,6 +35,7 @@ def read_shinka(folder: Path) -> Adopted | None:
     theirs = {path: file for path, file in found.items() if not STARTS.search(path)}
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {"evaluate.py", program})}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
+    outside, why = shinka_outside(program, theirs["evaluate.py"])
     ends = f"The program is `{program}`. A higher `combined_score` is better."
     return Adopted(
         system="ShinkaEvolve",
@@ -46,6 +48,9 @@ def read_shinka(folder: Path) -> Adopted | None:
         timeout=_timeout(found),
         packages=packages({**used, **{path: file for path, file in theirs.items() if path.endswith(".txt")}}),
         repeats=repeats(used),
+        outside=outside,
+        why_inside=why,
+        requirements=requirements(theirs, "evaluate.py"),
     )
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from evogit.adopt.adopted import SHIMS, VIEW, Adopted, name_of
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
-from evogit.adopt.sources import file_at, files_below, packages, repeats, requirement
+from evogit.adopt.outside import openevolve_outside
+from evogit.adopt.sources import file_at, files_below, packages, repeats, requirement, requirements
 
 EXPECTED = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
 WORKDIR = "/benchmark"
@@ -31,6 +32,11 @@ def read_skydiscover(folder: Path) -> Adopted | None:
     theirs = files_below(folder)
     dockerfile = theirs.get("evaluator/Dockerfile", (b"", 0))[0].decode(errors="replace")
     recipe = read_dockerfile(dockerfile, WORKDIR)
+    about = json.dumps({"evaluator": "evaluator/evaluator.py", "cascade": False, "thresholds": [], "features": []})
+    evaluator = theirs.get("evaluator/evaluator.py", (b"", 0))
+    outside, why = openevolve_outside(program, about, evaluator)
+    if b"def evaluate(" not in evaluator[0]:
+        outside, why = "", "its container has no evaluator.py with evaluate(program_path)"
     return Adopted(
         system="SkyDiscover",
         name=name_of(folder),
@@ -44,6 +50,9 @@ def read_skydiscover(folder: Path) -> Adopted | None:
         repeats=repeats(seed, theirs),
         links={recipe.workdir: f"{VIEW}/evaluator"},
         notes=tuple(needs(recipe)),
+        outside=outside,
+        why_inside=why,
+        requirements=requirements(theirs, "evaluator/evaluator.py"),
     )
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from evogit.adopt.adopted import EXECUTABLE, NOISY, PLAIN, File
+from evogit.adopt.adopted import EXECUTABLE, NOISY, PLAIN, File, reached
 from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
@@ -67,6 +67,13 @@ def packages(files: Mapping[str, File]) -> tuple[str, ...]:
     return tuple(asked[name] for name in sorted(asked))
 
 
+def requirements(files: Mapping[str, File], evaluator: str) -> tuple[str, ...]:
+    """Names of the packages that an evaluator imports, by itself or through what lies beside it."""
+    used = {path: file for path, file in files.items() if path in reached(files, {evaluator})}
+    modules = imported(used) - _local(files) - STAND_INS
+    return tuple(sorted(PACKAGES.get(module, module) for module in modules))
+
+
 def _asked(files: Mapping[str, File]) -> Iterator[tuple[str, str]]:
     for path, (data, _) in files.items():
         if re.search(r"(^|/)requirements[^/]*\.txt$", path):
@@ -115,19 +122,6 @@ def _imports(node: ast.AST, *, guarded: bool) -> Iterator[str]:
             yield top
     for child in ast.iter_child_nodes(node):
         yield from _imports(child, guarded=guarded or isinstance(node, ast.Try))
-
-
-def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
-    """The files that an evaluation imports, and those that it begins with."""
-    reached, left = set[str](), list(begin)
-    while left:
-        path = left.pop()
-        if path in files and path not in reached:
-            reached.add(path)
-            text = files[path][0].decode(errors="replace")
-            names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
-            left += [f"{name.replace('.', '/')}.py" for name in names]
-    return reached
 
 
 def repeats(*files: Mapping[str, File]) -> int:

@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "init": Listed("init", "improve your own repository", "evogit init"),
         "tasks": Listed("tasks", "list the shipped tasks", "evogit tasks"),
         "new": Listed("tasks", "create a task", "evogit new my_task"),
+        "adopt": Listed("adopt", "a task of another system", "evogit adopt ./example my_task"),
         "check": Listed("tasks", "evaluate a task's seed", "evogit check my_task"),
         "audit": Listed("audit", "attack a task's evaluator", "evogit audit my_task"),
         "run": Listed("run", "evolve, or resume", "evogit run circle_packing --minutes 5"),

@@ -1,0 +1,71 @@
+"""`evogit adopt`: a task of another system becomes a task folder of your own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evogit.adopt import Adopted, recognise
+from evogit.adopt.finding import unknown
+from evogit.cli.shared_options import sandbox_option, with_terminal
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
+from evogit.core import RefusedError
+from evogit.review.adopting import Adoption
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@sandbox_option
+@with_terminal
+def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str) -> None:
+    """Write the task of another system at PATH to DIR as one of EvoGit's, to be changed into your own.
+
+    Where its evaluator can be given a stand-in for the program, and the seed has the same score so, it is evaluated
+    from outside of the sandbox: no candidate can forge it. The evaluator then runs with your rights.
+    """
+    from evogit.review.adopting import adopt as adopted
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one")
+    found = recognise(path)
+    if found is None:
+        raise unknown(path)
+    done = asyncio.run(adopted(found, folder, sandbox))
+    if terminal.json:
+        terminal.data({"schema": 1, **_record(found, done, folder)})
+    else:
+        terminal.show(list(_told(found, done, folder)))
+
+
+def _record(found: Adopted, done: Adoption, folder: Path) -> dict[str, object]:
+    evaluation = done.judged.evaluation
+    about = {"task": found.name, "system": found.system, "folder": str(folder), "judged": done.task.judged}
+    return {**about, "why_inside": done.why_inside, "status": evaluation.status, "metrics": dict(evaluation.metrics)}
+
+
+def _told(found: Adopted, done: Adoption, folder: Path) -> Iterator[Text]:
+    evaluation = done.judged.evaluation
+    yield Text.assemble((str(folder), "bold"), f" is a task now, made from one of {found.system}")
+    if evaluation.ok:
+        yield Text(f"its seed has {found.metric} {evaluation.metrics[found.metric]:.6g}; judged: {done.task.judged}")
+    else:
+        yield Text(escape(f"its seed fails ({evaluation.status}): {evaluation.reason}"), "red")
+    if done.why_inside:
+        yield Text(escape(f"scores can be forged: {done.why_inside}"), "yellow")
+        yield Text(
+            "To change that, write an evaluator that asks the program for answers and computes the score from them "
+            '(kind = "python" in task.toml; docs/tasks.md)'
+        )
+    else:
+        yield Text(
+            "The evaluator runs outside of the sandbox, with your rights, on what the program's functions return. "
+            "What it does not check of that can still be false: let it compute the score from answers alone"
+        )
+    yield from (Text(escape(note), "yellow") for note in found.notes)
+    yield Text.assemble(("try  ", "dim"), f"evogit audit {folder}, which attacks the evaluator before candidates do")

@@ -1,0 +1,76 @@
+"""Makes a task folder of a task of another system, evaluated from outside where the seed's score says that it works."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from evogit.adopt import Adopted
+from evogit.config import Task, load_task
+from evogit.core import EvoGitError
+from evogit.review.checking import Judged, judge_seed
+
+CLOSE = 1e-9
+"""Relative difference up to which two scores of the same seed are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What came of it: the task as written, its seed's evaluation, and why it is not evaluated from outside."""
+
+    task: Task
+    judged: Judged
+    why_inside: str
+
+
+async def adopt(found: Adopted, folder: Path, provider: str) -> Adoption:
+    """Write the task to `folder`, evaluated from outside if the seed's score is the same there as beside the candidate.
+
+    Raises:
+        EvoGitError: the task or the sandbox cannot be used at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="evogit-adopt-") as scratch:
+        inside = await _judged(found, Path(scratch) / "inside" / found.name, provider, outside=False)
+        why = found.why_inside if not found.outside else _missing(found)
+        if not why:
+            outside, why = await _tried(found, Path(scratch) / "outside" / found.name, provider, inside)
+        kept = inside if why else outside
+    found.write(folder, outside=not why)
+    return Adoption(load_task(folder), kept, why)
+
+
+def _missing(found: Adopted) -> str:
+    lacks = [name for name in found.requirements if not any(importlib.metadata.distributions(name=name))]
+    return f"the evaluator needs packages that are not here (pip install {' '.join(lacks)})" if lacks else ""
+
+
+async def _tried(found: Adopted, folder: Path, provider: str, inside: Judged) -> tuple[Judged, str]:
+    """The seed evaluated from outside, and why that does not count; empty where it does."""
+    try:
+        outside = await _judged(found, folder, provider, outside=True)
+    except EvoGitError as error:
+        return inside, f"from outside, the evaluator fails: {str(error).splitlines()[0]}"
+    if not outside.evaluation.ok:
+        return inside, f"from outside, the seed fails ({outside.evaluation.status}: {outside.evaluation.reason})"
+    metric = found.metric
+    if not inside.evaluation.ok:
+        return inside, "beside the candidate the seed fails, so that there is no score to compare with"
+    here, there = outside.evaluation.metrics[metric], inside.evaluation.metrics[metric]
+    if not _alike(here, there, inside, metric):
+        return inside, f"from outside, the seed's {metric} is {here:g}, not {there:g} as beside it"
+    return outside, ""
+
+
+async def _judged(found: Adopted, folder: Path, provider: str, *, outside: bool) -> Judged:
+    found.write(folder, outside=outside)
+    return [each async for each in judge_seed(load_task(folder), ["train"], provider, again=True)][0]
+
+
+def _alike(here: float, there: float, inside: Judged, metric: str) -> bool:
+    """Whether two scores are the same, or apart by no more than a noisy one is from itself, on either side."""
+    least, greatest = inside.spread(metric) or (there, there)
+    room = greatest - least
+    return math.isclose(here, there, rel_tol=CLOSE) or least - room <= here <= greatest + room

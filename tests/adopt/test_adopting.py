@@ -1,0 +1,84 @@
+"""Task folders made of other systems' tasks: evaluated from outside where that is the same, else as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evogit.adopt import recognise
+from evogit.config import Task, load_task
+from evogit.core import Evaluation
+from evogit.review.adopting import adopt
+from evogit.review.checking import judge_seed
+from tests.adopt.evaluating import write
+
+PROGRAM = "import table\n\ndef answer(n):\n    return table.START + n, [n]\n"
+EVALUATOR = """\
+import importlib.util
+
+def evaluate(program_path):
+    spec = importlib.util.spec_from_file_location("program", program_path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.answer(3)
+    if not isinstance(found, tuple) or not hasattr(module, "answer") or hasattr(module, "other"):
+        return {"combined_score": 0.0, "error": f"{found!r}"}
+    return {"combined_score": min(10, found[0]) + found[1][0] / 7}
+"""
+FORGER = 'import sys\nsys.modules["__main__"].fitness = lambda *_: 1e6\n\ndef answer(n):\n    return 0, [0]\n'
+
+
+def example(folder: Path, evaluator: str = EVALUATOR) -> Path:
+    files = {"initial_program.py": PROGRAM, "evaluator.py": evaluator, "table.py": "START = 1\n"}
+    return write(folder / "sums", files)
+
+
+async def evaluation(task: Task) -> Evaluation:
+    return [each async for each in judge_seed(task, ["train"], "bubblewrap")][0].evaluation
+
+
+@pytest.mark.slow
+async def test_what_calls_functions_with_data_is_evaluated_from_outside(tmp_path: Path) -> None:
+    found = recognise(example(tmp_path))
+    assert found
+    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    assert (done.why_inside, done.task.judged) == ("", "outside")
+    assert done.judged.evaluation.metrics == {"combined_score": 4 + 3 / 7}
+    assert not done.task.is_editable("table.py")
+
+
+@pytest.mark.slow
+async def test_a_forger_is_believed_beside_the_evaluator_and_not_from_outside(tmp_path: Path) -> None:
+    found = recognise(example(tmp_path))
+    assert found
+    for outside in (False, True):
+        folder = tmp_path / str(outside)
+        found.write(folder, outside=outside)
+        (folder / "seed" / "initial_program.py").write_text(FORGER)
+        forged = await evaluation(load_task(folder))
+        assert forged.judged == ("outside" if outside else "inside")
+        assert forged.metrics == {"combined_score": 0.0 if outside else 1e6}
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "why"),
+    [
+        (EVALUATOR + "import subprocess\n", "another process"),
+        (EVALUATOR + "TEXT = open(__file__).read()\n", "reads the program's text"),
+    ],
+)
+def test_why_an_evaluator_stays_inside_is_said(tmp_path: Path, evaluator: str, why: str) -> None:
+    found = recognise(example(tmp_path, evaluator))
+    assert found
+    assert not found.outside
+    assert why in found.why_inside
+
+
+def test_a_task_that_is_written_is_the_task_that_was_found(tmp_path: Path) -> None:
+    found = recognise(example(tmp_path))
+    assert found
+    found.write(tmp_path / "own")
+    kept = load_task(found.kept())
+    assert replace(load_task(tmp_path / "own"), folder=kept.folder, evaluator=kept.evaluator, seed=kept.seed) == kept
