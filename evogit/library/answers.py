@@ -86,6 +86,8 @@ def answer_to(error: BaseException, place: Path) -> Answer:
     if isinstance(error, CandidateFailedError):
         return Answer(status=error.status, reason=one_line(error.reason, LONGEST_REASON), trace=error.log)
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(place)]
+    last = next(reversed(inside or frames), None)
+    where = f" ({Path(last.filename).name}, line {last.lineno})" if last else ""
     said = one_line(f"{type(error).__name__}: {error}".rstrip(": "), LONGEST_REASON)
     return Answer(status="crashed", reason=said + where, trace=trace)

@@ -26,6 +26,7 @@ from evogit.library.asking import ASK, asked_evaluation
 from evogit.library.function_backend import Evaluate, FunctionBackend
 from evogit.library.function_task import FunctionTask, Metrics, function_task
 from evogit.library.population import AgentLike, Population
+from evogit.library.progress import Progress, stream_of_person
 from evogit.library.result import Result
 from evogit.library.seed import Seed, SeedLike
 from evogit.repository import Repository, check_run_name
@@ -104,7 +105,7 @@ def prepare(
         seed: of all random choices.
         deterministic: two runs with the same `seed` make the same candidates.
         sandbox: where candidates of a task run; a function has none.
-        observer: what watches.
+        observer: what watches; by default each new best is printed, on a terminal and in notebooks.
 
     Raises:
         EvoGitError: saying what is wrong with an argument.
@@ -130,7 +131,7 @@ def prepare(
     population.check(settings)
     run = _run(_repository(found, repository), found, name, settings, population)
     run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
-    return listed(replace(run, backend=_backend(run, evaluate, timeout)))
+    return shown(listed(replace(run, backend=_backend(run, evaluate, timeout))))
 
 
 def _run(repository: Repository, task: Task, name: str, settings: Settings, population: Population) -> Run:
@@ -213,12 +214,15 @@ def _run_name(repository: Repository, task: Task, name: str) -> str:
         name = check_run_name(name or task.name)
         _make_room(repository, name, task)
         return name
+    others = []
     for number in itertools.count(1):
         name = task.name if number == 1 else f"{task.name}-{number}"
         history = StoredRun.open(repository, name).history
         if changed_judge(history, task) is None or only_a_failed_seed(history):
             break
-        logger.warning("%s in %s was begun with another seed or evaluate=, and stays", name, repository.path)
+        others.append(name)
+    if others and history.started is None:
+        logger.warning("%s: %s began with another seed or evaluate=, and stays", name, ", ".join(others))
     _make_room(repository, name, task)
     return name
 
@@ -272,7 +276,7 @@ def listed(run: Run) -> Run:
     def begun(entry: Entry) -> None:
         if not isinstance(entry.event, RunStarted):
             return
-        if isinstance(run.task, FunctionTask):
+        if isinstance(run.task, FunctionTask) and len(run.history.engines) == 1:
             logger.warning(UNPROTECTED, run.name)
         try:
             runs.begin(run.repository, run.name)
@@ -280,6 +284,14 @@ def listed(run: Run) -> Run:
             logger.warning("`evogit runs` will not list this run: %s: %s", error.strerror, error.filename)
 
     run.journal.subscribe(begun)
+    return run
+
+
+def shown(run: Run) -> Run:
+    """The same run, whose new bests are printed where nothing else watches it and somebody sees that."""
+    stream = stream_of_person()
+    if run.observer is None and stream is not None:
+        run.journal.subscribe(Progress(run.history, run.settings.evaluations, stream).entry)
     return run
 
 

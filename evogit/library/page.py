@@ -12,6 +12,9 @@ from evogit.review.decimals import places
 from evogit.review.reporting import remarks, steps
 from evogit.text import one_line
 
+SUSPICIOUS = 8
+"""Valid candidates that are all worth the same, from which on that is told."""
+
 LATEST = 12
 """Steps of the way to the best that are shown, the last ones."""
 
@@ -24,7 +27,7 @@ def summary(repository: Repository, history: History) -> str:
     if history.best:
         best = history.phylogeny[history.best]
         lines.append(f"  best {best.commit[:7]} by {one_line(best.agent)}: {one_line(best.title)}")
-    lines += [f"  {one_line(remark, 300)}" for remark in remarks(history)]
+    lines += [f"  {one_line(remark, 300)}" for remark in told(history)]
     return "\n".join([*lines, f"  in {repository.path}"])
 
 
@@ -32,7 +35,7 @@ def html(repository: Repository, history: History, curve: Sequence[tuple[int, fl
     """The same with the course of the best value, and the steps that led to it."""
     counts = history.counts
     head = f"{counts.evaluated} evaluations, {counts.failed} failed, ended by {_ended(history)}"
-    notes = "".join(f"<div>{_safe(remark, 300)}</div>" for remark in remarks(history))
+    notes = "".join(f"<div>{_safe(remark, 300)}</div>" for remark in told(history))
     return (
         f"<div><b>{_safe(history.run)}</b> · {_safe(head)}"
         f"<table><tr><th></th><th>seed</th><th>best</th></tr>{''.join(_cells(row) for row in _rows(history))}</table>"
@@ -41,6 +44,18 @@ def html(repository: Repository, history: History, curve: Sequence[tuple[int, fl
         f"{''.join(map(_cells, _steps(history)))}</table>"
         f"{notes}<div>in <code>{_safe(str(repository.path), 300)}</code></div></div>"
     )
+
+
+def told(history: History) -> list[str]:
+    """What to know before the best is trusted, a sentence each."""
+    values = [history.fitness(candidate.commit) for candidate in history.phylogeny]
+    valid = [value for value in values if value is not None]
+    if len(valid) < SUSPICIOUS or len(set(valid)) > 1:
+        return remarks(history)
+    return [
+        f"all {len(valid)} valid candidates have the same score: does evaluate look at its path?",
+        *remarks(history),
+    ]
 
 
 def _ended(history: History) -> str:

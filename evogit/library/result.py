@@ -11,7 +11,7 @@ from evogit.core import Candidate, Decision, Evaluation, Judged, Metric, StopRea
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.library.dataframe import dataframe
-from evogit.library.page import html, summary
+from evogit.library.page import html, summary, told
 from evogit.repository import Repository, reason_in
 from evogit.repository.repository import Repository as _Repository
 from evogit.review import open_run, resolve, status_record
@@ -19,7 +19,6 @@ from evogit.review.evidence_files import read as read_evidence
 from evogit.review.export import Exported, export
 from evogit.review.facts import candidate_record
 from evogit.review.gains import gain
-from evogit.review.reporting import remarks
 from evogit.review.timeline import Moment, course, entries_of, table
 from evogit.run import Run
 
@@ -118,7 +117,7 @@ class Result:
     @property
     def remarks(self) -> list[str]:
         """What to know before the best is trusted, a sentence each."""
-        return remarks(self.history)
+        return told(self.history)
 
     @property
     def moments(self) -> list[Moment]:

@@ -351,3 +351,24 @@ def test_a_second_ctrl_c_ends_it_at_once_whatever_the_function_does(here: Path) 
 def test_a_task_of_the_gallery_is_told_that_it_has_an_evaluator() -> None:
     with pytest.raises(UsageError, match="an evaluator of its own"):
         evogit.evolve(evogit.find_task("circle_packing"), evaluate=length, evaluations=2)
+
+
+def test_a_function_that_looks_at_no_candidate_is_told_so() -> None:
+    result = evogit.evolve("program.py", evaluate=lambda path: 1.0, evaluations=8)
+    assert "does evaluate look at its path?" in str(result)
+    assert "does evaluate look" not in str(evogit.evolve("program.py", evaluate=length, evaluations=8))
+
+
+def test_a_candidate_that_fails_is_told_with_its_own_line(here: Path) -> None:
+    (here / "program.py").write_text("import json\n\nX = json.loads('[1]')\n")
+    broken = ScriptedAgent(lambda brief, rng: {"program.py": b"import json\n\nX = json.loads('[1')\n"})
+    result = evogit.evolve("program.py", lambda path: len(runpy.run_path(str(path))["X"]), evaluations=2, agents=broken)
+    assert result.candidates[1].failure.endswith("(program.py, line 3)")
+
+
+def test_a_terminal_is_told_each_new_best(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    result = evogit.evolve("program.py", evaluate=length, evaluations=12)
+    said = capsys.readouterr().err
+    assert all(each.id[:7] in said for each in result.records)
+    assert f"of 12: score {result.best.score:.6g}" in said
