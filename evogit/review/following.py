@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from evogit.core import Entry
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review.best_course import BestCourse
 from evogit.review.forecast import Pace
+
+LATEST = 60
+"""Entries that are remembered."""
 
 
 class Following:
@@ -24,6 +29,7 @@ class Following:
         self.course = BestCourse(self.history)
         self.pace = Pace(self.history)
         self.entries = 0
+        self.latest: deque[Entry] = deque(maxlen=LATEST)
         self.run = StoredRun(repository, self.history, repository.journal(name, self._take))
 
     def _take(self, entry: Entry) -> None:
@@ -31,6 +37,7 @@ class Following:
         self.course.take(entry)
         self.pace.take(entry)
         self.entries += 1
+        self.latest.append(entry)
 
     def advance(self) -> bool:
         """Read what came since; whether anything did.

@@ -175,15 +175,21 @@ def test_new_candidates_show_whatever_they_hold_and_whatever_the_size(watch: Wat
     story = Story(small.folder)
     watcher = watch(small.folder)
     watcher.sees("best 2.0000")
-    story.add(2.5, small.merge, title=HOSTILE, reason=HOSTILE, adopt=True)
+    files = {"main.py": HOSTILE.encode() + b"x" * 50_000 + b"\n"}
+    story.add(2.5, small.merge, title=HOSTILE, files=files, adopt=True, made={"transcript.txt": HOSTILE.encode()})
     watcher.sees("best 2.5000", r"\x1b]0;owned\x07\x1b[2J")
-    assert b"owned\x07" not in watcher.said
-    assert "\u202e" not in watcher.said.decode()
+    watcher.type("\r")
+    watcher.sees("show  ★", "session of a1")
+    watcher.type("d")
+    watcher.sees("diff  ★", r"+\x1b]0;owned")
+    watcher.type("lllq")
     for width, height in ((140, 40), (30, 8), (80, 24)):
         watcher.resize(width, height)
         wait_until(lambda: any("q leave" in line for line in watcher.lines), "a new frame")
         assert len(watcher.lines) == height
     watcher.sees("best 2.5000")
+    assert b"owned\x07" not in watcher.said
+    assert not {"\u202e", "\x9b"} & set(watcher.said.decode())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -183,7 +183,7 @@ def _side(frame: Frame, picture: Picture, now: Now, state: State, column: int, t
     upright = frame.glyphs.lines[3]
     for row in range(top, bottom):
         frame.put(row, column - 2, 1, Text(upright, "dim"))
-    curve, agents, about, events = _shares(bottom - top, len(now.agents or {}) + 1)
+    curve, agents, about, events = _shares(bottom - top, max(len(now.agents or {}), 2))
     parts = [
         (curve, curve_part(picture, now, SIDE, curve - 1)),
         (agents, agents_part(picture, now, agents - 1)),

@@ -10,13 +10,17 @@ from evogit.cli.ended import ended_because
 from evogit.cli.events import event_line
 from evogit.cli.phylogeny import lane_text
 from evogit.cli.screen.canvas import Canvas
-from evogit.cli.screen.picture import Now, Picture
+from evogit.cli.screen.picture import MOST_AGENT, Now, Picture
 from evogit.cli.screen.state import State
 from evogit.cli.spending import money, use_text
+from evogit.cli.terminal import PRETTY
 from evogit.cli.text import age, bar, clock, count, escape, number, percent
-from evogit.cli.view import first_line
+from evogit.cli.view import SHORT, first_line
 from evogit.review import Row, gap_closed, last_limits, uses
 from evogit.review.decisions import said_of
+
+SMALL = "\N{BULLET}"
+"""What a candidate with a score is on the map, where many lie side by side."""
 
 LABEL = 2
 """Columns between a value beside a drawing and the drawing."""
@@ -29,6 +33,9 @@ ROUND = 4
 
 NARROW = 72
 """Columns below which the graph leaves out who made a candidate."""
+
+EVERY = 5
+"""Rows of the map from one value beside it to the next, at least."""
 
 BAR = 10
 """Columns of the bar of the budget."""
@@ -144,12 +151,16 @@ def agents_part(picture: Picture, now: Now, height: int) -> Iterator[Text]:
         yield Text(ended_because(stopped))
         return
     yield Text(f"{count(len(doing), 'agent')} at work" if doing else "agents", "dim")
-    names = list(doing)
-    room = max(height - 1, 1)
-    wide = max((Text(first_line(name)).cell_len for name in names), default=0)
+    names, room = list(doing), max(height - 1, 1)
+    titles = {each.agent: each for each in picture.history.pending.values() if each.agent in doing}
+    wide = min(max((Text(first_line(name)).cell_len for name in names), default=0), MOST_AGENT)
     for name in names if len(names) <= room else names[: room - 1]:
-        pad = " " * (min(wide, 12) - Text(first_line(name)).cell_len + 2)
-        yield Text.assemble((first_line(name), "dim"), pad, escape(doing[name]))
+        known = first_line(name)
+        line = Text(known, "dim").append(" " * (max(wide - Text(known).cell_len, 0) + 2)).append(escape(doing[name]))
+        waiting = titles.get(name)
+        if waiting is not None and waiting.commit[:SHORT] in doing[name]:
+            line.append("  ").append(first_line(waiting.title), "dim")
+        yield line
     if len(names) > room:
         yield Text(f"and {len(names) - room + 1} more", "dim")
 
@@ -220,14 +231,11 @@ def _right(text: Text, width: int) -> Text:
 
 
 def _marked(picture: Picture, line: Text, width: int, *, selected: bool) -> Text:
-    """The line as selected: in reverse, and with a mark where no colours are drawn."""
+    """The line as selected: in reverse, and with a mark for where no styles are drawn."""
     if not selected:
         return line
     picture.view.glyphs.cut(line, width)
-    line = Text(">").append_text(line[1:])
-    line.append(" " * max(width - line.cell_len, 0))
-    line.stylize("reverse")
-    return line
+    return Text(f">{line.plain[1:]}{' ' * (width - line.cell_len)}", "reverse")
 
 
 # --- the map ------------------------------------------------------------------------------------------------------
@@ -239,16 +247,24 @@ def map_part(picture: Picture, state: State, width: int, height: int) -> Iterato
     if ends is None or height < 3:
         yield Text("no score yet", "dim")
         return
-    labels = [number(each, picture.view.places) for each in ends]
+    labels = list(_labels(picture, state, height - 1))
     upright = state.axis != "score"
     margin = max(map(len, labels)) + LABEL if upright else 0
     canvas = Canvas(max(width - margin, 4), height - 1, picture.view.glyphs.pretty)
     _edges(picture, canvas, state)
     _nodes(picture, canvas, state)
-    for row, line in enumerate(canvas.lines()):
-        label = labels[1] if row == 0 else labels[0] if row == height - 2 else ""
+    for label, line in zip(labels, canvas.lines(), strict=True):
         yield Text.assemble((label.rjust(margin - LABEL) + " " * LABEL if upright else "", "dim"), line)
-    yield Text(" " * margin).append_text(_axis(picture, state, canvas.width, labels))
+    yield Text(" " * margin).append_text(_axis(picture, state, canvas.width, (labels[-1], labels[0])))
+
+
+def _labels(picture: Picture, state: State, height: int) -> Iterator[str]:
+    """The value at the height of some rows, the uppermost and the lowest among them; empty for the others."""
+    parts = max((height - 1) // EVERY, 1)
+    told = {round(part * (height - 1) / parts): 1 - part / parts for part in range(parts + 1)}
+    for row in range(height):
+        value = picture.value_at(told[row], state.scale or picture.scale) if row in told else None
+        yield "" if value is None else number(value, picture.view.places)
 
 
 def _axis(picture: Picture, state: State, width: int, labels: Sequence[str]) -> Text:
@@ -283,7 +299,8 @@ def _nodes(picture: Picture, canvas: Canvas, state: State) -> None:
     telling = [history.seed, *history.promoted, history.best, chosen]
     for commit in [*places, *(each for each in telling if each in places)]:
         x, y = _dot(canvas, *places[commit])
-        canvas.mark(x // 2, y // 4, *view.glyph_styled(commit))
+        symbol, style = view.glyph_styled(commit)
+        canvas.mark(x // 2, y // 4, SMALL if symbol == PRETTY.scored else symbol, style)
     if chosen in places:
         x, y = _dot(canvas, *places[chosen])
         canvas.mark(x // 2, y // 4, view.glyph_styled(chosen)[0], "bold reverse")

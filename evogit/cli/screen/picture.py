@@ -138,6 +138,16 @@ class Picture:
         low = ranked[int(len(ranked) * LOWEST)]
         return sign * min(low, low if seed is None else sign * seed), sign * ranked[-1]
 
+    def value_at(self, height: float, scale: str) -> float | None:
+        """The value at a height from 0 to 1; None while there are none."""
+        if self.ends is None:
+            return None
+        low, high = self.ends
+        if scale == SCALES[0] or height == 1 or low == high:
+            return low + height * (high - low)
+        nearest, decades = self._decades
+        return high + math.copysign(nearest * math.exp((1 - height) * decades), low - high)
+
     def _height(self, commit: str, scale: str) -> float:
         """How far a value is on the way from the lowest to the best; 0 without a value, or below the lowest."""
         value, ends = self.history.fitness(commit), self.ends
@@ -146,13 +156,18 @@ class Picture:
         low, high = ends
         if low == high:
             return 0.5
-        if scale == SCALES[0]:
-            return min(max((value - low) / (high - low), 0.0), 1.0)
+        share = (value - low) / (high - low)
+        if scale != SCALES[0]:
+            nearest, decades = self._decades
+            share = 1 - math.log(max(abs(high - value) / nearest, 1.0)) / decades
+        return min(max(share, 0.0), 1.0)
+
+    @cached_property
+    def _decades(self) -> tuple[float, float]:
+        """The least distance to the best that is drawn as one, and the logarithm of how often it fits into the map."""
+        low, high = self.ends or (0.0, 1.0)
         nearest = 0.5 * 10.0**-self.view.places
-        away = math.log(max(abs(high - value), nearest) / nearest) / math.log(
-            max(abs(high - low), 2 * nearest) / nearest
-        )
-        return min(max(1 - away, 0.0), 1.0)
+        return nearest, math.log(max(abs(high - low) / nearest, 2.0))
 
     def _moment(self, candidate: Candidate, axis: str) -> float:
         """When a candidate came, as a share of the run's time or of its candidates."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +15,6 @@ from evogit.cli.screen.state import Order, State, press
 from evogit.cli.screen.tty import Screen
 from evogit.cli.terminal import Terminal
 from evogit.cli.view import StillView
-from evogit.core import Entry
 from evogit.review import last_limits
 from evogit.review.doing import doing
 from evogit.review.following import Following
@@ -27,9 +25,6 @@ LOOK_EVERY = 0.25
 SHARE = 0.2
 """Of one core, what drawing may take at most: a run that writes much is drawn less often."""
 
-LATEST = 60
-"""Entries of the journal that are remembered."""
-
 
 class Watched:
     """A run and how it looks now."""
@@ -37,9 +32,7 @@ class Watched:
     def __init__(self, following: Following, terminal: Terminal) -> None:
         self._following = following
         self._terminal = terminal
-        self._latest: deque[Entry] = deque(maxlen=LATEST)
         self.place = Place.of(following.run)
-        following.run.journal.subscribe(self._latest.append)
         self.now = self._look()
         self._entries = 0
         self._picture: Picture | None = None
@@ -77,7 +70,7 @@ class Watched:
         self._picture = Picture(
             view=StillView(self._following.history, self._terminal.glyphs, self.now.time, width),
             steps=self._following.course.steps,
-            latest=self._latest,
+            latest=self._following.latest,
             unfolded=state.unfolded,
             kept=state.selected,
         )
