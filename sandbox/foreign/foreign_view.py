@@ -64,11 +64,11 @@ def report(score, metrics=(), artifacts=()):
     Raises:
         SystemExit: the score is no finite number.
     """
-    for name, value in dict(metrics).items():
-        print(f"{name}: {value!r}" if isinstance(value, float) else f"{name}: {_text(value)}")
     for name, value in dict(artifacts).items():
         text = _text(value)
         print(f"[{name}]\n{text}" if "\n" in text else f"[{name}] {text}")
+    for name, value in dict(metrics).items():
+        print(f"{name}: {float(value)!r}" if isinstance(value, int | float) else f"{name}: {_text(value)}")
     if not math.isfinite(score):
         sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
     print(json.dumps({"combined_score": float(score)}))
