@@ -192,7 +192,7 @@ def test_new_candidates_show_whatever_they_hold_and_whatever_the_size(watch: Wat
     assert not {"\u202e", "\x9b"} & set(watcher.said.decode())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
 def test_a_signal_ends_it_and_the_terminal_is_as_it_was(watch: Watch, small: Small, number: int) -> None:
     watcher = watch(small.folder)
     watcher.sees("best 2.0000")

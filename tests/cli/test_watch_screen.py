@@ -144,6 +144,12 @@ def test_a_run_that_has_barely_begun_is_drawn_too() -> None:
     assert press("enter", State(), begun, 10)[0].message.plain == "there is no candidate yet"
 
 
+def test_where_values_shift_with_each_verdict_no_curve_is_drawn() -> None:
+    told = RecordedHistory(judged="pairs")
+    told.add(0.0)
+    assert any("each verdict moves all values" in line for line in screen(picture(told.history)))
+
+
 # --- keys ---------------------------------------------------------------------------------------------------------
 
 
@@ -293,6 +299,15 @@ def test_a_candidate_and_its_change_are_read_and_scrolled(small: Small) -> None:
     assert any(line.plain == "+VALUE = 3" for line in state.reading.lines)
     assert state.reading.top == 1
     assert decided(["q"], state, story).reading is None
+    state = decided(["n"], state, story)
+    assert state.reading is not None
+    assert (state.reading.commit, state.reading.what, state.selected) == (small.step, "diff", small.step)
+    state = decided(["N", "D"], state, story)
+    assert state.reading is not None
+    assert f"◆ {small.seed[:7]}  Seed" in state.reading.lines[0].plain
+    state = decided(["p", *"as read", "enter"], state, story)
+    assert story.history.promoted == {small.left}
+    assert "done" in "\n".join(screen(picture(story.history), state))
 
 
 # --- what is computed ---------------------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ def _reading(order: Order, place: Place, view: View) -> Reading:
     candidate = place.history.phylogeny[order.commit]
     if order.kind == "show":
         return Reading(commit=order.commit, what="show", lines=tuple(candidate_lines(place, view, candidate)))
-    old = place.history.phylogeny[candidate.parents[0]] if candidate.parents else candidate
+    origin = place.history.seed if order.far else next(iter(candidate.parents), None)
+    old = place.history.phylogeny[origin] if origin else candidate
     patch = place.repository.diff(old.commit, candidate.commit)
     return Reading(commit=order.commit, what="diff", lines=tuple(change_lines(view, old, candidate, patch)))
 
@@ -64,7 +65,7 @@ def _decision(order: Order, place: Place) -> Decision:
     if order.kind == "undo":
         return Decision(kind="undo", by=by, undoes=decision_to_undo(place.history, None).id)
     kind: Literal["promote", "prune"] = "promote" if order.kind == "promote" else "prune"
-    return Decision(kind=kind, by=by, candidates=(order.commit,), subtree=order.subtree)
+    return Decision(kind=kind, by=by, candidates=(order.commit,), subtree=order.far)
 
 
 def _plan(place: Place, view: View, decision: Decision) -> tuple[Text, ...]:

@@ -32,10 +32,11 @@ LONGEST = 4_000
 """Characters of a line of a text that are looked at."""
 
 KEYS = (
-    ("j k  arrows", "select a candidate; Page Up, Page Down, g newest, G oldest, b best"),
+    ("j k  arrows", "select; Page Up, Page Down, g newest, G oldest, b best"),
     ("Esc", "follow the best and the newest again"),
     ("Enter", "all about it: what `evogit show` prints"),
-    ("d", "what it changed: what `evogit diff` prints"),
+    ("d  D", "what it changed: what `evogit diff` prints; D since the seed"),
+    ("n  N", "the next older, or younger, candidate while one is read"),
     ("p", "promote it: favour it as a parent; the plan first, then a reason"),
     ("x  X", "prune it; X also everything bred from it"),
     ("u", "undo the last decision"),
@@ -97,7 +98,7 @@ def draw(picture: Picture, now: Now, state: State, width: int, height: int) -> F
     """The whole screen."""
     frame = Frame(width, height, picture.view.glyphs)
     if state.reading is not None:
-        _text(frame, picture, state.reading)
+        _text(frame, picture, state.reading, state.message)
     else:
         _overview(frame, picture, now, state)
     if state.asking is not None:
@@ -207,7 +208,7 @@ def _shares(height: int, agents: int) -> tuple[int, int, int, int]:
 # --- a text, and a question ---------------------------------------------------------------------------------------
 
 
-def _text(frame: Frame, picture: Picture, reading: Reading) -> None:
+def _text(frame: Frame, picture: Picture, reading: Reading, message: Text) -> None:
     width, height = frame.width, text_height(frame.height)
     last = min(reading.top + height, len(reading.lines))
     if reading.commit:
@@ -219,8 +220,9 @@ def _text(frame: Frame, picture: Picture, reading: Reading) -> None:
         frame.put(1 + number, 0, width, _aside(line, reading.left))
     if frame.height > 2:
         where = f"{reading.top + 1 if reading.lines else 0} to {last} of {len(reading.lines)}"
-        other = {"show": "   d diff", "diff": "   Enter show"}.get(reading.what, "")
-        frame.put(frame.height - 1, 0, width, Text(f"j k scroll   q back{other}   {where}", "dim"))
+        other = {"show": "d diff   n next   ", "diff": "Enter show   n next   "}.get(reading.what, "")
+        hint = Text(f"j k scroll   {other}q back   {where}", "dim")
+        frame.put(frame.height - 1, 0, width, message if message else hint)
 
 
 def _aside(line: Text, left: int) -> Text:

@@ -98,8 +98,11 @@ def status_line(picture: Picture, now: Now, width: int) -> Text:
 
 def curve_part(picture: Picture, now: Now, width: int, height: int) -> Iterator[Text]:
     """The best so far against evaluations."""
-    points = _points(picture)
+    points, history = _points(picture), picture.history
     yield Text("best so far, by evaluations", "dim")
+    if history.started and history.scores.shifting:
+        yield Text("each verdict moves all values")
+        return
     if not points or height < 2:
         yield Text("evaluating the seed" if now.agents is not None else "nothing yet")
         return
@@ -167,8 +170,10 @@ def agents_part(picture: Picture, now: Now, height: int) -> Iterator[Text]:
 
 def events_part(picture: Picture, height: int) -> Iterator[Text]:
     """What happened last, the newest on top."""
+    if height < 2:
+        return
     yield Text("lately", "dim")
-    for entry in list(picture.latest)[::-1][: max(height - 1, 0)]:
+    for entry in list(picture.latest)[::-1][: height - 1]:
         yield event_line(picture.view, entry.event)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -14,6 +13,9 @@ from evogit.core import Decision
 
 LONGEST = 500
 """Characters of a reason."""
+
+BEST_LINE = 5
+"""On which line of the graph the best one is when it is looked for: what came after it is above."""
 
 SIDEWAYS = 8
 """Columns by which a text moves to the side."""
@@ -88,7 +90,8 @@ class Order:
 
     kind: Literal["quit", "redraw", "show", "diff", "keys", "promote", "prune", "undo", "decide"]
     commit: str = ""
-    subtree: bool = False
+    far: bool = False
+    """Of prune: all that was bred from it, too; of diff: since the seed."""
 
 
 Pressed = tuple[State, Order | None]
@@ -102,7 +105,7 @@ def press(key: str, state: State, picture: Picture, height: int) -> Pressed:
         return state, None  # a text that was pasted by mistake must not press keys
     state = replace(state, message=Text())
     if state.reading is not None:
-        return _read(key, state, state.reading, height)
+        return _read(key, state, state.reading, picture, height)
     if key in MOVES:
         return _moved(key, state, picture, height), None
     return _looked(key, state, picture)
@@ -117,23 +120,23 @@ MOVES = {
 """Keys that select another candidate, and by how many rows."""
 
 _ORDERS: dict[str, tuple[str, bool]] = {
-    **{"enter": ("show", False), "d": ("diff", False), "p": ("promote", False), "x": ("prune", False)},
-    **{"X": ("prune", True), "u": ("undo", False), "?": ("keys", False), "q": ("quit", False)},
-    **{"redraw": ("redraw", False)},
+    **{"enter": ("show", False), "d": ("diff", False), "D": ("diff", True), "?": ("keys", False)},
+    **{"p": ("promote", False), "x": ("prune", False), "X": ("prune", True), "u": ("undo", False)},
+    **{"q": ("quit", False), "redraw": ("redraw", False)},
 }
 
 
 def _looked(key: str, state: State, picture: Picture) -> Pressed:
     chosen = state.chosen(picture)
     if key in _ORDERS:
-        kind, subtree = _ORDERS[key]
+        kind, far = _ORDERS[key]
         if chosen is None and kind not in ("quit", "keys", "redraw", "undo"):
             return replace(state, message=Text("there is no candidate yet")), None
-        return state, Order(kind=kind, commit=chosen or "", subtree=subtree)  # type: ignore[arg-type]
+        return state, Order(kind=kind, commit=chosen or "", far=far)  # type: ignore[arg-type]
     if key == "escape":
         return replace(state, selected=None, line=0), None
     if key == "b" and picture.history.best:
-        return replace(state, selected=picture.history.best, line=0), None
+        return replace(state, selected=picture.history.best, line=BEST_LINE), None
     if key in ("v", "tab"):
         return replace(state, drawn="map" if state.drawn == "graph" else "graph"), None
     if key == "c":
@@ -186,27 +189,29 @@ def _beside(picture: Picture, chosen: str, state: State, right: int, up: int) ->
 # --- a text -------------------------------------------------------------------------------------------------------
 
 
-def _read(key: str, state: State, reading: Reading, height: int) -> Pressed:
+def _read(key: str, state: State, reading: Reading, picture: Picture, height: int) -> Pressed:
     if key in ("q", "escape", "backspace") or (key == "enter" and reading.what != "diff"):
         return replace(state, reading=None), None
-    other = {"d": "diff", "enter": "show"}.get(key)
-    if other and reading.commit:
-        return state, Order(kind=other, commit=reading.commit)  # type: ignore[arg-type]
-    if key == "redraw":
-        return state, Order(kind="redraw")
+    if key == "redraw" or (key in _ORDERS and reading.commit):
+        kind, far = _ORDERS[key]
+        return state, Order(kind=kind, commit=reading.commit, far=far)  # type: ignore[arg-type]
+    if key in ("n", "N") and reading.commit in picture.number:
+        at = picture.number[reading.commit] + (1 if key == "n" else -1)
+        beside = picture.rows[min(max(at, 0), len(picture.rows) - 1)].candidate.commit
+        return replace(state, selected=beside), Order(kind=reading.what, commit=beside)
+    return replace(state, reading=_scrolled(key, reading, height)), None
+
+
+def _scrolled(key: str, reading: Reading, height: int) -> Reading:
+    """The text, moved as a key says."""
     last = max(len(reading.lines) - height, 0)
-    steps: dict[str, Callable[[int], int]] = {
-        **dict.fromkeys(("down", "j"), lambda top: top + 1),
-        **dict.fromkeys(("up", "k"), lambda top: top - 1),
-        **dict.fromkeys(("page-down", " ", "f"), lambda top: top + height),
-        **dict.fromkeys(("page-up", "b"), lambda top: top - height),
-        **dict.fromkeys(("home", "g"), lambda top: 0),
-        **dict.fromkeys(("end", "G"), lambda top: last),
+    steps: dict[str, int] = {
+        **{"down": 1, "j": 1, "up": -1, "k": -1, "home": -last, "g": -last, "end": last, "G": last},
+        **{"page-down": height, " ": height, "f": height, "page-up": -height, "b": -height},
     }
-    if key in steps:
-        return replace(state, reading=replace(reading, top=min(max(steps[key](reading.top), 0), last))), None
     aside = {"right": SIDEWAYS, "l": SIDEWAYS, "left": -SIDEWAYS, "h": -SIDEWAYS}.get(key, 0)
-    return replace(state, reading=replace(reading, left=max(reading.left + aside, 0))), None
+    top = min(max(reading.top + steps.get(key, 0), 0), last)
+    return replace(reading, top=top, left=max(reading.left + aside, 0))
 
 
 # --- a decision ---------------------------------------------------------------------------------------------------

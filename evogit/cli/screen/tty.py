@@ -75,7 +75,7 @@ class Screen:
 
     def __exit__(self, *error: object) -> None:
         """Give it back as it was."""
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # a second one must not leave it half restored
         self._stack.close()
 
@@ -96,6 +96,7 @@ class Screen:
         acts = {
             signal.SIGTERM: _end,
             signal.SIGHUP: _end,
+            signal.SIGQUIT: _end,
             signal.SIGWINCH: self._resize,
             signal.SIGTSTP: self._suspend,
         }
