@@ -60,6 +60,7 @@ def prepare(
     repeats: int = 0,
     jobs: int | None = None,
     timeout: float | None = None,
+    isolated: bool = False,
     name: str = "",
     repository: str | Path | Repository | None = None,
     agents: AgentLike | Sequence[AgentLike] = (),
@@ -93,6 +94,8 @@ def prepare(
         jobs: how many candidates are evaluated at a time; by default one by a function, else one for each core.
         timeout: seconds that a call of `evaluate` may take; by default ten times as long as the slowest so far, ten
             seconds at least.
+        isolated: whether each call of `evaluate` is in a process of its own, forked from this one: then a crash, an
+            exit or a loop in C is the failure of that candidate, and what the function changes in memory is lost.
         name: the run's; by default the task's.
         repository: the folder in which the run lives; by default `evogit-NAME` here.
         agents: who proposes: `"mutator:4"`, `"editor@MODEL:2"` as for `evogit run --agent`, or instances of `Agent`;
@@ -131,7 +134,7 @@ def prepare(
     population.check(settings)
     run = _run(_repository(found, repository), found, name, settings, population)
     run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
-    return shown(listed(replace(run, backend=_backend(run, evaluate, timeout))))
+    return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
 
 
 def _run(repository: Repository, task: Task, name: str, settings: Settings, population: Population) -> Run:
@@ -245,7 +248,9 @@ def _make_room(repository: Repository, name: str, task: Task) -> None:
         )
 
 
-def _backend(run: Run, evaluate: Evaluate | str | None, timeout: float | None) -> FunctionBackend | None:
+def _backend(
+    run: Run, evaluate: Evaluate | str | None, timeout: float | None, isolated: bool
+) -> FunctionBackend | None:
     if evaluate is None or not isinstance(run.task, FunctionTask):
         return None
     if not callable(evaluate):
@@ -258,6 +263,7 @@ def _backend(run: Run, evaluate: Evaluate | str | None, timeout: float | None) -
         run=run.name,
         jobs=run.settings.jobs,
         timeout=timeout,
+        isolated=isolated,
         slowest=seed.cost.wall if seed and seed.ok else 0.0,
     )
 

@@ -10,13 +10,14 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Judged
+from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Judged, UsageError
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.library.answers import Answer, answer_of, answer_to
+from evogit.library.forks import EndedError, in_fork
 from evogit.library.function_task import FunctionTask
 from evogit.library.threads import GivenUpError, in_thread
 from evogit.sandbox import Files
@@ -57,6 +58,7 @@ class FunctionBackend(EvaluationBackend):
         run: str,
         jobs: int = 1,
         timeout: float | None = None,
+        isolated: bool = False,
         slowest: float = 0.0,
     ) -> None:
         """Get ready.
@@ -67,6 +69,7 @@ class FunctionBackend(EvaluationBackend):
             run: the name of the run; its evaluations are not those of other runs, as what else counts is not known.
             jobs: how many calls there are at a time.
             timeout: seconds that a call may take; None: ten times as long as the slowest, ten at least.
+            isolated: whether each call is in a process of its own, which can crash and be ended whatever it does.
             slowest: seconds that the slowest valid candidate took so far; 0: there is none, and the first has time.
         """
         self.digest = task.evaluator_digest
@@ -75,6 +78,9 @@ class FunctionBackend(EvaluationBackend):
         self._primary = task.primary.name
         self._evaluate = evaluate
         self._awaits = _is_async(evaluate)
+        self._isolated = isolated
+        if isolated and self._awaits:
+            raise UsageError("expected a plain function with isolated=True, got a coroutine function")
         self._run = run
         self._free = asyncio.Semaphore(jobs)
         self._timeout = timeout
@@ -131,12 +137,19 @@ class FunctionBackend(EvaluationBackend):
     async def _answer(self, files: Files, place: Path) -> Answer:
         laid_out(files, place)
         path = place / self._single
+        if self._isolated:
+            return await self._forked(path, place)
         answer = await self._awaited(path) if self._awaits else await in_thread(lambda: self._called(path))
         if isinstance(answer, BaseException):
-            answer.__traceback__ = answer.__traceback__ and answer.__traceback__.tb_next  # our call of the function
             self.errors.append(answer)
-            return answer_to(answer, place)
-        return answer
+        return _read(answer, place)
+
+    async def _forked(self, path: Path, place: Path) -> Answer:
+        """What the function says in a process of its own."""
+        try:
+            return Answer(**await in_fork(lambda: asdict(_read(self._called(path), place))))
+        except EndedError as error:
+            return Answer(status="crashed", reason=str(error))
 
     def _called(self, path: Path) -> Answer | BaseException:
         """What the function said or raised, called in its thread."""
@@ -168,6 +181,13 @@ class FunctionBackend(EvaluationBackend):
             return answer_of(await told, self._primary)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise _FunctionFailedError(error) from error
+
+
+def _read(answer: Answer | BaseException, place: Path) -> Answer:
+    if not isinstance(answer, BaseException):
+        return answer
+    answer.__traceback__ = answer.__traceback__ and answer.__traceback__.tb_next  # our call of the function
+    return answer_to(answer, place)
 
 
 def _is_async(function: Any) -> bool:

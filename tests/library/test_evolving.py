@@ -372,3 +372,52 @@ def test_a_terminal_is_told_each_new_best(monkeypatch: pytest.MonkeyPatch, capsy
     said = capsys.readouterr().err
     assert all(each.id[:7] in said for each in result.records)
     assert f"of 12: score {result.best.score:.6g}" in said
+
+
+# --- isolated -----------------------------------------------------------------------------------------------------
+
+
+def grow(brief: evogit.Brief, rng: object) -> dict[str, bytes]:
+    return {"program.py": brief.files["program.py"] + b"# x\n"}
+
+
+def noted(path: Path) -> int:
+    return path.read_text().count("# x")
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "said"),
+    [
+        (lambda: os._exit(7), "crashed", "ended with exit code 7"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "crashed", "ended by SIGKILL"),
+        (lambda: time.sleep(1000), "timeout", "more than 0.2 s"),
+        (lambda: subprocess.run(["sleep", "1000"]), "timeout", "more than 0.2 s"),
+        (lambda: int("no"), "crashed", "ValueError: invalid literal"),
+    ],
+)
+def test_what_crashes_or_hangs_in_a_process_of_its_own_is_one_failure(ending: Any, status: str, said: str) -> None:
+    def fatal(path: Path) -> float:
+        if noted(path) == 1:
+            ending()
+        return 1.0
+
+    result = evogit.evolve(
+        "program.py", fatal, evaluations=3, isolated=True, timeout=0.2, agents=ScriptedAgent(grow), jobs=1
+    )
+    assert [each.status for each in result][:2] == ["ok", status]
+    assert said in result.candidates[1].failure
+
+
+def test_isolated_calls_leave_nothing_behind_but_their_answers() -> None:
+    calls: list[Path] = []
+
+    def counted(path: Path) -> dict[str, object]:
+        calls.append(path)
+        return {"score": len(path.read_text()), "more": 2, "feedback": "x" * 100_000}
+
+    result = evogit.evolve("program.py", counted, evaluations=6, isolated=True, jobs=2)
+    assert calls == []
+    assert result.best.metrics["more"] == 2.0
+    assert b"x" * 100_000 in result.best.evidence["feedback.json"]
+    with pytest.raises(UsageError, match="expected a plain function"):
+        evogit.evolve("program.py", asyncio.sleep, evaluations=2, isolated=True)

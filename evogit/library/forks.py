@@ -1,0 +1,94 @@
+"""Calls of functions in processes forked from this one: what crashes, exits or hangs takes nobody along."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+LIBC = ctypes.CDLL(None)
+
+DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2): a child does not outlive the thread that forked it."""
+
+MOST = 1 << 24
+"""Bytes of an answer; who says more has said nothing."""
+
+
+async def in_fork(function: Callable[[], object]) -> Any:
+    """What a function returns, as JSON has it; when this is cancelled, its process and what that started are killed.
+
+    Raises:
+        EndedError: the process ended without an answer.
+    """
+    reading, writing = os.pipe()
+    child = _forked(function, writing)
+    os.close(writing)
+    try:
+        answer = await _line(reading)
+    finally:
+        os.close(reading)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if not answer.endswith(b"\n"):
+        raise EndedError(status)
+    return json.loads(answer)
+
+
+class EndedError(Exception):
+    """A process ended without an answer."""
+
+    def __init__(self, status: int) -> None:
+        code = os.waitstatus_to_exitcode(status)
+        how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+        super().__init__(f"its process ended {how}, and said nothing")
+
+
+def _forked(function: Callable[[], object], writing: int) -> int:
+    """The id of a child that calls a function, writes what it returns as a line, and ends."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # else the child has what waits there, too
+    with warnings.catch_warnings():  # of other threads, which the child does without
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        with suppress(PermissionError, ProcessLookupError):  # it did so itself, or is gone
+            os.setpgid(child, child)
+        return child
+    code = 1
+    try:
+        os.setpgid(0, 0)  # so that Ctrl-C is not for it, and that all it starts can be killed
+        LIBC.prctl(DEATH_SIGNAL, signal.SIGKILL)
+        said = json.dumps(function()).encode() + b"\n"
+        sys.stdout.flush()
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(said)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+async def _line(reading: int) -> bytes:
+    """What is written to a pipe, until the end of a line or of the pipe."""
+    loop, done, found = asyncio.get_running_loop(), asyncio.Event(), bytearray()
+
+    def read() -> None:
+        more = os.read(reading, 1 << 16)
+        found.extend(more)
+        if not more or more.endswith(b"\n") or len(found) > MOST:
+            done.set()
+
+    loop.add_reader(reading, read)
+    try:
+        await done.wait()
+    finally:
+        loop.remove_reader(reading)
+    return bytes(found)
