@@ -97,7 +97,7 @@ def serve(
 
 def _config(app: Guard) -> uvicorn.Config:
     """Whatever else is installed: the one parser whose strictness the guard was tested with, no sockets beside HTTP."""
-    quiet: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
+    quiet: dict[str, Any] = {"log_level": "critical", "access_log": False, "server_header": False}
     return uvicorn.Config(app, http="h11", ws="none", proxy_headers=False, timeout_graceful_shutdown=1, **quiet)
 
 
