@@ -206,6 +206,8 @@ class RecordedHistory:
     def __init__(self, run: str = "r", **started: Any) -> None:
         """Begin a run; keywords are fields of `RunStarted`."""
         self.history = History(run)
+        self.time = 0
+        """When the next event happens, in seconds; of no journal, which has a clock."""
         self.entries: list[Entry] = []
         self._open()
         if not self.history.started:
@@ -223,7 +225,7 @@ class RecordedHistory:
     def append(self, event: Event) -> str:
         """Journal an event; the entry's id."""
         seq = len(self.entries) + 1
-        self.entries.append(Entry(id=f"{seq:040x}", host="h", seq=seq, time=0, event=event))
+        self.entries.append(Entry(id=f"{seq:040x}", host="h", seq=seq, time=self.time, event=event))
         self.history.apply(self.entries[-1])
         return self.entries[-1].id
 

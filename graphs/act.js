@@ -26,7 +26,8 @@ export class Actions {
   // Ask the server what a decision would change, show it, and make it if the person wants.
   async begin(decision) {
     this.decision = { subtree: false, reason: "", ...decision };
-    this.reason = el("textarea", { rows: "3", maxlength: "2000", "aria-label": decision.kind === "guide" ? "What agents are told" : "Why", placeholder: decision.kind === "guide" ? "What agents are told from now on" : "Why; it is kept with the decision" });
+    this.reason = el("textarea", { rows: "3", maxlength: "2000", "aria-label": decision.kind === "guide" ? "What agents are told" : "Why", placeholder: decision.kind === "guide" ? "What agents are told from now on" : "Why (required); it is kept with the decision" });
+    this.reason.addEventListener("input", () => (this.error.textContent = ""));
     this.words = el("div", { class: "plan" });
     this.error = el("p", { class: "error", role: "alert" });
     this.go = button(TITLES[decision.kind], () => this.decide(), { class: "primary" });
@@ -112,7 +113,7 @@ export class Actions {
   // Say what was done, with its undo.
   tell({ words, decision, undo }) {
     const said = (words ?? ["Done."])[0];
-    const toast = el("div", { class: "toast" }, el("span", {}, visible(said)));
+    const toast = el("div", { class: "toast" }, el("span", {}, "Done: ", visible(said)));
     if (undo) toast.append(button("Undo", () => this.begin({ kind: "undo", decision }), { title: undo }));
     toast.append(button("×", () => toast.remove(), { "aria-label": "Close" }));
     this.toasts.append(toast);

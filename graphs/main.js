@@ -302,7 +302,7 @@ class Page {
       [["v"], "next view: skeleton, lanes, clade", graph(() => this.state.set({ view: VIEWS[(VIEWS.indexOf(this.state.view) + 1) % VIEWS.length] }))],
       [["g"], "the graph", () => this.state.set({ page: "graph" })],
       [["r"], "the run", () => this.state.set({ page: "run" })],
-      [["c"], "compare runs", () => this.state.set({ page: "compare" })],
+      [["c"], "compare runs", () => this.listed.length > 1 && this.state.set({ page: "compare" })],
       [[" "], "pause, or go on", () => this.live?.pause(!this.live.paused)],
       [["t"], "light or dark", () => this.shade()],
       [["Escape"], "select nothing", () => this.state.set({ select: "" })],

@@ -6,6 +6,7 @@ import { fold, shownEdges, skeleton } from "./skeleton.js";
 export const VIEWS = ["skeleton", "lanes", "clade"];
 
 const MOST_LANED = 3000;
+const MOST_STEPS = 8; // of the way to the best, that are named
 
 // `view`: one of VIEWS; `chosen`: what a filter holds, or null; `open`: candidates whose dead ends are unfolded;
 // `root`: of the clade; `everything`: fold nothing.
@@ -15,9 +16,11 @@ export function picture(run, { view, axis, scale, chosen, open, root, everything
   const edges = chosen && shown.size > MOST_LANED ? [] : shownEdges(run, shown, owner);
   const layout =
     view === "lanes" ? laned(run, latest(shown, MOST_LANED), edges) : view === "clade" ? clade(run, root, shown) : scored(run, axis, scale, all(run), shown);
-  const way = new Set(run.best === null ? [] : lineage(run, run.best));
-  for (const edge of edges) if (edge[2] === "parent" && way.has(edge[0])) edge[2] = "way";
-  return { run, view, axis, scale, shown, edges, folded: chosen ? new Map() : folded, layout, ghostly: deadEnds && !chosen ? all(run) : null };
+  const way = run.best === null ? [] : run.way(run.best);
+  const before = new Map(way.map((each, k) => [each, way[k + 1]]));
+  for (const edge of edges) if (before.has(edge[0]) && (before.get(edge[0]) === edge[1] || edge[2] === "folded")) edge[2] = "way";
+  const steps = way.filter((each) => run.gain(each) > 0).sort((a, b) => run.gain(b) - run.gain(a)).slice(0, MOST_STEPS);
+  return { run, view, axis, scale, shown, steps, edges, folded: chosen ? new Map() : folded, layout, ghostly: deadEnds && !chosen ? all(run) : null };
 }
 
 function shownOf(run, { chosen, open, everything, root }) {
@@ -37,10 +40,4 @@ function latest(shown, most) {
 
 function all(run) {
   return { size: run.amount, *[Symbol.iterator]() { for (let index = 0; index < run.amount; index += 1) yield index; } };
-}
-
-function lineage(run, index) {
-  const way = [];
-  for (let each = index; each >= 0; each = run.parent[each]) way.push(each);
-  return way;
 }

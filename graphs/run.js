@@ -78,6 +78,19 @@ export class Run {
     return fittest === -Infinity ? NaN : sign * this.value[index] - fittest;
   }
 
+  // How a candidate came to be, along the fittest that each comes from, as `way` in evogit/review/gains.py; youngest first.
+  way(index) {
+    const found = [];
+    const worth = (each) => (Number.isNaN(this.value[each]) ? -Infinity : (this.higherIsBetter ? 1 : -1) * this.value[each]);
+    for (let each = index; each !== undefined; each = this.origin(each, worth)) found.push(each);
+    return found;
+  }
+
+  origin(index, worth) {
+    const known = this.edges(index).map(([to]) => to);
+    return known.length ? known.reduce((fittest, each) => (worth(each) > worth(fittest) ? each : fittest)) : undefined;
+  }
+
   link(index, parent) {
     this.parent.push(parent);
     this.firstChild.push(-1);

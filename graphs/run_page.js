@@ -55,13 +55,21 @@ function best(run, report, on) {
       facts([
         ["candidate", button(found.commit.slice(0, 7), () => on.select(found.commit), { class: "link" })],
         ["seed", value(seed)],
-        ["holdout", found.holdout ? `${value(found, true)} (seed ${value(seed, true)})` : ""],
+        ["on train", grown(run, found.metrics, seed?.metrics)],
+        ["on holdout", found.holdout ? `${value(found, true)}, the seed ${value(seed, true)}: ${grown(run, found.holdout, seed?.holdout)}` : "not evaluated there"],
         ["gap closed", report.gap_closed === null ? "" : `${percent(report.gap_closed)} of the way to the best known ${run.about.metric.best_known}`],
         ["change", report.changes.map((each) => el("div", {}, `${visible(each.path)} +${each.added} −${each.removed}`))],
         ["ties", report.tied.length ? count(report.tied.length, "candidate") : ""],
       ]),
     ),
   );
+}
+
+// What was gained over the seed, on one split.
+function grown(run, metrics, before) {
+  const { name } = run.about.metric;
+  const known = [metrics?.[name], before?.[name]];
+  return known.some((each) => each === undefined || each === null) ? "" : `${change(known[0] - known[1], run.about.places)} over the seed`;
 }
 
 function told(run, metrics, interval, name) {
@@ -85,6 +93,7 @@ function budget(run, report) {
         ["proposals", whole(report.proposals)],
         ["time", clock(report.spent.seconds)],
         ["evaluating", `${clock(report.spent.judging)} in all`],
+        ["models", spent.calls ? "" : "none was asked: no tokens, no money"],
         ["calls", spent.calls ? `${count(spent.calls, "call")}, ${spent.failed} failed` : ""],
         ["tokens", spent.calls ? whole(spent.tokens) : ""],
         ["spent", spent.calls ? dollars(spent.unpriced === spent.calls ? null : spent.dollars) : ""],
@@ -181,7 +190,9 @@ function failures(report) {
   ];
   if (!rows.length) return null;
   const most = Math.max(...rows.map(([, amount]) => amount));
-  return card("Why they fail", grid(["", "times", "what", "reason"], rows.map(([what, times, reason]) => [bar(times / most), whole(times), what, firstLine(reason)]), "lrll"), "wide");
+  const listed = report.failures.candidates.reduce((sum, each) => sum + each.count, 0);
+  const rest = report.failed > listed ? el("p", { class: "quiet" }, `${count(report.failed - listed, "more candidate")} failed, for other reasons.`) : null;
+  return card("Why they fail", el("div", {}, grid(["", "times", "what", "reason"], rows.map(([what, times, reason]) => [bar(times / most), whole(times), what, firstLine(reason)]), "lrll"), rest), "wide");
 }
 
 function choices(report) {

@@ -198,7 +198,7 @@ const STYLES = {
   waiting: (look) => ({ shape: "circle", outline: look.theme.faint, fill: look.theme.ground, scale: 0.8 }),
   pruned: (look) => ({ shape: "cross", outline: look.theme.pinned, width: 2 }),
   promoted: (look) => ({ shape: "plus", fill: look.theme.hues[2], outline: look.theme.ground, scale: 1.3 }),
-  seed: (look) => ({ shape: "diamond", fill: look.theme.hues[0], outline: look.theme.ground, scale: 1.4 }),
+  seed: (look, run, index) => ({ shape: "diamond", fill: look.colours.colour(index), outline: look.theme.ground, scale: 1.4 }),
   best: (look) => ({ shape: "star", fill: look.theme.best, outline: look.theme.ground, scale: 1.6 }),
 };
 
@@ -256,8 +256,9 @@ function labels(picture, camera, theme) {
   ];
 }
 
-function names({ layout, run }, camera) {
-  const telling = [run.best, run.seed, ...run.promoted, ...[...run.records].reverse()];
+// The best, the seed, what people promoted, and the steps that brought most.
+function names({ layout, run, shown, steps }, camera) {
+  const telling = [run.best, run.seed, ...run.promoted, ...steps].filter((index) => shown.has(index));
   const found = [];
   for (const index of new Set(telling)) {
     if (index === null || !camera.sees(layout.x[index], layout.y[index]) || found.length > MOST_LABELS) continue;

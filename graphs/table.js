@@ -59,6 +59,7 @@ export class Table {
 
   sort(column) {
     this.sorted = { column, down: this.sorted.column === column ? !this.sorted.down : true };
+    this.scroller.scrollTop = 0;
     this.show(this.run, this.indices);
   }
 

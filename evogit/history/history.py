@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from evogit.core import (
     Entry,
     Evaluated,
     Evaluation,
+    Event,
     FailedProposal,
     Forked,
     Halted,
@@ -49,12 +51,32 @@ class History(RunState):
     def apply(self, entry: Entry) -> None:
         """Take in one more fact."""
         self.seq = max(self.seq, entry.seq)
-        self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
+        if not isinstance(entry.event, Decision):  # people decide when it is over, too
+            self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
+        self.course.tick(entry)
         RULES[type(entry.event)](self, entry.event, entry)
+        if self._best != self._best_noted:
+            self._note_best()
+
+    def after(self, event: Event) -> History:
+        """The state if this happened now; this one stays as it is."""
+        after = copy.copy(self)
+        after.decisions = list(self.decisions)
+        after.records = list(self.records)
+        after.course = replace(self.course, steps=list(self.course.steps))
+        after.apply(Entry(id="", host="", seq=self.seq + 1, time=self.span[1], event=event))
+        return after
+
+    def _note_best(self) -> None:
+        if self.strengths is None:
+            self._best_noted = self._best
+            best = self.phylogeny[self._best].number if self._best else None
+            self.course.step(best, self.counts, self.spent)
 
     def _run_started(self, event: RunStarted, entry: Entry) -> None:
         self.started = self.started or event
         self.engines[event.engine] = event
+        self.course.started = self.course.elapsed
         self.stopped = None
         if event.repeats != self.repeats:
             self.repeats = self.scores.repeats = event.repeats
@@ -192,6 +214,7 @@ class History(RunState):
         was_valid = evaluation.repeat > 0 and self.fitness(commit) is not None
         self.scores.record(commit, evaluation)
         if evaluation.split != self.scores.split:
+            self.beside.setdefault(evaluation.split, set()).add(commit)
             return
         if not evaluation.counts:
             self.faults[commit] = self.faults.get(commit, 0) + 1
@@ -221,6 +244,7 @@ class History(RunState):
             self.counts.failed += 1
         if evaluation.cached:
             self.counts.cached += 1
+        self.course.evaluated(commit, self.counts, self.spent)
 
     def _repeated(self, commit: str, event: Evaluated, first: bool, was_valid: bool) -> None:
         """Take in that a candidate, valid until now or not, was evaluated again; what went wrong is its evidence."""

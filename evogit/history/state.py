@@ -24,6 +24,7 @@ from evogit.core import (
 )
 from evogit.history.authors import Authors
 from evogit.history.counts import Attempts, Counts, Interruption, Outage, Spending
+from evogit.history.course import Course
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.history.strengths import Strengths
@@ -73,10 +74,12 @@ class RunState:
         trees, fingerprints: tree, or what it does -> the first candidate that had it.
         forked: where this run was forked from another one, None where it was not.
         attempts: what the agents tried, whatever came of it.
-        span: when the first and the latest entry were written, in seconds since the epoch.
+        span: when the first and the latest entry were written, decisions left out, in seconds since the epoch.
         spent: what models cost in all; spent_by: the same by (agent, model).
         outages: model -> the attempts since its last reply, where there are any.
         halts: the latest times in which the engine or a model's endpoint did nothing, and went on.
+        course: how it went, by the time of the entries.
+        beside: split that does not rank -> ids of what was evaluated on it.
         faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
@@ -128,6 +131,9 @@ class RunState:
     _scores: Scores | Strengths | None = field(default=None, init=False)
     _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
     faults: dict[str, int] = field(default_factory=dict, init=False)
+    course: Course = field(default_factory=Course, init=False)
+    _best_noted: str | None = field(default=None, init=False)
+    beside: dict[str, set[str]] = field(default_factory=dict, init=False)
 
     @classmethod
     def stored(cls, run: str, parts: Mapping[str, Callable[[], Any]]) -> Self:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evogit.core import Candidate
 from evogit.history import History
+from evogit.history.course import Moment
 from evogit.review.facts import finite
 
 PREFIX = 5
@@ -43,17 +44,7 @@ class Names:
         return new
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """How a run stood when a candidate was first evaluated: `elapsed` is in milliseconds."""
-
-    evaluated: int = 0
-    elapsed: int = -1
-    dollars: float | None = 0
-    tokens: int = 0
-
-
-NEVER = Moment()
+NEVER = Moment(evaluations=0, proposals=0, elapsed=-1, tokens=0, dollars=0)
 
 
 @dataclass(slots=True)
@@ -61,7 +52,6 @@ class Columns:
     """Writes candidates of a history as columns, and changed ones as rows."""
 
     history: History
-    moments: Mapping[str, Moment]
     names: dict[str, Names] = field(default_factory=lambda: {name: Names() for name in NAMES})
 
     def __post_init__(self) -> None:
@@ -73,7 +63,7 @@ class Columns:
         known = list(history.phylogeny)[first:]
         began = list(history.phylogeny)[first - 1].time if first else history.span[0]
         times = [began, *(each.time for each in known)]
-        moments = [self.moments.get(each.commit, NEVER) for each in known]
+        moments = [self.history.course.moments.get(each.commit, NEVER) for each in known]
         return {
             "amount": len(known),
             "first": first,
@@ -88,7 +78,9 @@ class Columns:
             "value": [finite(history.fitness(each.commit)) for each in known],
             "margin": _sparse(known, self._margin),
             "holdout": _sparse(known, self._holdout),
-            "evaluated": [each.evaluated - first - at if each.evaluated else None for at, each in enumerate(moments)],
+            "evaluated": [
+                each.evaluations - at if each.evaluations else None for at, each in enumerate(moments, first)
+            ],
             "elapsed": _steps([each.elapsed for each in moments]),
             "dollars": [each.dollars for each in moments],
             "tokens": [each.tokens for each in moments],
@@ -98,14 +90,14 @@ class Columns:
 
     def row(self, candidate: Candidate) -> dict[str, Any]:
         """What may have changed of a candidate since it was told."""
-        commit, moment = candidate.commit, self.moments.get(candidate.commit, NEVER)
+        commit, moment = candidate.commit, self.history.course.moments.get(candidate.commit, NEVER)
         return {
             "index": candidate.number,
             "status": self.names["statuses"].number(self._status(commit)),
             "value": finite(self.history.fitness(commit)),
             "margin": self._margin(candidate),
             "holdout": self._holdout(candidate),
-            "evaluated": moment.evaluated,
+            "evaluated": moment.evaluations,
             "elapsed": moment.elapsed,
             "dollars": moment.dollars,
             "tokens": moment.tokens,
@@ -119,6 +111,8 @@ class Columns:
         return [number(text) for text in texts]
 
     def _status(self, commit: str) -> str:
+        if self.history.fitness(commit) is not None:
+            return "ok"
         evaluation = self.history.evaluation(commit) or self.history.former(commit)
         return evaluation.status if evaluation and evaluation.counts else WAITING
 
@@ -130,7 +124,8 @@ class Columns:
 
     def _holdout(self, candidate: Candidate) -> list[float | None] | None:
         history, commit = self.history, candidate.commit
-        found = history.evaluation(commit, "holdout") if history.split != "holdout" else None
+        held = commit in history.beside.get("holdout", ())
+        found = history.evaluation(commit, "holdout") if held else None
         if found is None or not found.ok:
             return None
         low, high = history.interval(commit, "holdout") or (None, None)

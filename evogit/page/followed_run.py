@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 from evogit.core import Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
-from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.page.columns import Columns, Moment
+from evogit.history.course import Step
+from evogit.page.columns import Columns
 from evogit.repository import Repository
-from evogit.review.best_course import BestCourse
 from evogit.review.decimals import places
 from evogit.review.doing import doing
 from evogit.review.facts import SCHEMA, finite
@@ -38,17 +39,15 @@ class FollowedRun:
             RepositoryError: a journal is damaged.
             RefusedError: a record was written by a newer version.
         """
-        self.history = History(name)
-        self._moments: dict[str, Moment] = {}
-        self._columns = Columns(self.history, self._moments)
-        self._course = BestCourse(self.history)
+        self.run = StoredRun.open(repository, name)
+        self.run.journal.subscribe(self._take)
+        self.history = self.run.history
         self.pace = Pace(self.history)
-        self._entries = 0
+        self._columns = Columns(self.history)
+        self._entries = self.run.entries
         self._changed: dict[str, None] = {}
         self._all_changed = False
         self._spread: list[str] = []
-        journal = repository.journal(name, self._take)
-        self.run = StoredRun(repository, self.history, journal)
         self._deltas: deque[Record] = deque(maxlen=KEPT)
         self._amount = 0
         self._remember()
@@ -66,20 +65,10 @@ class FollowedRun:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def _take(self, entry: Entry) -> None:
-        history, done = self.history, self.history.counts.evaluated if self._entries else 0
-        history.apply(entry)
         self._entries += 1
-        elapsed = self._course.take(entry)
-        self.pace.take(entry)
-        event = entry.event
-        if isinstance(event, Evaluated):
-            self._changed[event.candidate] = None
-            if history.counts.evaluated > done:
-                spent = history.spent
-                dollars = None if spent.unpriced else spent.dollars
-                moment = Moment(history.counts.evaluated, elapsed, dollars, spent.tokens)
-                self._moments[event.candidate] = moment
-        self._all_changed |= isinstance(event, Compared | TaskChanged | RunStarted)
+        if isinstance(entry.event, Evaluated):
+            self._changed[entry.event.candidate] = None
+        self._all_changed |= isinstance(entry.event, Compared | TaskChanged | RunStarted)
 
     # --- telling --------------------------------------------------------------------------------------------------
 
@@ -107,7 +96,7 @@ class FollowedRun:
             "read_only": read_only,
             "names": {kind: names.all() for kind, names in self._columns.names.items()},
             "candidates": columns,
-            "best_course": list(self._course.steps),
+            "best_course": _steps(history.course.steps),
             **self._now(),
         }
 
@@ -125,7 +114,7 @@ class FollowedRun:
             delta["places"] = places(history)
         if delta["marks"] == before["marks"]:
             del delta["marks"]
-        delta["best_course"] = self._course.steps[self._steps :]
+        delta["best_course"] = _steps(history.course.steps[self._steps :])
         delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
         self._remember()
         self._deltas.append(delta)
@@ -146,7 +135,7 @@ class FollowedRun:
         for names in self._columns.names.values():
             names.new()
         self._amount = len(self.history.phylogeny)
-        self._steps = len(self._course.steps)
+        self._steps = len(self.history.course.steps)
         self._told = self._now()
         self._changed.clear()
         self._all_changed = False
@@ -199,3 +188,7 @@ class FollowedRun:
             "pruned": indices(history.pruned),
             "decided": indices(named),
         }
+
+
+def _steps(steps: Sequence[Step]) -> list[tuple[Any, ...]]:
+    return [astuple(each) for each in steps]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -194,10 +195,15 @@ class Journal:
         """The clones whose entries count, this one's first."""
         return [self._host, *sorted(host for host, tip in self._seen.items() if tip and host != self._host)]
 
-    def _chain(self, tip: str | None, last: str | None) -> tuple[list[Entry], str | None]:
+    def latest(self, most: int) -> list[Entry]:
+        """The last entries that were delivered, at most so many, oldest first."""
+        chains = (self._chain(tip, None, most)[0] for tip in self._seen.values())
+        return sorted((entry for chain in chains for entry in chain), key=_order)[-most:]
+
+    def _chain(self, tip: str | None, last: str | None, most: float = math.inf) -> tuple[list[Entry], str | None]:
         """The entries after `last` up to `tip`, oldest first, and what comes before them: `last`, or nothing."""
         commit, news = tip, list[Entry]()
-        while commit is not None and commit != last:
+        while commit is not None and commit != last and len(news) < most:
             entry, commit = self._read(commit)
             news.append(entry)
         return news[::-1], commit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,7 +34,7 @@ def effect(history: History, decision: Decision) -> Effect:
     """
     if obstacle := _obstacle(history, decision):
         raise RefusedError(obstacle)
-    after = _what_if(history, decision)
+    after = history.after(decision)
     heads = {agent: (history.head(agent), after.head(agent)) for agent in agents(history)} if history.seed else {}
     return Effect(
         pruned=frozenset(after.pruned - history.pruned),
@@ -120,15 +119,6 @@ def _named(history: History, commit: str) -> str:
 
 
 # --- what stands in the way -----------------------------------------------------------------------------------------
-
-
-def _what_if(history: History, decision: Decision) -> History:
-    """The history with one more decision; the given one stays as it is."""
-    after = copy.copy(history)
-    after.decisions = list(history.decisions)
-    after.records = list(history.records)
-    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=decision))
-    return after
 
 
 def _obstacle(history: History, decision: Decision) -> str:

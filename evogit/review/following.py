@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 from evogit.core import Entry
-from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
-from evogit.review.best_course import BestCourse
 from evogit.review.forecast import Pace
 
 LATEST = 60
@@ -16,7 +14,7 @@ LATEST = 60
 
 
 class Following:
-    """The history of a run with what only its course tells: how its best grew, and how fast it goes on."""
+    """The history of a run, how fast it goes on, and how many entries it has."""
 
     def __init__(self, repository: Repository, name: str) -> None:
         """Read all of the run.
@@ -25,17 +23,14 @@ class Following:
             RepositoryError: a journal is damaged.
             RefusedError: a record was written by a newer version.
         """
-        self.history = History(name)
-        self.course = BestCourse(self.history)
+        self.run = StoredRun.open(repository, name)
+        self.run.journal.subscribe(self._take)
+        self.history = self.run.history
         self.pace = Pace(self.history)
-        self.entries = 0
-        self.latest: deque[Entry] = deque(maxlen=LATEST)
-        self.run = StoredRun(repository, self.history, repository.journal(name, self._take))
+        self.entries = self.run.entries
+        self.latest = deque(self.run.journal.latest(LATEST), LATEST)
 
     def _take(self, entry: Entry) -> None:
-        self.history.apply(entry)
-        self.course.take(entry)
-        self.pace.take(entry)
         self.entries += 1
         self.latest.append(entry)
 

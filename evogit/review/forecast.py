@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from itertools import islice, takewhile
+from typing import Any
 
 from evogit.config.run_settings import RunLimits, Total
-from evogit.core import Entry, Evaluated, RunStarted
 from evogit.history import History
 from evogit.history.context import StoredRun
+from evogit.history.course import Moment
 from evogit.review.spending import last_limits, used
 
 REMEMBERED = 200
@@ -17,16 +17,6 @@ REMEMBERED = 200
 
 FEWEST = 5
 """Evaluations below which nothing is forecast."""
-
-
-class Sample(NamedTuple):
-    """What was used at a time, in seconds since the epoch."""
-
-    time: float
-    evaluations: float
-    proposals: float
-    tokens: float
-    dollars: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,30 +35,23 @@ class Pace:
     """How fast the engine at work goes, from its last evaluations."""
 
     def __init__(self, history: History) -> None:
-        """`history` takes each entry in before this does."""
         self._history = history
-        self._samples: deque[Sample] = deque(maxlen=REMEMBERED)
-        self._evaluated = 0
 
-    def take(self, entry: Entry) -> None:
-        """Take in one more entry."""
-        if isinstance(entry.event, RunStarted):
-            self._samples.clear()
-        if isinstance(entry.event, Evaluated) and self._history.counts.evaluated > self._evaluated:
-            self._evaluated = self._history.counts.evaluated
-            self._samples.append(self._sample(entry.time + entry.ms / 1000))
-
-    def _sample(self, time: float) -> Sample:
-        counts, spent = self._history.counts, self._history.spent
-        return Sample(time, counts.evaluated, counts.proposals, spent.tokens, spent.dollars)
+    def _latest(self) -> list[Moment]:
+        """The last evaluations since an engine began, the newest first."""
+        course = self._history.course
+        latest = islice(reversed(course.moments.values()), REMEMBERED)
+        return list(takewhile(lambda each: each.elapsed >= course.started, latest))
 
     def per_second(self, what: Total, now: float) -> float:
         """How much of it is used in a second; 0 while too little is known."""
-        if len(self._samples) < FEWEST:
+        latest, began = self._latest(), self._history.course.began
+        if len(latest) < FEWEST or began is None:
             return 0.0
-        first, last = self._samples[0], self._sample(now)
-        gained: float = getattr(last, what) - getattr(first, what)
-        return gained / max(now - first.time, 0.001)
+        first = latest[-1]
+        before: float | None = getattr(first, what)
+        gained = 0.0 if before is None else used(self._history, what) - before
+        return gained / max(now - (began + first.elapsed) / 1000, 0.001)
 
     def forecast(self, limits: RunLimits, began: float, now: float) -> Forecast | None:
         """What an engine that `began` at a time will come to; None where no limit ends it, or nothing is known yet."""
@@ -77,7 +60,7 @@ class Pace:
             rate = self.per_second(what, now)
             if most is not None and rate > 0:
                 ends.append((max(most - used(self._history, what), 0) / rate, what))
-        if limits.minutes is not None and len(self._samples) >= FEWEST:
+        if limits.minutes is not None and len(self._latest()) >= FEWEST:
             ends.append((max(began + 60 * limits.minutes - now, 0.0), "minutes"))
         if not ends:
             return None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evogit.config import Task
-from evogit.core import Entry, Evaluation, Evidence, RefusedError, TaskChanged
+from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation
 from evogit.engine.evaluations import Evaluations, Result
@@ -49,8 +48,7 @@ def plan(context: RunContext) -> RescorePlan | None:
     if changed is None:
         left = _waiting(history)
         return RescorePlan((), left, True, _seconds(history, left)) if left else None
-    after = copy.copy(history)
-    after.apply(Entry(id="", host="", seq=history.seq + 1, time=0, event=_event(context, by="")))
+    after = history.after(_event(context, by=""))
     again = _waiting(after)
     return RescorePlan(changed, again, False, _seconds(after, again))
 

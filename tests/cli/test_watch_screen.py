@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from evogit.cli.view import StillView
 from evogit.config.run_settings import RunLimits
 from evogit.core import Metric
 from evogit.history import History
-from evogit.review.best_course import BestCourse
 from evogit.review.forecast import Pace
 from evogit.testing import RecordedHistory
 
@@ -124,13 +122,9 @@ def test_a_wide_screen_has_the_selected_candidate_and_what_happened_beside_the_g
 def test_the_curve_rises_to_the_best_and_falls_where_less_is_better() -> None:
     for direction, ends in (("maximize", ("3.0000", "1.0000")), ("minimize", ("1.0000", "3.0000"))):
         told = RecordedHistory(metrics=(Metric(name="m", direction=direction, primary=True),))  # type: ignore[arg-type]
-        course = BestCourse(told.history)
         first, then = (1.0, 3.0) if direction == "maximize" else (3.0, 1.0)
-        commit = told.add(first)
-        course.take(told.entries[-1])
-        told.add(then, commit)
-        course.take(told.entries[-1])
-        lines = screen(picture(told.history, steps=course.steps))[3:9]
+        told.add(then, told.add(first))
+        lines = screen(picture(told.history, steps=told.history.course.steps))[3:9]
         assert tuple(line[:6] for line in lines if line[:1] in "13") == ends
 
 
@@ -317,11 +311,10 @@ def test_a_run_that_goes_on_as_it_does_reaches_its_limit_when_the_forecast_says(
     told = RecordedHistory()
     pace = Pace(told.history)
     seed = told.add(1.0)
-    pace.take(replace(told.entries[-1], time=0))
     assert pace.forecast(RunLimits(evaluations=100), 0.0, 1.0) is None
     for number in range(1, 20):
+        told.time = 2 * number
         told.add(1.0 + number, seed)
-        pace.take(replace(told.entries[-1], time=2 * number))
     forecast = pace.forecast(RunLimits(evaluations=100, minutes=60), 0.0, 38.0)
     assert forecast is not None
     assert forecast.limit == "evaluations"

@@ -10,8 +10,8 @@ from functools import cached_property
 from evogit.cli.view import StillView, first_line
 from evogit.core import Candidate, Entry
 from evogit.history import History
+from evogit.history.course import Step
 from evogit.review import Cell, Row, expanded, rows
-from evogit.review.best_course import Step
 from evogit.review.forecast import Forecast
 from evogit.review.lanes import lanes
 from evogit.review.skeleton import skeleton

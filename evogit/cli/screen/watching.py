@@ -69,7 +69,7 @@ class Watched:
         self._entries = entries
         self._picture = Picture(
             view=StillView(self._following.history, self._terminal.glyphs, self.now.time, width),
-            steps=self._following.course.steps,
+            steps=self._following.history.course.steps,
             latest=self._following.latest,
             unfolded=state.unfolded,
             kept=state.selected,
