@@ -1,6 +1,6 @@
 // The candidates of one run as columns; a candidate's place in them is its index, and parents come before children.
 
-const DIGITS = 10; // of an id, as far as the page knows it: five bytes
+const DIGITS = 8; // of an id, as far as the page knows it
 
 export class Run {
   constructor(payload) {
@@ -50,17 +50,20 @@ export class Run {
     const first = columns.first ?? 0;
     const ids = hexadecimal(columns.id);
     let elapsed = 0;
+    let tokens = 0;
     for (let k = 0; k < columns.amount; k += 1) {
       const index = first + k;
       this.ids.push(ids.slice(k * DIGITS, (k + 1) * DIGITS));
       this.time.push((index ? this.time[index - 1] : this.about.began) + columns.time[k]);
       this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
-      for (const name of ["agent", "operator", "strategy", "model", "status", "dollars", "tokens"]) this[name].push(columns[name][k]);
+      for (const name of ["agent", "operator", "strategy", "model", "status", "dollars"]) this[name].push(columns[name][k]);
       this.value.push(columns.value[k] ?? NaN);
       this.margin.push(half(columns.margin[index]));
       this.evaluated.push(columns.evaluated[k] === null ? 0 : columns.evaluated[k] + index);
       elapsed += columns.elapsed[k] ?? 0;
       this.elapsed.push(columns.elapsed[k] === null ? -1 : elapsed);
+      tokens += columns.tokens[k] ?? 0;
+      this.tokens.push(columns.tokens[k] === null ? 0 : tokens);
     }
     this.amount = first + columns.amount;
     for (const name of ["holdout", "second", "inspiration"])

@@ -13,8 +13,14 @@ from evogit.history import History
 from evogit.history.course import Moment
 from evogit.review.facts import finite
 
-PREFIX = 5
+PREFIX = 4
 """Bytes of an id that the browser knows before somebody asks for the candidate."""
+
+EXACT = 20_000
+"""Candidates up to which values have all their digits; of more than that they are most of what is sent."""
+
+DIGITS = 12
+"""Of the values of larger runs: what differs by less is the same to the engine (`ROUNDING`), too."""
 
 NAMES = ("agents", "operators", "strategies", "models", "statuses")
 
@@ -44,7 +50,7 @@ class Names:
         return new
 
 
-NEVER = Moment(evaluations=0, proposals=0, elapsed=-1, tokens=0, dollars=0)
+NEVER = Moment(evaluations=0, proposals=0, elapsed=-1, tokens=-1, dollars=0)
 
 
 @dataclass(slots=True)
@@ -75,7 +81,7 @@ class Columns:
             "strategy": self._numbers("strategies", (each.strategy for each in known)),
             "model": self._numbers("models", (history.authors.wrote.get(each.commit, "") for each in known)),
             "status": self._numbers("statuses", (self._status(each.commit) for each in known)),
-            "value": [finite(history.fitness(each.commit)) for each in known],
+            "value": [self._value(each.commit) for each in known],
             "margin": _sparse(known, self._margin),
             "holdout": _sparse(known, self._holdout),
             "evaluated": [
@@ -83,7 +89,7 @@ class Columns:
             ],
             "elapsed": _steps([each.elapsed for each in moments]),
             "dollars": [each.dollars for each in moments],
-            "tokens": [each.tokens for each in moments],
+            "tokens": _steps([each.tokens for each in moments]),
             "second": _sparse(known, lambda each: [self._index(parent) for parent in each.parents[1:]]),
             "inspiration": _sparse(known, self._inspirations),
         }
@@ -100,8 +106,13 @@ class Columns:
             "evaluated": moment.evaluations,
             "elapsed": moment.elapsed,
             "dollars": moment.dollars,
-            "tokens": moment.tokens,
+            "tokens": max(moment.tokens, 0),
         }
+
+    def _value(self, commit: str) -> float | None:
+        value = finite(self.history.fitness(commit))
+        many = len(self.history.phylogeny) > EXACT
+        return float(f"{value:.{DIGITS}g}") if many and value is not None and abs(value) < 10**DIGITS else value
 
     def _index(self, commit: str) -> int:
         return self.history.phylogeny[commit].number

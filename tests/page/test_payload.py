@@ -107,14 +107,14 @@ def told_by_terminal(followed: FollowedRun) -> list[dict[str, Any]]:
         score = {"...": "…", "fail": record["status"]}.get(score, score)
         found.append(
             {
-                "id": commit[:10],
+                "id": commit[:8],
                 "score": score,
                 "change": str(view.gain(commit, history.origins(commit))),
                 "agent": record["agent"],
                 "operator": record["operator"],
                 "status": record["status"] or "waiting",
                 "time": record["time"],
-                "origins": [each[:10] for each in history.origins(commit)],
+                "origins": [each[:8] for each in history.origins(commit)],
                 "pruned": record["pruned"],
                 "best": record["best"],
             }
@@ -153,7 +153,7 @@ def check_the_same(page: dict[str, Any], followed: FollowedRun) -> None:
     terminal = told_by_terminal(followed)
     assert page["amount"] == len(terminal)
     ids = [each["id"] for each in terminal]
-    assert [ids[index] for index in page["records"]] == [commit[:10] for commit in history.records]
+    assert [ids[index] for index in page["records"]] == [commit[:8] for commit in history.records]
     for shown, told in zip(page["candidates"], terminal, strict=True):
         assert {name: shown[name] for name in told if name in shown} == {
             name: value for name, value in told.items() if name in shown
@@ -177,12 +177,12 @@ def test_exports_tell_the_same_numbers(tmp_path: Path, javascript: Evaluate) -> 
     page = javascript(TEXTS, told=followed.payload(read_only=False), deltas=[])
     rows = list(csv.DictReader(printed("--format", "tsv").splitlines(), delimiter="\t"))
     graph = json.loads(printed("--json"))
-    values = {each["commit"][:10]: each["metrics"].get("score") for each in graph["candidates"]}
+    values = {each["commit"][:8]: each["metrics"].get("score") for each in graph["candidates"]}
     told = {each["id"]: each["score"] for each in page["candidates"]}
     assert len(rows) == len(told) == len(values)
     places = followed.payload(read_only=False)["places"]
     for row in rows:
-        short = row["candidate"][:10]
+        short = row["candidate"][:8]
         if math.isnan(float(row["value"] or "nan")):
             assert told[short] in {"…", *FAILURES}
         else:
