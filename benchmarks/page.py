@@ -49,8 +49,8 @@ FRAMES = """async (pan) => {
 
 HEAR = """() => {
   window.heard = [];
-  const table = document.querySelector("#table [role=table]");
-  new MutationObserver(() => window.heard.push(Date.now())).observe(table, { attributeFilter: ["aria-rowcount"] });
+  const facts = document.getElementById("facts");
+  new MutationObserver(() => window.heard.push(Date.now())).observe(facts, { childList: true });
 }"""
 
 

@@ -2,7 +2,11 @@
 
 import { button, el } from "./dom.js";
 
+const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+
 // `commands`: [keys, what it does, function].
+const FILTER = 'score>2.5 change>0 evaluation<=100 seconds<60 dollars<1 agent:a1 operator:merge model:NAME status:timeout file:PATH above:best below:ID failed waiting scored better best record promoted pruned "any words"';
+
 export class Keys {
   constructor(commands) {
     this.commands = commands;
@@ -22,15 +26,18 @@ export class Keys {
   }
 
   help() {
-    const rows = this.commands.map(([keys, what]) => el("tr", {}, el("td", {}, keys.map((key) => el("kbd", {}, key))), el("td", {}, what)));
+    const rows = this.commands.map(([keys, what]) => el("tr", {}, el("td", {}, keys.map((key) => el("kbd", {}, NAMES[key] ?? key))), el("td", {}, what)));
     const dialog = el(
       "dialog",
       { class: "dialog", "aria-label": "Keys", onclose: () => dialog.remove() },
       el("h2", {}, "Keys"),
       el("table", { class: "keys" }, el("tbody", {}, rows)),
+      el("h2", {}, "Filter"),
+      el("p", {}, "Words that must all hold: ", el("code", {}, FILTER)),
       el("div", { class: "buttons end" }, button("Close", () => dialog.close())),
     );
     document.body.append(dialog);
     dialog.showModal();
+    dialog.scrollTop = 0;
   }
 }

@@ -201,6 +201,7 @@ class Page {
   take(delta) {
     this.run.take(delta);
     this.titles.grown(this.run.amount);
+    this.facts();
     const wait = Math.max(SPARING * Math.min(this.run.amount / 20000, 3), 60) - (performance.now() - this.drawn);
     this.soon ??= setTimeout(() => this.renew(), Math.max(wait, 0));
   }
@@ -364,7 +365,9 @@ class Page {
       return el("span", { class: "entry" }, mark, firstLine(name));
     };
     const shapes = ["● mutation", "■ merge", "▲ graft", "⬟ human", ...["best", "seed", "failed", "promoted", "pruned"].map((kind) => `${GLYPHS[kind]} ${kind}`)];
-    const { shown } = this.picture;
+    const { shown, folded, layout } = this.picture;
+    if (layout.kind === "scored" && this.run.holdout.size) shapes.push("◇ on the holdout");
+    if (folded.size) shapes.push("9▸ dead ends folded: double-click, or e");
     const size = held ? `${count(held.size, "candidate")} of ${whole(this.run.amount)}` : `${whole(shown.size)} of ${count(this.run.amount, "candidate")}`;
     fill(byId("legend"), el("span", { class: "entry quiet" }, size), colours.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
   }

@@ -51,6 +51,7 @@ export class Plot {
   }
 
   pan(dx, dy) {
+    this.on.hover(null);
     this.fitted = false;
     this.camera.pan(dx, dy);
     this.redraw();
