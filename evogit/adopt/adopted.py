@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evogit.config.names import SYSTEM
 from evogit.content import content
 from evogit.core import ConfigError, Direction
 from evogit.sandbox.cache import cache_folder
@@ -182,6 +183,11 @@ def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
             names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
             left += [f"{name.replace('.', '/')}.py" for name in names]
     return reached
+
+
+def may_link(path: str) -> bool:
+    """Whether a sandbox can lead this absolute path elsewhere: the system is there before."""
+    return re.fullmatch(r"(/[\w.-]+)+", path) is not None and ".." not in path and path.split("/")[1] not in SYSTEM
 
 
 def name_of(folder: Path) -> str:

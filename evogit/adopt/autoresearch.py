@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evogit.adopt.adopted import PLAIN, Adopted, File, name_of
-from evogit.adopt.script import METRIC, direction_said, labelled, metric_line
+from evogit.adopt.script import METRIC, direction_said, labelled, metric_line, number_of
 from evogit.adopt.sources import files_below, packages, repeats
 
-EXPECTED = "program.md or autoresearch.md with the file that it says to change (autoresearch)"
+EXPECTED = "program.md or autoresearch.md that names a file beside it to change, a command and a number (autoresearch)"
 PROGRAMS = ("program.md", "autoresearch.md")
 SCRIPT = "autoresearch.sh"
 TIMEOUT = 600.0
@@ -20,9 +20,15 @@ TIMEOUT = 600.0
 FORBIDDEN = re.compile(
     r"\b(not (be )?(modif|edit|chang|touch)|read-only|fixed|cannot|never|off.limits|don't)", re.IGNORECASE
 )
-ALLOWED = re.compile(r"\b(modif|edit|chang|tun|hack|in.scope|evolv|rewrit)", re.IGNORECASE)
-COMMAND = re.compile(r"`(?:time\s+)?((?:uv run|python3?|bash|sh)\s+(?:python3?\s+)?([\w./-]+)[^`\n>|]*)")
+ALLOWED = re.compile(r"\b(modif|edit|chang|tun|hack|in.scope|evolv|rewrit|optimi[sz]|improv)", re.IGNORECASE)
+COMMAND = re.compile(
+    r"(?:`|^[ \t]*(?:\$ )?)(?:time\s+)?"
+    r"((?:(?:uv run|python3?|bash|sh|node|Rscript)\s+(?:python3?\s+)?|\./)([\w./-]+)[^`\n>|]*)",
+    re.MULTILINE,
+)
 GREP = re.compile(r"grep[^\n]*?[\"']\^?([A-Za-z_]\w*)[:=]")
+SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
+"""Programs that are run once, before experiments."""
 MOST = re.compile(r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*\bkill", re.IGNORECASE)
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
@@ -64,20 +70,26 @@ def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
     """The files that the text allows to change, without those that it forbids."""
     allowed, forbidden, section = set[str](), set[str](), ""
     for line in text.splitlines():
-        section = line if line.startswith("#") else section
-        names = {name for name in re.findall(r"[\w./-]+", line) if name in files}
-        if FORBIDDEN.search(line) or FORBIDDEN.search(section.replace("CANNOT", "")):
-            forbidden |= names
-        elif ALLOWED.search(line) or ALLOWED.search(section):
-            allowed |= names
-    return tuple(sorted(allowed - forbidden - {SCRIPT, *PROGRAMS}))
+        section = line if line.startswith(("#", "**")) else section
+        for part in re.split(r"(?<=[.;])\s", line):
+            names = {name.rstrip(".") for name in re.findall(r"[\w./-]+", part)} & files.keys()
+            if FORBIDDEN.search(part) or FORBIDDEN.search(section):
+                forbidden |= names
+            elif ALLOWED.search(part) or ALLOWED.search(section):
+                allowed |= names
+    allowed -= {SCRIPT, *PROGRAMS}
+    return tuple(sorted(allowed - forbidden or allowed))
 
 
 def _command(text: str, files: Mapping[str, File]) -> str:
     """The command of an experiment: what the text tells to run most often."""
     if SCRIPT in files:
         return f"bash {SCRIPT}"
-    told = Counter(match[0].strip() for match in COMMAND.findall(text) if match[1].removeprefix("./") in files)
+    told = Counter(
+        match[0].strip()
+        for match in COMMAND.findall(text)
+        if match[1].removeprefix("./") in files and not SETUP.search(match[1])
+    )
     for command, _ in told.most_common(1):
         return re.sub(r"^(uv run\s+(python3?\s+)?|python\s+)", "python3 ", command)
     return ""
@@ -96,7 +108,8 @@ def _metric(text: str, files: Mapping[str, File]) -> tuple[str, str] | None:
         return found[1], metric_line(found[1])
     if found := GREP.search(text):
         return found[1], labelled(found[1])
-    return None
+    metric, read = number_of(sources[1:])
+    return (metric, read) if metric in text else None
 
 
 def _dependencies(files: Mapping[str, File]) -> bytes:

@@ -73,6 +73,18 @@ def installed(script: str) -> Iterator[tuple[str, str]]:
         elif words[:1] in (["uvx"], ["uv"]):
             pairs = zip(words, words[1:], strict=False)
             yield from (each for option, word in pairs if option in ("-w", "--with") for each in requirement(word))
+            yield from _tool(words)
+
+
+def _tool(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What `uvx TOOL` runs, where it is a package: not a program of the system's, or of the task's."""
+    before = ""
+    for word in words[1:] if words[0] == "uvx" else ():
+        if not word.startswith("-") and before not in ("-p", "-w", "--with", "--python", "--from", "--index"):
+            if not re.search(r"[/$]|^(python|bash|sh)\d*|\.py$", word):
+                yield from requirement(word.replace("@", "=="))
+            return
+        before = word
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:

@@ -9,11 +9,11 @@ import posixpath
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.adopted import PLAIN, SHIMS, VIEW, Adopted, File, name_of
+from evogit.adopt.adopted import PLAIN, SHIMS, VIEW, Adopted, File, may_link, name_of
 from evogit.adopt.dockerfile import Recipe, installed, laid, read_dockerfile
 from evogit.adopt.skydiscover import merged, needs
 from evogit.adopt.sources import files_below, packages, repeats
@@ -43,7 +43,8 @@ def read_harbor(folder: Path) -> Adopted | None:
     script = tests["test.sh"][0].decode(errors="replace")
     asked = tuple(requirement for _, requirement in installed(script))
     runner = ("pytest",) if "pytest" in script else ()
-    links = {recipe.workdir: ".", "/tests": f"{VIEW}/tests", "/logs": LOGS}
+    links = {recipe.workdir: "."} if may_link(recipe.workdir) else {}
+    links |= {"/tests": f"{VIEW}/tests", "/logs": LOGS}
     links |= {f"/{path.split('/')[1]}": f"{VIEW}/image/{path.split('/')[1]}" for path in elsewhere}
     return Adopted(
         system="Harbor",
@@ -59,7 +60,7 @@ def read_harbor(folder: Path) -> Adopted | None:
         packages=merged(asked, packages(theirs), packages(seed), recipe.packages, runner),
         repeats=repeats(tests),
         links=links,
-        notes=(*needs(recipe), *_unlike(config)),
+        notes=(*needs(recipe), *_unlike(config, recipe)),
     )
 
 
@@ -70,11 +71,14 @@ def _config(file: Path) -> dict[str, Any]:
         return {}
 
 
-def _unlike(config: Mapping[str, Any]) -> list[str]:
+def _unlike(config: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
     """What is not as Harbor does it."""
     verifier = at(config, "verifier")
     separate = at(verifier, "environment_mode") == "separate" or at(verifier, "environment")
-    return ["its verifier is a container of its own there; here it runs beside the candidate"] * bool(separate)
+    if separate:
+        yield "its verifier is a container of its own there; here it runs beside the candidate"
+    if not may_link(recipe.workdir):
+        yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
 
 
 def _placed(recipe: Recipe, context: Mapping[str, File]) -> tuple[dict[str, File], dict[str, File]]:

@@ -60,7 +60,8 @@ def read_openevolve(folder: Path) -> Adopted | None:
 
 def initial_programs(folder: Path) -> list[Path]:
     """Files that a run of theirs begins with."""
-    return sorted(path for path in folder.glob("initial_program.*") if path.is_file() and path.suffix != ".json")
+    found = (path for name in ("program", "prompt") for path in sorted(folder.glob(f"initial_{name}.*")))
+    return [path for path in found if path.is_file() and path.suffix != ".json"]
 
 
 def read_config(folder: Path) -> dict[str, Any]:

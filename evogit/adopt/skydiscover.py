@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from evogit.adopt.adopted import SHIMS, VIEW, Adopted, name_of
+from evogit.adopt.adopted import SHIMS, VIEW, Adopted, may_link, name_of
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
@@ -48,7 +48,7 @@ def read_skydiscover(folder: Path) -> Adopted | None:
         timeout=timeout_of(config),
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),
-        links={recipe.workdir: f"{VIEW}/evaluator"},
+        links={recipe.workdir: f"{VIEW}/evaluator"} if may_link(recipe.workdir) else {},
         notes=tuple(needs(recipe)),
         outside=outside,
         why_inside=why,

@@ -32,6 +32,19 @@ PACKAGES = {
     "yaml": "PyYAML",
 }
 """Module -> the package that has it, where they are called differently."""
+_NAMES = """
+aiohttp attrs beautifulsoup4 catboost cloudpickle cma contourpy cvxpy cython deap dill einops fastapi flask
+galois gmpy2 h5py highspy httpx hypothesis imageio jax jaxlib joblib lightgbm lxml matplotlib mip mpmath msgpack
+networkx nevergrad nltk numba numexpr numpy opencv-python-headless openpyxl optax optuna ortools pandas Pillow
+plotly polars psutil pulp pyarrow pycryptodome pydantic pykalman pymoo pytest pytest-asyncio python-dateutil
+python-dotenv PyWavelets PyYAML rapidfuzz regex requests rich scikit-image scikit-learn scipy seaborn shapely
+sortedcontainers statsmodels sympy tabulate tiktoken torch torchvision tqdm transformers uvicorn xgboost
+"""
+KNOWN = frozenset(_NAMES.split())
+"""Packages that are meant where a module of that name is imported and no file asks for it.
+
+Any other name is left alone: whoever registered it may not be whom the author means.
+"""
 COMMON = frozenset({"numpy", "scipy", "yaml", "pandas"})
 """Modules that come with the other systems, so that even a guarded import of them works there."""
 UNSTEADY = re.compile(r"\b(time|perf_counter|process_time|timeit|random)\b")
@@ -63,7 +76,8 @@ def packages(files: Mapping[str, File]) -> tuple[str, ...]:
     modules = {module for module in imported(files) if module not in _local(files) | STAND_INS}
     for module in sorted(modules):
         name = PACKAGES.get(module, module)
-        asked.setdefault(_normal(name), name)
+        if name in KNOWN:
+            asked.setdefault(_normal(name), name)
     return tuple(asked[name] for name in sorted(asked))
 
 
@@ -85,7 +99,11 @@ def requirement(line: str) -> Iterator[tuple[str, str]]:
     """The normal name of a requirement, and what it says; nothing for options, addresses, comments and stand-ins."""
     text = re.sub(r"(^|\s)#.*", "", line).strip()
     match = re.match(r"[A-Za-z0-9][\w.-]*", text)
-    if match and not re.search(r"[/@]", text) and _normal(match[0]) not in ("python", "openevolve", "shinka-evolve"):
+    if (
+        match
+        and not re.search(r"[/@]", text)
+        and _normal(match[0]) not in ("python", "openevolve", "shinka", "shinka-evolve", "skydiscover")
+    ):
         yield _normal(match[0]), text
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 TASK_FILE = "task.toml"
 REPOSITORY_FILE = "evogit.toml"
 TEMPLATES = "evogit-brief"
+_TOPS = "bin box dev etc lib lib32 lib64 libx32 packages proc sbin supervisor tmp under usr"
+SYSTEM = frozenset(_TOPS.split())
+"""What is at the top of a sandbox already."""
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:

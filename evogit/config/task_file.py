@@ -20,28 +20,12 @@ from pydantic import (
 )
 
 from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
+from evogit.config.names import SYSTEM
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.core import ConfigError, Direction
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry")
 PYTHON_ONLY = ("file", "requirements")
-SYSTEM = (
-    "bin",
-    "box",
-    "dev",
-    "etc",
-    "lib",
-    "lib32",
-    "lib64",
-    "packages",
-    "proc",
-    "sbin",
-    "supervisor",
-    "tmp",
-    "under",
-    "usr",
-)
-"""What is at the top of a sandbox already."""
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 
 

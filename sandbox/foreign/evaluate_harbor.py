@@ -34,9 +34,20 @@ program=${1%%@*}; program=${program%%==*}; shift
 case "$program" in
   *.py) exec python3 "$program" "$@" ;;
   python|python3) exec python3 "$@" ;;
-  *) command -v "$program" > /dev/null && exec "$program" "$@"; exec python3 -m "$program" "$@" ;;
+  *) command -v "$program" > /dev/null && exec "$program" "$@"; exec python3 -c "$SCRIPT" "$program" "$@" ;;
 esac
 """
+SCRIPT = """
+import sys
+from importlib import metadata
+name = sys.argv.pop(1)
+found = list(metadata.entry_points(group="console_scripts", name=name))
+if not found:
+    found = [each for each in metadata.distribution(name).entry_points if each.group == "console_scripts"]
+sys.argv[0] = name
+sys.exit(found[0].load()())
+"""
+"""Runs the command that a package brings; packages lie where there are no commands."""
 PYTEST = '#!/bin/sh\nexec python3 -m pytest -p no:cacheprovider "$@"\n'
 SUDO = '#!/bin/sh\nexec "$@"\n'
 STAND_INS = {
@@ -64,7 +75,7 @@ def main(workdir):
     done = subprocess.run(
         ["bash", f"{tests}/test.sh"],
         cwd=here,
-        env={**os.environ, "TEST_DIR": tests, "LOGS_DIR": logs},
+        env={**os.environ, "TEST_DIR": tests, "LOGS_DIR": logs, "SCRIPT": SCRIPT},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -55,3 +55,17 @@ def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:
 def test_instructions_without_files_are_no_task(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="autoresearch"):
         find_task(str(write(tmp_path, {"program.md": PROGRAM})))
+
+
+def test_commands_in_blocks_and_labels_in_sources_are_found(tmp_path: Path) -> None:
+    words = (
+        "# Solver\nOptimize `solver.py`. `bench.py` is read-only.\n\n```sh\npip install numpy\n"
+        "python bench.py --all\n```\nA higher score is better; it prints score on the last line.\n"
+    )
+    files = {"program.md": words, "solver.py": "X = 2\n"}
+    files["bench.py"] = "import solver\nprint('score:', solver.X * 2)\n"
+    task = find_task(str(write(tmp_path / "solver", files)))
+    assert task.command
+    assert (task.editable, task.command.text) == (("solver.py",), "python3 bench.py --all")
+    assert (task.primary.name, task.primary.direction) == ("score", "maximize")
+    assert evaluated(task, tmp_path / "box").stdout == "score: 4\n"

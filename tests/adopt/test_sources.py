@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from evogit.adopt.adopted import PLAIN, File
+from evogit.adopt.dockerfile import read_dockerfile
+from evogit.adopt.sources import packages, repeats
+from evogit.adopt.yaml_subset import read_yaml
+
+
+def files(**texts: str) -> dict[str, File]:
+    return {name.replace("__", "."): (text.encode(), PLAIN) for name, text in texts.items()}
+
+
+def test_imports_that_everybody_knows_become_packages_and_no_other_names() -> None:
+    text = (
+        "import numpy as np, os\nfrom sklearn.svm import SVC\nimport utils_of_mine\nfrom . import here\nimport helper\n"
+    )
+    guarded = "try:\n    import torch\n    import yaml\nexcept ImportError:\n    torch = None\n"
+    found = packages(
+        files(main__py=text + guarded, helper__py="", requirements__txt="Numpy==2.0 ; python_version>'3'\n")
+    )
+    assert found == ("Numpy==2.0 ; python_version>'3'", "PyYAML", "scikit-learn")
+
+
+def test_what_measures_time_or_draws_is_noisy() -> None:
+    assert repeats(files(a__py="import random\n")) > 0
+    assert repeats(files(a__py="x = 1\n")) == 0
+
+
+def test_a_dockerfile_tells_packages_places_and_the_working_folder() -> None:
+    recipe = read_dockerfile(
+        "FROM x\n# RUN pip install no\nWORKDIR /a\nWORKDIR b\n"
+        'RUN apt-get update \\\n  && apt-get install -y --no-install-recommends gcc "g++"\n'
+        "RUN pip3 install -q --index-url https://example.org/simple 'numpy>=2' -r requirements.txt scipy; echo done\n"
+        "COPY --chown=1 one.txt two.txt /data/\nCOPY . .\nCOPY --from=other /x /y\n"
+    )
+    assert recipe.workdir == "/a/b"
+    assert recipe.packages == ("numpy>=2", "scipy")
+    assert recipe.system == ("gcc", "g++")
+    assert recipe.copies == (("one.txt", "/data/"), ("two.txt", "/data/"), (".", "/a/b"))
+
+
+YAML = """\
+# comment
+plain: some words  # more
+quoted: "a \\"b\\" # no comment\\n\\
+  \\ and on"
+single: 'it''s'
+empty:
+numbers: [1, 2.5, -3e2, "4"]
+flags: {x: true}
+nested:
+  deep:
+    - one
+    - key: value
+      other: 2
+    -   three
+block: |
+  first
+
+    indented
+  last
+folded: >-
+  one
+  line
+off: no
+"""
+
+
+def test_yaml_as_people_write_it() -> None:
+    found = read_yaml(YAML)
+    assert found["plain"] == "some words"
+    assert found["quoted"] == 'a "b" # no comment\n and on'
+    assert (found["single"], found["empty"], found["off"]) == ("it's", None, False)
+    assert found["numbers"] == [1, 2.5, -300.0, "4"]
+    assert found["nested"] == {"deep": ["one", {"key": "value", "other": 2}, "three"]}
+    assert found["block"] == "first\n\n  indented\nlast\n"
+    assert found["folded"] == "one line"
+    assert read_yaml("- a\n- b\n") == {}
