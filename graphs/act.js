@@ -21,6 +21,7 @@ export class Actions {
   // `done(told)`: a decision was made.
   constructor(source, toasts, done) {
     Object.assign(this, { source, toasts, done });
+    this.turns = 0; // of plans: only the last one that was asked for is shown
   }
 
   // Ask the server what a decision would change, show it, and make it if the person wants.
@@ -33,7 +34,7 @@ export class Actions {
     this.go = button(TITLES[decision.kind], () => this.decide(), { class: "primary" });
     const form = el(
       "dialog",
-      { class: "dialog", "aria-label": TITLES[decision.kind], onclose: () => form.remove() },
+      { class: "dialog", "aria-label": TITLES[decision.kind], onclose: () => this.leave(form) },
       el("h2", {}, TITLES[decision.kind]),
       this.words,
       this.choices(),
@@ -46,6 +47,12 @@ export class Actions {
     document.body.append(form);
     form.showModal();
     await this.plan();
+  }
+
+  // A plan that is still on its way belongs to no dialog any more.
+  leave(form) {
+    if (form === this.form) this.turns += 1;
+    form.remove();
   }
 
   choices() {
@@ -68,14 +75,15 @@ export class Actions {
   }
 
   async plan() {
+    const turn = (this.turns += 1);
     fill(this.words, el("p", { class: "quiet" }, "…"));
+    fill(this.error);
     this.go.disabled = true;
-    try {
-      this.show(await this.source.plan({ ...this.decision, reason: this.reason.value || "-" }));
-    } catch (error) {
-      fill(this.words);
-      this.error.textContent = error.message;
-    }
+    const plan = await this.source.plan({ ...this.decision, reason: this.reason.value || "-" }).catch((error) => ({ error }));
+    if (turn !== this.turns) return;
+    if (!plan.error) return this.show(plan);
+    fill(this.words);
+    fill(this.error, plan.error.message);
   }
 
   show(plan) {
@@ -85,6 +93,8 @@ export class Actions {
   }
 
   async decide() {
+    if (this.go.disabled) return; // no plan yet, or decided already
+    const { form } = this;
     const reason = this.reason.value.trim();
     if (REASONED.has(this.decision.kind) && !reason) {
       this.error.textContent = "Say why: it is kept with the decision.";
@@ -94,17 +104,17 @@ export class Actions {
     this.go.disabled = true;
     try {
       const told = await this.source.decide({ ...this.decision, reason, digest: this.digest });
-      this.form.close();
+      form.close();
       this.tell(told);
       this.done(told);
     } catch (error) {
-      this.refused(error);
+      if (form === this.form) this.refused(error);
     }
   }
 
   refused(error) {
     this.go.disabled = false;
-    this.error.textContent = error.message;
+    fill(this.error, error.message);
     if (error.status !== 409 || !error.told?.plan) return;
     this.error.textContent = "Something changed meanwhile; this is what it would do now.";
     this.show(error.told.plan);

@@ -65,11 +65,11 @@ function words(filter) {
 }
 
 function understood(word) {
-  if (FLAGS[word]) return (run) => (index) => FLAGS[word](run, index);
+  if (Object.hasOwn(FLAGS, word)) return (run) => (index) => FLAGS[word](run, index);
   const compared = /^([a-z]+)(>=|<=|>|<|=)(.+)$/.exec(word);
   if (compared) return comparison(...compared.slice(1));
   const [, name, wanted] = /^([a-z]+):(.+)$/.exec(word) ?? [];
-  if (NAMES[name]) return (run) => (index) => NAMES[name](run, index).startsWith(wanted.replaceAll('"', ""));
+  if (name && Object.hasOwn(NAMES, name)) return (run) => (index) => NAMES[name](run, index).startsWith(wanted.replaceAll('"', ""));
   if (name === "below") return (run) => membership(run.descendants([candidate(run, wanted)]));
   if (name === "above") return (run) => membership(run.ancestors([candidate(run, wanted)]));
   if (name && name !== "file")
@@ -79,7 +79,7 @@ function understood(word) {
 
 function comparison(name, sign, told) {
   const limit = Number(told);
-  if (!NUMBERS[name]) throw new FilterError(`expected one of ${Object.keys(NUMBERS).join(", ")}, got ${name}`);
+  if (!Object.hasOwn(NUMBERS, name)) throw new FilterError(`expected one of ${Object.keys(NUMBERS).join(", ")}, got ${name}`);
   if (Number.isNaN(limit)) throw new FilterError(`expected a number after ${name}${sign}, got ${told}`);
   return (run) => (index) => COMPARE[sign](NUMBERS[name](run, index), limit);
 }

@@ -3,7 +3,7 @@
 import { Actions } from "./act.js";
 import { comparePage } from "./compare_page.js";
 import { Details, TABS } from "./details.js";
-import { button, byId, el, fill, firstLine } from "./dom.js";
+import { button, byId, el, fill, firstLine, visible } from "./dom.js";
 import { FilterError, chosen, parse } from "./filter.js";
 import { count, number, whole } from "./format.js";
 import { Keys } from "./keys.js";
@@ -43,8 +43,12 @@ class Page {
   }
 
   async open(name) {
+    this.wanted = name;
+    const told = await this.source.run(name);
+    if (name !== this.wanted) return; // another one was chosen meanwhile
     this.live?.close();
-    this.run = new Run(await this.source.run(name));
+    this.source.name = name;
+    this.run = new Run(told);
     this.acting = this.source.live && !this.run.about.read_only;
     this.titles = new Titles(this.source, () => this.titled());
     this.table = new Table(byId("table"), this.titles, { select: (index) => this.select(index) });
@@ -67,7 +71,7 @@ class Page {
     if (!this.source.live) return;
     this.live = new Live(this.source, this.run.about.run, this.run.position, {
       onDelta: (delta) => this.take(delta),
-      onReload: () => this.open(this.run.about.run),
+      onReload: () => this.open(this.run.about.run).catch((error) => this.complain(error.message)),
       onState: (state) => this.connected(state),
     });
   }
@@ -139,7 +143,7 @@ class Page {
   complain(text) {
     const input = byId("filter");
     input.setAttribute("aria-invalid", text ? "true" : "false");
-    input.title = text;
+    input.title = visible(text);
     fill(byId("hint"), text);
     byId("hint").hidden = !text;
   }
@@ -151,10 +155,10 @@ class Page {
     const held = this.filter ? chosen(run, this.filter, this.found) : null;
     const root = this.selected ?? run.best ?? run.seed;
     const view = VIEWS.includes(state.view) && (state.view !== "clade" || root !== null) ? state.view : "skeleton";
-    const axis = state.x in AXES ? state.x : "time";
-    const scale = state.y in SCALES ? state.y : "score";
+    const axis = Object.hasOwn(AXES, state.x) ? state.x : "time";
+    const scale = Object.hasOwn(SCALES, state.y) ? state.y : "score";
     this.picture = picture(run, { view, axis, scale, chosen: held, open: this.opened, root: this.root ?? root, everything: state.all === "1", deadEnds: state.dead === "1" });
-    const colours = colouring(run, state.colour in COLOURINGS ? state.colour : "agent", this.theme);
+    const colours = colouring(run, Object.hasOwn(COLOURINGS, state.colour) ? state.colour : "agent", this.theme);
     this.plot.show(this.picture, { theme: this.theme, colours, merges: state.merges === "1" });
     this.plot.mark({ selected: this.selected, pinned: this.pinned });
     this.legend(colours.legend, held);
@@ -381,7 +385,7 @@ class Page {
     const best = run.best === null ? [] : [el("strong", {}, `${GLYPHS.best} ${scoreText(run, run.best)}`), ` ${firstLine(run.about.metric.name)} · `];
     const inside = run.about.judged === "inside" ? " · judged: inside" : "";
     fill(byId("facts"), ...best, `${count(run.amount, "candidate")}${inside}${run.about.read_only ? " · read only" : ""}`);
-    document.title = run.best === null ? `${run.about.run} · EvoGit` : `${number(run.value[run.best], run.about.places)} · ${run.about.run} · EvoGit`;
+    document.title = `${run.best === null ? "" : `${number(run.value[run.best], run.about.places)} · `}${visible(run.about.run)} · EvoGit`;
   }
 
   tip(index, x, y) {

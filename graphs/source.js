@@ -15,9 +15,9 @@ export class ServerSource {
     return this.ask("api/runs");
   }
 
-  async run(name) {
-    this.name = encodeURIComponent(name);
-    return this.about("");
+  // All of a run; what else is asked is about `name`, the run that is shown.
+  run(name) {
+    return this.ask(`api/runs/${encodeURIComponent(name)}`);
   }
 
   block(number) {
@@ -65,11 +65,11 @@ export class ServerSource {
   }
 
   events(position) {
-    return new EventSource(`api/runs/${this.name}/events?after=${position}`);
+    return new EventSource(`api/runs/${encodeURIComponent(this.name)}/events?after=${position}`);
   }
 
   about(path, options) {
-    return this.ask(`api/runs/${this.name}${path}`, options);
+    return this.ask(`api/runs/${encodeURIComponent(this.name)}${path}`, options);
   }
 
   post(path, body) {

@@ -114,7 +114,7 @@ def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
         yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in known), "lrlll")
     cases = list(evaluation.cases.items())
     for name, values in cases[:CASES]:
-        shown = ", ".join(f"{metric} {value:.6g}" for metric, value in values.items())
+        shown = ", ".join(f"{escape(metric)} {value:.6g}" for metric, value in values.items())
         yield Text(f"  {escape(name)}: {shown}", "dim")
     if cases[CASES:]:
         yield Text(f"  and {count(len(cases) - CASES, 'more case')}", "dim")
@@ -130,7 +130,7 @@ def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> 
     holdout = _value(history, commit, metric, "holdout")
     beside = "" if holdout is None else f"holdout {_told(view, commit, holdout, metric, 'holdout')}"
     shown = _told(view, commit, value, metric)
-    cells = [f"  {metric.name}", shown, beside, "", ""]
+    cells = [f"  {escape(metric.name)}", shown, beside, "", ""]
     if start is not None and goal is not None and start != goal:
         share = (value - start) / (goal - start)
         drawn = bar(share, 20, view.glyphs.full, view.glyphs.empty)

@@ -21,6 +21,9 @@ EXCERPT = 12
 LONGEST = 240
 """Characters of a line of an excerpt: some programs print all that they do as one."""
 
+WIDEST = 2_000
+"""Characters of a line that an evaluator or a program said."""
+
 Command = Callable[[str], str]
 """From the name of a file to the command line that prints it whole."""
 
@@ -46,9 +49,10 @@ def said(files: Mapping[str, bytes], command: Command) -> Iterator[Text]:
         lines = _lines(name, content)
         yield Text("")
         yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
-        yield from (Text(f"    {escape(line)}") for line in lines[:EXCERPT])
-        if lines[EXCERPT:]:
-            yield Text(f"    and {count(len(lines) - EXCERPT, 'more line')}: {command(escape(name))}", "dim")
+        yield from (Text(f"    {_short(line, WIDEST)}") for line in lines[:EXCERPT])
+        if lines[EXCERPT:] or any(len(line) > WIDEST for line in lines):
+            more = count(len(lines) - EXCERPT, "more line") if lines[EXCERPT:] else "more of these lines"
+            yield Text(f"    and {more}: {command(escape(name))}", "dim")
 
 
 def session(agent: str, files: Mapping[str, bytes], command: Command) -> Iterator[Text]:
@@ -106,6 +110,6 @@ def _facts(content: bytes) -> list[tuple[str, str]]:
     return facts + [("left out", line) for line in listed("left_out")]
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = LONGEST) -> str:
     """The beginning of a line of foreign text, harmless."""
-    return escape(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
+    return escape(text if len(text) <= most else f"{text[:most]}...")

@@ -149,7 +149,7 @@ class View:
     def _marks(self, commit: str) -> list[tuple[str, bool]]:
         history = self.history
         heads = self.agents_at(commit)
-        agents = " ".join(heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
+        agents = " ".join(map(escape, heads[:4])) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
         return [
             ("best", commit == history.best),
             ("promoted", commit in history.promoted),

@@ -47,7 +47,8 @@ def html_file(run: FollowedRun, *, redact: bool = False, page: str = "graph") ->
     data = base64.b64encode(gzip.compress(_json(told.record()), 9, mtime=0)).decode()
     style, code = (content("graphs") / "style.css").read_text(encoding="utf-8"), script("main.js")
     head = (content("graphs") / "index.html").read_text(encoding="utf-8")
-    allowed = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data:; base-uri 'none'"
+    allowed = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data:"
+    allowed += "; base-uri 'none'; form-action 'none'"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'
     head = head.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)
     head = LINK.sub(lambda _: f"<style>{style}</style>", head, count=1)

@@ -210,7 +210,7 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     yield Text(
         f" {view.glyphs.dot} ".join(
-            [agents, f"may change {escape(', '.join(asked['editable']))}", f"sandbox {asked['provider']}"]
+            [agents, f"may change {escape(', '.join(asked['editable']))}", f"sandbox {escape(asked['provider'])}"]
         )
     )
     for told in asked["guidance"]:
