@@ -39,6 +39,7 @@ CONFIRMED = 2
 LEAST = 1e-9
 """By what part of itself any other score has to be better."""
 CLOCK = re.compile(r"\.cpu\b|\.wall\b|\.measure\(|perf_counter|process_time|monotonic|\btime\.time\b|timeit")
+MEASURED = re.compile(r"\.measure\(")
 SLOW = 1.0
 """CPU seconds of the seed from which on its answers are written into candidates."""
 LARGEST = 1 << 20
@@ -245,9 +246,12 @@ class Laboratory:
 
     @cached_property
     def timed(self) -> bool:
-        """Whether the score is made of times: the evaluator's text speaks of them, and no two of its scores agree."""
+        """Whether the score is made of times: the evaluator's text speaks of them, and no two of its scores agree.
+
+        An evaluator that calls `measure` may call times equal that it cannot tell apart, so that scores do agree.
+        """
         if self.seed.score == self.again.score:
-            return False
+            return any(MEASURED.search(text) for text in self.evaluator_texts().values())
         if speaks_of_time(self.task):
             return True
         own = [text.decode(errors="replace") for path, text in self.files.items() if path not in self.editable]

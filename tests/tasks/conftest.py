@@ -11,6 +11,7 @@ from evogit.adopt import find_task
 from evogit.core import Evaluation
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
+from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 Judged = Callable[..., Awaitable[Evaluation]]
@@ -18,14 +19,15 @@ Judged = Callable[..., Awaitable[Evaluation]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
-    """`judged(code, split)`: the evaluation of the seed's only file, with `code` added to it."""
+    """`judged(code, split)`: the evaluation of the seed with `code` added to its first file, or at `path`."""
     task = find_task(request.module.TASK)
-    ((path, (seed, _)),) = task.seed_files().items()
+    seed = {path: data for path, (data, _) in task.seed_files().items()}
+    base = Base("seed", pack(seed))
 
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
-        async def judge(code: str = "", split: str = "train") -> Evaluation:
-            files = pack({path: seed + b"\n\n" + code.encode()})
+        async def judge(code: str = "", split: str = "train", *, path: str = min(seed)) -> Evaluation:
+            files = Files(pack({path: seed[path] + b"\n\n" + code.encode()}), (), base)
             evaluation, _ = await evaluator.evaluate("0" * 40, files, split=split)
             return evaluation
 

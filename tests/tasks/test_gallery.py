@@ -12,6 +12,7 @@ from evogit.config import gallery, load_task
 from evogit.content import content
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
+from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 SHIPPED = {
@@ -33,7 +34,7 @@ def test_the_gallery_has_the_shipped_tasks() -> None:
 @pytest.mark.slow
 async def test_the_seed_has_the_declared_baseline(name: str) -> None:
     task = find_task(name)
-    files = pack({path: data for path, (data, _) in task.seed_files().items()})
+    files = Files(pack({}), (), Base("seed", pack({path: data for path, (data, _) in task.seed_files().items()})))
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
         train, _ = await evaluator.evaluate("0" * 40, files, split="train")
         again, _ = await evaluator.evaluate("0" * 40, files, split="train")

@@ -1,0 +1,84 @@
+"""The judge of speed: right answers first, then seconds in pairs; what cannot be told apart is equal."""
+
+from __future__ import annotations
+
+import runpy
+
+import pytest
+
+from evogit.adopt import find_task
+
+from .conftest import Judged
+
+TASK = "speedup"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+FASTER = "WIDTH = 0.05\nROUNDS = 1"
+
+
+@pytest.mark.slow
+async def test_the_seed_is_as_fast_as_itself_and_two_numbers_make_it_faster(judged: Judged) -> None:
+    same, faster = await judged(split="lite"), await judged(FASTER, split="lite")
+    assert same.metrics == {"speedup": 1.0}
+    assert faster.metrics["speedup"] > 2
+
+
+@pytest.mark.slow
+async def test_neither_a_false_clock_nor_answers_that_were_kept_gain(judged: Judged) -> None:
+    code = """
+import json, os, time
+time.process_time = time.perf_counter = time.monotonic = time.time = lambda: 0.0
+time.process_time_ns = time.perf_counter_ns = time.monotonic_ns = lambda: 0
+seed = neighbours
+def neighbours(points, radius):
+    if os.path.exists("kept"):
+        with open("kept") as file:
+            return json.load(file)
+    answer = seed(points, radius)
+    with open("kept", "w") as file:
+        json.dump(answer, file)
+    return answer
+"""
+    evaluation = await judged(code, split="lite")
+    assert evaluation.ok
+    assert evaluation.metrics["speedup"] <= 1  # a file that was found would have the answer for other points
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("[]", "uniform-3: expected a number for each of the 3 points, got 0"),
+        ("[0] * len(points)", "line-40: 4"),
+        ("seed(points, radius - 30000)", "line-40: "),
+        ("seed(points, radius) + [0]", "expected a number for each of the 3 points, got 4"),
+        ("[float(count) for count in seed(points, radius)]", "valid integer, got "),
+        ("[bool(count) for count in seed(points, radius)]", "valid integer, got "),
+        ("[10**4000] * len(points)", "3 of the 3 numbers are wrong"),
+        ("[-1] * len(points)", "3 of the 3 numbers are wrong"),
+        ("{'speedup': 1e9}", "does not fit"),
+        ("1e9", "does not fit"),
+        ("points.clear() or []", "expected a number for each of the 3 points, got 0"),
+    ],
+)
+async def test_a_wrong_answer_is_not_timed(judged: Judged, answer: str, reason: str) -> None:
+    evaluation = await judged(f"seed = neighbours\ndef neighbours(points, radius): return {answer}", split="lite")
+    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
+    assert reason.rstrip("4") in evaluation.reason
+
+
+async def test_ratios_count_only_where_they_differ_by_more_than_chance() -> None:
+    task = find_task(TASK)
+    assert task.evaluator
+    measuring = runpy.run_path(str(task.evaluator.parent / "measuring.py"))
+    interval, decided, speedup = measuring["interval"], measuring["decided"], measuring["speedup"]
+    even = [0.9, 1.3, 0.8, 1.2, 1.1, 1.0, 0.7, 1.4]
+    assert interval(even) == (0.7, 1.4)
+    assert interval(even[:4]) == (0.0, float("inf"))
+    assert interval([*even, *even[:4]]) == (0.8, 1.3)  # of twelve, the second from either end
+    assert not decided(even)
+    assert speedup(even, [5.0] * 8) == 1
+    assert not decided([1.01] * 12)
+    assert speedup([2.0] * 7 + [9.0], [3.0] * 8) == 2
+    assert speedup([20.0] * 8, [1.1] * 8) == 1.1  # work that was left to others takes as long
+    assert speedup([0.5] * 8, [0.5] * 8) == 0.5
