@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import AsyncExitStack
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from itertools import count
 
 from evogit.agents import Agent
 from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
@@ -90,6 +91,10 @@ class Run:
         return self.context.journal
 
     @cached_property
+    def _starts(self) -> Iterator[int]:
+        return count()
+
+    @cached_property
     def _stopping(self) -> StopRequest:
         return StopRequest(deterministic=self.settings.deterministic)
 
@@ -106,7 +111,10 @@ class Run:
         Raises:
             EvoGitError: when the world fails (the sandbox, the disk, the evaluator on different candidates in a row),
                 when another engine is at work, or when the task is not the one that the run began with.
+            UsageError: the second time.
         """
+        if next(self._starts):
+            raise UsageError("this run was begun before, and a Run is for one start: make another one, which goes on")
         async with AsyncExitStack() as stack:
             stack.callback(self._stopping.close)
             for close in (*self.closing, *([self.desk.close] if self.desk else [])):

@@ -117,7 +117,7 @@ def prepare(
     population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
     settings = Settings(
         population=population.specs,
-        jobs=jobs or (1 if callable(evaluate) or found.environment.exclusive else os.cpu_count() or 1),
+        jobs=_jobs(found, evaluate) if jobs is None else jobs,
         selector=selector,
         seed=seed,
         deterministic=deterministic,
@@ -135,6 +135,11 @@ def prepare(
     run = _run(_repository(found, repository), found, name, settings, population)
     run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
+
+
+def _jobs(task: Task, evaluate: object) -> int:
+    """One for a function, and where times are measured; else one for each core."""
+    return 1 if callable(evaluate) or task.environment.exclusive else os.cpu_count() or 1
 
 
 def _run(repository: Repository, task: Task, name: str, settings: Settings, population: Population) -> Run:

@@ -72,6 +72,8 @@ class FunctionBackend(EvaluationBackend):
             isolated: whether each call is in a process of its own, which can crash and be ended whatever it does.
             slowest: seconds that the slowest valid candidate took so far; 0: there is none, and the first has time.
         """
+        if timeout is not None and not timeout > 0:
+            raise UsageError(f"expected timeout= above 0 seconds, got {timeout}")
         self.digest = task.evaluator_digest
         self.errors: list[BaseException] = []
         self._single = task.single

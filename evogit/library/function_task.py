@@ -14,6 +14,7 @@ from typing import Any
 
 from evogit.config import Task
 from evogit.core import Direction, Judged, Metric, UsageError
+from evogit.library.answers import FEEDBACK
 from evogit.library.seed import Seed
 
 Metrics = str | Sequence[str] | Mapping[str, Direction]
@@ -79,8 +80,10 @@ def function_task(
     """The task of a seed and a function, or of what else evaluates, by its name.
 
     Raises:
-        UsageError: there is no metric, or a direction is none.
+        UsageError: there is no metric, a direction is none, or nothing may be changed.
     """
+    if repeats < 0:
+        raise UsageError(f"expected repeats= of 0 or more, got {repeats}")
     task = FunctionTask(
         name=seed.name,
         folder=seed.folder,
@@ -94,7 +97,11 @@ def function_task(
         single=seed.single,
         way=way_of(evaluate) if callable(evaluate) else evaluate,
     )
-    task.check_seed(list(seed.files))
+    if not any(map(task.is_editable, seed.files)):
+        raise UsageError(
+            f"expected editable= to match a file of the seed ({', '.join(sorted(seed.files)[:3])}), got "
+            f"{', '.join(task.editable)}"
+        )
     return task
 
 
@@ -104,15 +111,22 @@ def metrics_of(given: Metrics) -> tuple[Metric, ...]:
     Raises:
         UsageError: there is none, or a direction is none.
     """
-    names = {given: "maximize"} if isinstance(given, str) else given
-    ways: Mapping[str, Any] = names if isinstance(names, Mapping) else dict.fromkeys(names, "maximize")
-    odd = [f"{name!r}: {way!r}" for name, way in ways.items() if way not in ("maximize", "minimize")]
-    if odd or not ways:
+    names: Any = {given: "maximize"} if isinstance(given, str) else given
+    if not isinstance(names, Mapping):
+        names = dict.fromkeys(names, "maximize") if isinstance(names, Sequence) else {}
+    odd = [f"{name!r}: {way!r}" for name, way in names.items() if not _is_metric(name, way)]
+    if odd or not names:
         raise UsageError(
             'expected metrics as a name, names, or a dict such as {"seconds": "minimize", "accuracy": "maximize"}, of '
-            f"which the first ranks; got {', '.join(odd) or 'none'}"
+            f"which the first ranks; got {', '.join(odd) or repr(given)}"
         )
+    ways: Mapping[str, Direction] = names
     return tuple(Metric(name=name, direction=way, primary=not at) for at, (name, way) in enumerate(ways.items()))
+
+
+def _is_metric(name: object, way: object) -> bool:
+    named = isinstance(name, str) and name.strip() == name != FEEDBACK and name.isprintable() and 0 < len(name) <= 60
+    return named and way in ("maximize", "minimize")
 
 
 def _goal(metric: Metric, evaluate: object) -> str:

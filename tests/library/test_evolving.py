@@ -193,6 +193,12 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
         ({"task": "program.py", "evaluate": "length", "evaluations": 2}, "expected a function"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": "robot"}, "kind mutator"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"a": "up"}}, "'a': 'up'"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"": "maximize"}}, "'': 'maximize'"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": 3}, "got 3"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "editable": ["*.txt"]}, "a file of the seed"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "timeout": 0}, "timeout= above 0"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "jobs": 0}, "above 0, got 0"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "repeats": -1}, "repeats= of 0"),
         ({"task": "nothing", "evaluations": 2}, "no task nothing"),
     ],
 )
@@ -271,6 +277,13 @@ def test_events_come_one_by_one_and_the_run_waits_for_each() -> None:
     assert isinstance(seen[-1], Stopped)
     assert sum(isinstance(each, Proposed) for each in seen) == 4
     assert counted == [1, 2, 3, 4]
+
+
+def test_a_run_is_for_one_start() -> None:
+    run = evogit.prepare("program.py", evaluate=length, evaluations=2)
+    assert list(run)
+    with pytest.raises(UsageError, match="for one start"):
+        list(run)
 
 
 def test_who_leaves_the_loop_has_the_run_stopped() -> None:
