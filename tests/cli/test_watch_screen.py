@@ -19,7 +19,7 @@ from evogit.cli.terminal import PLAIN, PRETTY, Glyphs
 from evogit.cli.text import escape
 from evogit.cli.view import StillView
 from evogit.config.run_settings import RunLimits
-from evogit.core import Metric
+from evogit.core import Metric, Reserved, Spent
 from evogit.history import History
 from evogit.review.forecast import Pace
 from evogit.testing import RecordedHistory
@@ -323,6 +323,26 @@ def test_a_run_that_goes_on_as_it_does_reaches_its_limit_when_the_forecast_says(
     assert late is not None
     assert (late.limit, late.seconds) == ("minutes", 22.0)
     assert pace.forecast(RunLimits(), 0.0, 38.0) is None
+
+
+def test_money_spent_and_money_to_come_stand_in_the_second_line() -> None:
+    told = RecordedHistory(settings={"evaluations": 20, "dollars": 5.0})
+    pace = Pace(told.history)
+    seed = told.add(1.0)
+    for number in range(10):
+        told.time = 10 * number
+        told.append(Spent(engine="e", move=number, agent="a1", model="big", prompt=10, completion=5, dollars=0.2))
+        told.add(1.0 + number, seed)
+    forecast = pace.forecast(RunLimits(evaluations=20, dollars=5.0), 0.0, 90.0)
+    told.append(Reserved(engine="e", move=10, agent="a1", model="big", prompt=10, completion=900, dollars=4.0))
+    assert pace.per_second("dollars", 90.0) == pytest.approx(2 / 90)  # what is set aside is not spent yet
+    told.append(Spent(engine="e", move=10, agent="a1", model="big", reserved=told.entries[-1].id, failure="down"))
+    assert forecast is not None
+    assert forecast.dollars == pytest.approx(3.8)
+    now = Now(time=90.0, agents={}, began=0.0, forecast=forecast, per_second=0.1)
+    line = screen(picture(told.history), width=140, now=now)[1]
+    assert "11 evaluations, 0 failed · 6.0/min · 11 of 20 evaluations · $2.00 of $5.00 · ends in 1:21" in line
+    assert line.endswith("(evaluations, $3.80 by then)")
 
 
 def test_lines_of_dots_are_drawn_from_end_to_end_and_marks_are_on_top() -> None:
