@@ -6,7 +6,6 @@ import asyncio
 import errno
 import os
 import selectors
-import shutil
 import signal
 import threading
 import time
@@ -16,13 +15,10 @@ from pathlib import Path
 
 from evogit.core import Halted
 from evogit.repository import Journal
-from evogit.repository.faults import WAIT_FOR_ROOM
+from evogit.repository.faults import WAIT_FOR_ROOM, has_room
 
 ASLEEP = 30.0
 """Seconds beyond what was to be waited for, after which a process was not just busy."""
-
-ROOM = 1 << 20
-"""Free bytes with which a failed write has another cause."""
 
 LOOK_FOR_ROOM_EVERY = 1.0
 """Seconds between two attempts to write."""
@@ -79,7 +75,7 @@ class Halts:
     def _is_full(self, error: Exception) -> bool:
         """Whether there is no room: libgit2 does not always say so."""
         told = any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT))
-        return told or shutil.disk_usage(self._folder).free < ROOM
+        return told or not has_room(self._folder)
 
 
 @contextmanager

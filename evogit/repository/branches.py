@@ -107,7 +107,7 @@ class Branches:
         """
         who = self.person()
         write = lambda: self._repo.create_commit(None, who, who, message, tree, list(parents))  # noqa: E731
-        return str(written("a commit", write))
+        return str(written("a commit", self._repo, write))
 
     def person(self) -> pygit2.Signature:
         """Who commits, with the time of now.

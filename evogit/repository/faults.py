@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TypeVar
 
 import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.tree_bombs import check_bounds
+
+ROOM = 1 << 20
+"""Free bytes below which a disk counts as full."""
 
 ATTEMPTS = 5
 """Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
@@ -20,8 +26,16 @@ WAIT_FOR_ROOM: ContextVar[Callable[[Exception], bool]] = ContextVar("WAIT_FOR_RO
 """What waits where the disk is full, and says whether to write again; an engine does, a command fails at once."""
 
 
-def written(what: str, write: Callable[[], T]) -> T:
+def has_room(folder: str | Path) -> bool:
+    """Whether what is written to the disk of a folder can be expected to be there."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize >= ROOM
+
+
+def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
     """The result of `write`, which writes objects only, so that it can be repeated: while the disk is full, for ever.
+
+    On a full disk libgit2 may give the id of a commit that it did not write, so what was written there does not count.
 
     Raises:
         RepositoryError: when the disk is full, a permission is missing, or objects that should be there are gone.
@@ -29,7 +43,10 @@ def written(what: str, write: Callable[[], T]) -> T:
     attempt = 0
     while True:
         try:
-            return write()
+            result = write()
+            if has_room(repo.path):
+                return result
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (pygit2.GitError, OSError) as error:
             if WAIT_FOR_ROOM.get()(error):
                 continue

@@ -304,4 +304,4 @@ def _order(entry: Entry) -> tuple[int, str]:
 def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, parents: list[str], now: int) -> str:
     """Write a commit of a journal of `host` at `now`, in seconds since the epoch; no ref moves."""
     who = pygit2.Signature(host, f"{host}@evogit.invalid", now, 0)
-    return str(written("a journal entry", partial(repo.create_commit, None, who, who, message, tree, parents)))
+    return str(written("a journal entry", repo, partial(repo.create_commit, None, who, who, message, tree, parents)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import pygit2
 
@@ -33,4 +34,5 @@ def notes_commit(repo: pygit2.Repository, trees: Trees, tip: str | None, notes: 
         return tip
     who = pygit2.Signature("evogit", "evogit@evogit.invalid", int(time.time()), 0)
     parents = [tip] if tip else []
-    return str(written("notes", lambda: repo.create_commit(None, who, who, "Evaluations as notes\n", tree, parents)))
+    write = partial(repo.create_commit, None, who, who, "Evaluations as notes\n", tree, parents)
+    return str(written("notes", repo, write))

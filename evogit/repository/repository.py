@@ -236,7 +236,7 @@ class Repository:
         who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
         message = candidate_message(title, reason, trailers)
         write = partial(self._repo.create_commit, None, who, who, message, tree, list(parents))
-        return str(written("a candidate", write))
+        return str(written("a candidate", self._repo, write))
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""

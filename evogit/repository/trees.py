@@ -235,11 +235,13 @@ class Trees:
         for path, content in changes.items():
             _nest(nested, path.split("/"), content, (modes or {}).get(path))
         old = self._tree(base) if base else None
-        return str(written("a tree", lambda: self._write(old, nested, "") or self._repo.TreeBuilder().write()))
+        return str(
+            written("a tree", self._repo, lambda: self._write(old, nested, "") or self._repo.TreeBuilder().write())
+        )
 
     def write_blob(self, content: bytes) -> str:
         """The id of a blob with this content."""
-        return str(written("a file", lambda: self._repo.create_blob(content)))
+        return str(written("a file", self._repo, lambda: self._repo.create_blob(content)))
 
     def with_entries(self, base: str, entries: Mapping[str, tuple[int, str] | None]) -> str:
         """The id of the tree `base` with files of any kind put in their places: path -> mode and blob, None for none.
@@ -260,7 +262,7 @@ class Trees:
                     index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry[1]), pygit2.enums.FileMode(entry[0])))
         except (pygit2.GitError, UnicodeEncodeError, OSError) as error:
             raise UnfitChangeError(f"no tree can hold that: {error}") from error
-        return str(written("a tree", lambda: index.write_tree(self._repo)))
+        return str(written("a tree", self._repo, lambda: index.write_tree(self._repo)))
 
     def _write(self, base: pygit2.Tree | None, nested: Mapping[str, object], prefix: str) -> pygit2.Oid | None:
         builder = self._repo.TreeBuilder(base) if base is not None else self._repo.TreeBuilder()

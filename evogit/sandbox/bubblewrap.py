@@ -73,7 +73,10 @@ class Bubblewrap:
         """
         bwrap = shutil.which("bwrap")
         if bwrap is None:
-            raise SandboxError("bubblewrap is not installed (Debian: apt-get install bubblewrap)")
+            raise SandboxError(
+                "bubblewrap is not installed: sudo apt-get install bubblewrap (Debian, Ubuntu), "
+                "sudo dnf install bubblewrap (Fedora)"
+            )
         self._bwrap = bwrap
         self._environment = environment or Environment()
         self._rng = rng or random.SystemRandom()

@@ -19,6 +19,21 @@ MOST_SESSIONS = 500
 """Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
 
 
+NO_NAMESPACES = ("No permissions to create new namespace", "setting up uid map", "Creating new namespace failed")
+"""What bubblewrap says where the kernel lets only root make what it needs."""
+
+
+def _way_on(said: str) -> str:
+    """What to do about a sandbox that did not start and said this; empty where that is not known."""
+    if not any(words in said for words in NO_NAMESPACES):
+        return ""
+    return (
+        "; this kernel lets only root make user namespaces: sudo sysctl -w "
+        "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), or sudo sysctl -w "
+        "kernel.unprivileged_userns_clone=1 (older Debian), or use Docker"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerStart:
     """What a worker is started with; sessions that want the same can share it."""
@@ -128,7 +143,8 @@ class _Worker:
             said = self.complaint()
             if isinstance(error, LostError) and not said:  # no program has run there that could have done it
                 raise SandboxLostError("the sandbox was ended from outside while it started") from error
-            raise SandboxError(f"the sandbox did not start: {said or f'no answer in {STARTUP:g} s'}") from error
+            why = said or f"no answer in {STARTUP:g} s"
+            raise SandboxError(f"the sandbox did not start: {why}{_way_on(said)}") from error
         except BaseException:
             jail.kill()
             raise

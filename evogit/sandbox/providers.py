@@ -127,9 +127,8 @@ def _automatic(wanted: Environment, private: Sequence[Path] | None) -> Sandbox:
         sandbox = _shown(Bubblewrap(wanted, private=private))
     except SandboxError as bubblewrap:
         raise SandboxError(
-            f"no sandbox works here. docker: {docker}. bubblewrap: {bubblewrap}. Start Docker (systemctl start "
-            "docker), or install bubblewrap (apt-get install bubblewrap) on a kernel that allows unprivileged user "
-            "namespaces. EvoGit does not run code without a sandbox unless you say --sandbox none"
+            f"no sandbox works here, and one is needed. bubblewrap: {bubblewrap}. Docker: {docker}. "
+            "EvoGit does not run code without a sandbox unless you say --sandbox none"
         ) from bubblewrap
     logger.log(logging.INFO if isinstance(docker, AbsentError) else logging.WARNING, "using bubblewrap, as %s", docker)
     return sandbox

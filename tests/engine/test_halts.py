@@ -10,11 +10,13 @@ import threading
 import time
 from pathlib import Path
 
+import pygit2
 import pytest
 
-from evogit.core import Halted
+from evogit.core import Halted, RepositoryError
 from evogit.engine import halts
 from evogit.engine.halts import AwakeLoop, Halts
+from evogit.repository import faults
 from evogit.repository.faults import written
 from evogit.testing import RecordedRun
 
@@ -23,6 +25,10 @@ from evogit.testing import RecordedRun
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
     monkeypatch.setattr(halts, "LOOK_FOR_ROOM_EVERY", 0.01)
     return RecordedRun(tmp_path / "repo")
+
+
+def repo(run: RecordedRun) -> pygit2.Repository:
+    return pygit2.Repository(str(run.repository.path))
 
 
 def halted(run: RecordedRun) -> list[Halted]:
@@ -38,11 +44,28 @@ def test_what_is_written_to_a_full_disk_waits_for_room_and_the_journal_tells(run
         return "written"
 
     with noticed.waiting():
-        assert written("it", write) == "written"
+        assert written("it", repo(run), write) == "written"
     noticed.look()
     noticed.look()
     [event] = halted(run)
     assert (event.reason, event.engine) == ("no-room", "e")
+
+
+def test_what_seemed_to_be_written_to_a_full_disk_is_written_again(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noticed, writes = Halts(run.journal, "e", run.repository.common), list[int]()
+
+    def write() -> None:  # libgit2 raises nothing, and has written nothing
+        writes.append(len(writes))
+        monkeypatch.setattr(faults, "ROOM", 1 << 60 if len(writes) < 3 else 0)
+
+    with noticed.waiting():
+        written("it", repo(run), write)
+    assert len(writes) == 3
+    monkeypatch.setattr(faults, "ROOM", 1 << 60)
+    with pytest.raises(RepositoryError, match="No space left on device; make room"):  # a command, which does not wait
+        written("it", repo(run), lambda: None)
 
 
 def test_a_person_may_interrupt_the_wait_for_room(run: RecordedRun) -> None:
@@ -53,9 +76,9 @@ def test_a_person_may_interrupt_the_wait_for_room(run: RecordedRun) -> None:
 
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM)).start()
     with noticed.waiting(), pytest.raises(KeyboardInterrupt):
-        written("it", write)
+        written("it", repo(run), write)
     with noticed.waiting(), pytest.raises(Exception, match="make room"):  # and nothing waits from then on
-        written("it", write)
+        written("it", repo(run), write)
 
 
 def test_other_failures_to_write_are_not_waited_for(run: RecordedRun) -> None:
@@ -65,7 +88,7 @@ def test_other_failures_to_write_are_not_waited_for(run: RecordedRun) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     with noticed.waiting(), pytest.raises(Exception, match="Permission denied"):
-        written("it", write)
+        written("it", repo(run), write)
     noticed.look()
     assert halted(run) == []
 

@@ -14,12 +14,14 @@ from typing import Literal
 import click
 from rich.text import Text
 
+from evogit.cli.docker import docker_answers, docker_client
 from evogit.cli.locate_run import find_repository
 from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import EvoGitError, NotFoundError
 from evogit.repository import Repository
+from evogit.sandbox import Environment
 
 OLDEST_GIT = (2, 38)
 """The first Git with `merge-tree --write-tree`."""
@@ -43,6 +45,7 @@ class Finding:
 @with_terminal
 def doctor(repo: str | None, terminal: Terminal, sandbox: str) -> None:
     """Look at Python, Git, the sandbox, disk space and the repository; exit code 1 when something fails."""
+    _tell_of_image(terminal, sandbox)
     found = [_python(), _git(), *_sandbox(sandbox), _space(Path(repo or ".")), *_repository(repo)]
     if terminal.json:
         terminal.data({"schema": 1, "checks": [asdict(finding) for finding in found]})
@@ -51,6 +54,18 @@ def doctor(repo: str | None, terminal: Terminal, sandbox: str) -> None:
         terminal.show(table(((Text(f.level, styles[f.level]), f.what, escape(f.said)) for f in found), "lll"))
     if any(finding.level == "fail" for finding in found):
         sys.exit(1)
+
+
+def _tell_of_image(terminal: Terminal, name: str) -> None:
+    """Say what takes long: Docker's image for sandboxes is made before the first one opens."""
+    if name not in ("auto", "docker") or not docker_answers():
+        return
+    from evogit.sandbox.docker.images import find_image
+
+    with docker_client() as client:
+        missing = find_image(client, Environment()) is None
+    if missing:
+        terminal.note("making the sandbox's image, once, which may take minutes; `evogit sandbox build` does only that")
 
 
 def _python() -> Finding:
