@@ -21,7 +21,9 @@ SHIPPED = {
     "circle_packing",
     "meta_bin_packing",
     "online_bin_packing",
+    "speedup",
     "symbolic_regression",
+    "tiny_ml",
     "tsp",
 }
 
