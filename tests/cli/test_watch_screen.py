@@ -119,6 +119,14 @@ def test_a_wide_screen_has_the_selected_candidate_and_what_happened_beside_the_g
     assert any(line.startswith("adopted") for line in beside)
 
 
+def test_what_a_person_should_know_before_trusting_a_score_is_in_sight() -> None:
+    told = RecordedHistory(judged="inside")
+    told.evaluate(told.add(1.0), 0.9, split="holdout")
+    lines = screen(picture(told.history), width=140, height=40)
+    assert "judged: inside" in lines[0]
+    assert any(line.endswith("holdout  0.9000") for line in lines)
+
+
 def test_the_curve_rises_to_the_best_and_falls_where_less_is_better() -> None:
     for direction, ends in (("maximize", ("3.0000", "1.0000")), ("minimize", ("1.0000", "3.0000"))):
         told = RecordedHistory(metrics=(Metric(name="m", direction=direction, primary=True),))  # type: ignore[arg-type]

@@ -50,19 +50,25 @@ def headline(picture: Picture, now: Now, width: int) -> Text:
     at_work = now.agents is not None
     state = ("running", "green") if at_work else ("stopped" if history.stopped else "not running", "yellow")
     line = Text.assemble((history.run, "bold"), (dot, "dim"), state)
+    if history.started and history.started.judged == "inside":
+        line.append(dot, "dim").append("judged: inside", "yellow")
     if history.started and history.best:
-        line.append(dot, "dim").append("best ").append(number(history.fitness(history.best), view.places), "bold")
-        line.append(view.give(history.best, view.places))
-        if history.seed and history.best != history.seed:
-            line.append(" ").append_text(view.gain(history.best, (history.seed,))).append(" over the seed", "dim")
-        share = gap_closed(history, history.best)
-        line.append(
-            f", {percent(share)} of the gap" if share is not None and history.best != history.seed else "", "dim"
-        )
+        line.append(dot, "dim").append_text(_best(picture, history.best))
     first, last = history.span
     spent = clock(last - first if now.began is None else now.time - now.began)
     view.glyphs.cut(line, max(width - len(spent) - 2, 1))
     return line.append(spent.rjust(max(width - line.cell_len, len(spent) + 1)), "dim")
+
+
+def _best(picture: Picture, best: str) -> Text:
+    """The best value, and how it compares with the seed's."""
+    history, view = picture.history, picture.view
+    line = Text("best ").append(number(history.fitness(best), view.places), "bold").append(view.give(best, view.places))
+    if history.seed is None or best == history.seed:
+        return line
+    line.append(" ").append_text(view.gain(best, (history.seed,))).append(" over the seed", "dim")
+    share = gap_closed(history, best)
+    return line if share is None else line.append(f", {percent(share)} of the gap", "dim")
 
 
 def status_line(picture: Picture, now: Now, width: int) -> Text:
@@ -186,6 +192,13 @@ def selected_part(picture: Picture, now: Now, commit: str | None) -> Iterator[Te
     yield Text("selected", "dim")
     gain = view.gain(commit, candidate.parents)
     yield Text.assemble(view.glyph(commit), " ", view.name(commit), "  ", view.score(commit), "  ", gain)
+    holdout = history.evaluation(commit, "holdout") if history.split != "holdout" else None
+    if holdout is not None:
+        value = holdout.metrics.get(history.metric.name) if holdout.ok else None
+        told = (
+            holdout.status if value is None else number(value, view.places) + view.give(commit, view.places, "holdout")
+        )
+        yield Text.assemble(("  holdout  ", "dim"), (told, "" if holdout.ok else "red"))
     yield Text.assemble("  ", view.title(candidate))
     strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
     yield Text(f"  {first_line(candidate.agent)}, {candidate.operator}{strategy}, {age(now.time - candidate.time)} ago")
