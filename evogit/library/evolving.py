@@ -43,6 +43,8 @@ UNPROTECTED = (
     "files or this process from it; a task of `evogit new` has a sandbox"
 )
 
+AUTHORED = "; whatever your agents write runs here, with your rights"
+
 UNSCORED = "expected evaluate=, a function that says what a candidate is worth, beside a seed"
 
 
@@ -288,7 +290,8 @@ def listed(run: Run) -> Run:
         if not isinstance(entry.event, RunStarted):
             return
         if isinstance(run.task, FunctionTask) and len(run.history.engines) == 1:
-            logger.warning(UNPROTECTED, run.name)
+            authored = any(spec.kind != "mutator" for spec in run.settings.population)
+            logger.warning(UNPROTECTED + (AUTHORED if authored else ""), run.name)
         try:
             runs.begin(run.repository, run.name)
         except OSError as error:

@@ -85,8 +85,7 @@ class Population:
         programs = Programs(models, user.commands, sandbox, private)
         names = dict.fromkeys(name for spec in specs if spec.asks for name in spec.models)
         opened = [models.get(name) for name in names]
-        models.forget_keys()
-        return cls(
+        return cls(  # keys stay in the environment, which is the caller's; no sandbox is given it
             specs=specs,
             models=models.get,
             programs=programs.make_agents,

@@ -263,6 +263,35 @@ def test_evolve_takes_what_prepare_takes() -> None:
     assert "evaluate: called with the path" in (evogit.evolve.__doc__ or "")
 
 
+REPLIES = """\
+TITLE: a larger A
+<<<<<<< WRITE program.py
+A = 5.0
+>>>>>>> END
+"""
+
+
+def test_models_write_what_runs_here_and_that_is_told(here: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (here / "replies.txt").write_text(REPLIES)
+    told = lambda path: {"score": float("5.0" in path.read_text()), "feedback": "5.0 is missing"}  # noqa: E731
+    result = evogit.evolve("program.py", told, goal="Have a 5.0.", model="script:replies.txt", evaluations=2)
+    assert (result.best.title, result.best.text) == ("a larger A", "A = 5.0\n")
+    prompt = result.best.evidence["prompt.md"].decode()
+    assert "Have a 5.0." in prompt
+    assert "5.0 is missing" in prompt
+    assert "with your rights" in caplog.text
+
+
+def test_models_that_may_cost_money_need_a_limit_and_keys_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test-alone")
+    with pytest.raises(UsageError, match="some-model may cost money"):
+        evogit.prepare("program.py", length, model="some-model", evaluations=2)
+    run = evogit.prepare("program.py", length, model="some-model", evaluations=2, dollars=1)
+    assert [str(spec) for spec in run.settings.population] == ["editor@some-model:4"]
+    assert run.secrets == ("sk-of-this-test-alone",)
+    assert os.environ["OPENAI_API_KEY"] == "sk-of-this-test-alone"
+
+
 # --- events -------------------------------------------------------------------------------------------------------
 
 
