@@ -347,7 +347,7 @@ class Page {
     const group = (name, values, current) =>
       el("span", { class: "group", role: "group", "aria-label": name }, values.map((value) => button(value, () => this.state.set({ [name]: value }), { "aria-pressed": String(value === current) })));
     const choice = (name, label, values) =>
-      el("label", {}, `${label} `, el("select", { onchange: (event) => this.state.set({ [name]: event.target.value }) }, values.map((value) => el("option", { value, selected: value === state[name] }, value))));
+      el("label", {}, `${label} `, el("select", { "aria-label": label ? null : "height", onchange: (event) => this.state.set({ [name]: event.target.value }) }, values.map((value) => el("option", { value, selected: value === state[name] }, value))));
     const box = (name, label) =>
       el("label", {}, el("input", { type: "checkbox", checked: state[name] === "1", onchange: (event) => this.state.set({ [name]: event.target.checked ? "1" : "" }) }), ` ${label}`);
     fill(

@@ -25,7 +25,8 @@ export function runPage(run, report, decisions, theme, on, acting) {
 }
 
 function card(title, content, kind = "") {
-  return content ? el("section", { class: `card ${kind}` }, el("h3", {}, title), content) : null;
+  const reached = kind === "wide" ? { tabindex: "0", "aria-label": title } : {}; // by keyboard, where it is too wide for a screen
+  return content ? el("section", { class: `card ${kind}`, ...reached }, el("h3", {}, title), content) : null;
 }
 
 function head(run, report, on, acting) {

@@ -40,8 +40,8 @@ export class Table {
     this.sorted = { column: 1, down: true };
     this.heads = COLUMNS.map((column, k) => this.head(column, k));
     this.header = el("div", { role: "row", class: "row heads" }, this.heads);
-    this.body = el("div", { role: "rowgroup", class: "rows" });
-    this.scroller = el("div", { class: "scroller", tabindex: "0", "aria-label": "Candidates", onscroll: () => this.draw() }, this.body);
+    this.body = el("div", { role: "presentation", class: "rows" });
+    this.scroller = el("div", { role: "rowgroup", class: "scroller", tabindex: "0", "aria-label": "Candidates", onscroll: () => this.draw() }, this.body);
     this.scroller.addEventListener("keydown", (event) => this.key(event));
     this.element = el("div", { role: "table", class: "table", "aria-label": "Candidates" }, el("div", { role: "rowgroup" }, this.header), this.scroller);
     this.element.style.setProperty("--columns", COLUMNS.map(({ width }) => width).join(" "));
