@@ -14,7 +14,7 @@ from evogit.source.marks import END, START, blocks
 LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
 LEFT_OUT = re.compile(
-    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|outputs?|results?(_[^/]*)?|checkpoints?|wandb|logs?|solution|venv|env)/"
+    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|outputs?|results?(_[^/]*)?|checkpoints?|wandb|logs?|solution|venv|evogit-[^/]*)/"
     r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*|README[^/]*|LICENSE[^/]*|[^/]*\.(png|jpe?g|gif|pdf|sqlite|db|log))$"
 )
 """Paths that an evaluator does not need, and solutions, which no candidate may find."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 from dataclasses import dataclass
 
 import click
@@ -27,6 +28,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "tasks": Listed("tasks", "list the shipped tasks", "evogit tasks"),
         "new": Listed("tasks", "create a task", "evogit new my_task"),
         "adopt": Listed("adopt", "a task of another system", "evogit adopt ./example my_task"),
+        "import": Listed("importing", "another system's run", "evogit import openevolve_output"),
         "check": Listed("tasks", "evaluate a task's seed", "evogit check my_task"),
         "audit": Listed("audit", "attack a task's evaluator", "evogit audit my_task"),
         "run": Listed("run", "evolve, or resume", "evogit run circle_packing --minutes 5"),
@@ -89,7 +91,8 @@ class Commands(click.Group):
         listed = next((commands[cmd_name] for commands in SECTIONS.values() if cmd_name in commands), None)
         if listed is None:
             return None
-        command: click.Command = getattr(importlib.import_module(f"evogit.cli.commands.{listed.module}"), cmd_name)
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(importlib.import_module(f"evogit.cli.commands.{listed.module}"), name)
         command.epilog = f"Example: {listed.example}"
         return command
 

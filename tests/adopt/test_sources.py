@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from evogit.adopt.adopted import PLAIN, File
 from evogit.adopt.dockerfile import read_dockerfile
-from evogit.adopt.sources import packages, repeats
+from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.yaml_subset import read_yaml
+from tests.adopt.evaluating import write
 
 
 def files(**texts: str) -> dict[str, File]:
@@ -76,3 +79,10 @@ def test_yaml_as_people_write_it() -> None:
     assert found["block"] == "first\n\n  indented\nlast\n"
     assert found["folded"] == "one line"
     assert read_yaml("- a\n- b\n") == {}
+
+
+def test_solutions_and_what_runs_left_behind_do_not_come_along(tmp_path: Path) -> None:
+    kept = {"evaluator.py": "", "data/a.csv": "1", "env/__init__.py": ""}
+    left = ["best_program.py", "openevolve_output/x.py", "evogit-mine/main.py", ".git/HEAD", "a/__pycache__/b.py"]
+    write(tmp_path, {**kept, **dict.fromkeys(left, "x")})
+    assert files_below(tmp_path).keys() == kept.keys()

@@ -1,0 +1,63 @@
+"""`evogit import`: what another system found becomes a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evogit.adopt import find_task, recognise
+from evogit.adopt.past_runs import read_past
+from evogit.cli.locate_run import place_to_run, typed
+from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import count
+from evogit.core import NotFoundError, UsageError
+from evogit.review.importing import bring_in
+
+
+@click.command(name="import")
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option("--task", metavar="FOLDER", help="The task that it was a run of; default: the nearest one above PATH.")
+@name_option
+@with_repo
+@with_terminal
+def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, task: str | None) -> None:
+    """Make a run of what another system found at PATH.
+
+    PATH is an OpenEvolve checkpoint or output folder, a ShinkaEvolve database or results folder, or an autoresearch
+    repository with results.tsv. Its programs become candidates with their lineage, and the scores that the other system
+    gave them, to look at with `log`, `graph`, `show`, `serve`. `evogit rescore` evaluates the best of them here; then
+    `run` goes on from them.
+    """
+    found = find_task(task or _task_above(path))
+    changeable = [each for each in found.seed_files() if found.is_editable(each)]
+    if len(changeable) != 1:
+        raise UsageError(f"expected a task with one file that may change, {found.name} has {len(changeable)}")
+    system, programs = read_past(path, changeable[0])
+    run = name or found.name
+    repository = place_to_run(found, repo, run)
+    done = bring_in(repository, found, run, system, programs)
+    if terminal.json:
+        about = {"schema": 1, "run": run, "system": system, "repository": str(repository.path)}
+        terminal.data({**about, "candidates": done.candidates, "same": done.same, "left_out": done.refused})
+        return
+    left = f", {done.same} were the same as others" if done.same else ""
+    left += f", {done.refused} had nothing that may change" if done.refused else ""
+    terminal.note(Text(f"{run} has {count(done.candidates, 'candidate')} of {system}{left}"))
+    where = task or _task_above(path)
+    terminal.note(f"look  {typed(repository, 'log')}")
+    terminal.note(f"then  {typed(repository, f'rescore {where}')}, and {typed(repository, f'run {where}')}")
+
+
+def _task_above(path: Path) -> str:
+    """The nearest folder above that is a task of another system.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    for folder in (path, *path.resolve().parents):
+        if folder.is_dir() and recognise(folder):
+            return str(folder)
+    raise NotFoundError(f"expected a task in a folder above {path}, found none; name it with --task FOLDER")

@@ -1,0 +1,168 @@
+"""Makes a run of what another system has found: to look at as any other, and to go on from once evaluated here."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evogit.adopt.past_runs import Past
+from evogit.config import Task
+from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RefusedError, RunStarted, Stopped, UsageError
+from evogit.engine.projections import Projections
+from evogit.history import History
+from evogit.history.context import RunContext
+from evogit.repository import Repository, clean_title
+from evogit.repository.evidence import why
+
+FOUNDERS = 8
+"""Individuals that a run goes on from, the best different ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of it: how many programs became candidates, were there before, or changed what may not change."""
+
+    candidates: int
+    same: int
+    refused: int
+
+
+def bring_in(repository: Repository, task: Task, run: str, system: str, programs: Sequence[Past]) -> Imported:
+    """Begin a run with these programs as candidates, with the scores that the other system gave them.
+
+    They are marked as scored inside, by another evaluator: a run goes on once they are evaluated here.
+
+    Raises:
+        RefusedError: the run is there already.
+        UsageError: the task's seed is a commit, of which nothing descends that another system made.
+    """
+    if task.seed is None:
+        raise UsageError(f"expected a task with a seed folder, got {task.folder}, whose seed is a commit")
+    if run in repository.runs():
+        raise RefusedError(f"the run {run!r} is there already; choose another one with --name")
+    with repository.engines(run).enter(join=False) as engine:
+        history = History(run)
+        journal = repository.journal(run, history.apply)
+        writer = _Writer(RunContext(repository, history, journal, task, engine), system, programs)
+        done = writer.write()
+        Projections(repository, history).follow()
+        return done
+
+
+class _Writer:
+    """Journals one run."""
+
+    def __init__(self, context: RunContext, system: str, programs: Sequence[Past]) -> None:
+        self._context = context
+        self._system = system
+        self._programs = programs
+        self._candidates: dict[str, str] = {}
+        self._same = 0
+        self._refused = 0
+
+    def write(self) -> Imported:
+        """Journal the start, the seed, every program, and the individuals to go on from."""
+        self._begin()
+        seed = self._seed()
+        for program in self._programs:
+            self._add(program, seed)
+        history = self._context.history
+        ranked = self._best() or [seed]
+        for number, commit in enumerate(ranked, start=1):
+            self._context.journal.append(Adopted(agent=f"a{number}", candidate=commit))
+        self._context.journal.append(Stopped(engine=self._context.engine, reason="evaluations"))
+        made = len(history.phylogeny) - 1
+        return Imported(made, self._same, self._refused)
+
+    def _best(self) -> list[str]:
+        """The best different candidates by what the other system said."""
+        sign = -1 if self._context.task.primary.direction == "maximize" else 1
+        values = {self._candidates.get(each.id, ""): each.value for each in self._programs if each.value is not None}
+        values.pop("", None)
+        return sorted(values, key=lambda commit: sign * values[commit])[:FOUNDERS]
+
+    def _begin(self) -> None:
+        task = self._context.task
+        self._context.journal.append(
+            RunStarted(
+                engine=self._context.engine,
+                task=task.name,
+                task_digest=task.digest,
+                metrics=task.metrics,
+                split="train",
+                evaluator=hashlib.sha256(f"of {self._system}".encode()).hexdigest(),
+                provider=self._system,
+                image="",
+                judged="inside",
+                agents=tuple(f"a{number}" for number in range(1, FOUNDERS + 1)),
+                population=self._context.repository.population(self._context.history.run),
+                editable=task.editable,
+                withheld=task.unseen,
+                goal=task.goal,
+                parts={**task.parts, "evaluator": self._system},
+            )
+        )
+
+    def _seed(self) -> str:
+        files = self._context.task.seed_files()
+        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
+        trees = self._context.repository.trees
+        tree = trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+        commit = self._commit(tree, (), "seed", f"seed of {self._context.task.name}", int(time.time()))
+        self._propose(commit, tree, (), f"seed of {self._context.task.name}", {})
+        self._context.repository.plant(commit)
+        return commit
+
+    def _add(self, program: Past, seed: str) -> None:
+        task, history = self._context.task, self._context.history
+        if not program.files or not all(map(task.is_editable, program.files)):
+            self._refused += 1
+            return
+        base = self._context.repository.tree_of(seed)
+        tree = self._context.repository.trees.write(base, dict(program.files))
+        first = history.trees.get(tree)
+        self._candidates[program.id] = first or ""
+        if first is None:
+            title = clean_title(program.title)
+            parents = (self._candidates.get(program.parent) or seed,)
+            commit = self._commit(tree, parents, "a1", title, program.time or int(time.time()))
+            told = "\n".join(f"{name}: {text}" for name, text in program.told.items())
+            self._propose(commit, tree, parents, title, why(told))
+            self._candidates[program.id] = first = commit
+        elif history.evaluation(first) is not None:
+            self._same += 1
+            return
+        self._evaluate(first, program)
+
+    def _commit(self, tree: str, parents: tuple[str, ...], author: str, title: str, when: int) -> str:
+        trailers = {"Agent": author, "Operator": "mutation" if parents else "seed", "Imported-From": self._system}
+        return self._context.repository.commit(tree, parents, author=author, time=when, title=title, trailers=trailers)
+
+    def _propose(self, commit: str, tree: str, parents: tuple[str, ...], title: str, files: dict[str, bytes]) -> None:
+        evidence = self._context.journal.keep(files, commit)
+        self._context.journal.append(
+            Proposed(
+                engine=self._context.engine,
+                move=len(self._context.history.phylogeny),
+                candidate=commit,
+                tree=tree,
+                parents=parents,
+                agent="a1" if parents else "seed",
+                operator="mutation" if parents else "seed",
+                title=title,
+                evidence=evidence if files else "",
+            )
+        )
+
+    def _evaluate(self, commit: str, program: Past) -> None:
+        task, failed = self._context.task, program.value is None
+        evaluation = Evaluation(
+            status="invalid" if failed else "ok",
+            metrics={} if program.value is None else {task.primary.name: program.value},
+            reason=f"it has no score in {self._system}" if failed else "",
+            evaluator=self._context.history.started.evaluator if self._context.history.started else "",
+            judged="inside",
+        )
+        self._context.journal.append(Evaluated(candidate=commit, evaluation=evaluation))

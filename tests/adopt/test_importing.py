@@ -1,0 +1,121 @@
+"""What other systems found, as runs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evogit.adopt import find_task
+from evogit.adopt.past_runs import read_past
+from evogit.core import NotFoundError, RefusedError
+from evogit.repository import Repository
+from evogit.review import open_run
+from evogit.review.importing import bring_in
+from tests.adopt.evaluating import write
+from tests.plain_git import git
+
+PROGRAM = "X = 1\n"
+EVALUATOR = "def evaluate(path):\n    return {'combined_score': float(open(path).read()[4:])}\n"
+
+
+def checkpoint(folder: Path) -> Path:
+    programs = [
+        {
+            "id": "c",
+            "code": "X = 3\n",
+            "parent_id": "b",
+            "iteration_found": 1,
+            "metrics": {"combined_score": 3.0, "n": 1},
+        },
+        {"id": "b", "code": "X = 2\n", "parent_id": "a", "iteration_found": 2, "metrics": {"a": 1.0, "b": 2.0}},
+        {"id": "a", "code": PROGRAM, "parent_id": None, "iteration_found": 0, "metrics": {"combined_score": 1}},
+        {"id": "d", "code": "X = 4\n", "parent_id": "gone", "metrics": {"error": "failed"}},
+    ]
+    place = folder / "openevolve_output" / "checkpoints"
+    for number, some in ((9, programs[:1]), (10, programs)):
+        texts = {f"programs/{each['id']}.json": json.dumps({"language": "python", **each}) for each in some}
+        write(place / f"checkpoint_{number}", {**texts, "metadata.json": "{}"})
+    return folder / "openevolve_output"
+
+
+def test_a_checkpoint_is_a_run_with_lineage_and_scores(tmp_path: Path) -> None:
+    folder = write(tmp_path / "x", {"initial_program.py": PROGRAM, "evaluator.py": EVALUATOR})
+    system, programs = read_past(checkpoint(folder), "initial_program.py")
+    assert (system, [each.id for each in programs][-2:]) == ("OpenEvolve", ["b", "c"])
+    repository = Repository.create(tmp_path / "run")
+    task = find_task(str(folder))
+    done = bring_in(repository, task, "x", system, programs)
+    assert (done.candidates, done.same, done.refused) == (3, 0, 0)
+    history = open_run(repository, "x").history
+    found = {
+        repository.trees.files(each.tree, lambda _: True)["initial_program.py"]: each for each in history.phylogeny
+    }
+    assert found[b"X = 3\n"].parents == (found[b"X = 2\n"].commit,)
+    assert found[b"X = 2\n"].parents == (history.seed,)
+    values = {text: history.evaluation(each.commit) for text, each in found.items()}
+    assert {text: value.metrics for text, value in values.items() if value and value.ok} == {
+        b"X = 1\n": {"combined_score": 1.0},
+        b"X = 2\n": {"combined_score": 1.5},
+        b"X = 3\n": {"combined_score": 3.0},
+    }
+    assert history.best == found[b"X = 3\n"].commit
+    assert history.started
+    assert history.started.judged == "inside"
+    with pytest.raises(RefusedError, match="there already"):
+        bring_in(repository, task, "x", system, programs)
+
+
+def test_a_database_of_shinkaevolve_is_read_while_it_is_at_work(tmp_path: Path) -> None:
+    file = tmp_path / "results" / "programs.sqlite"
+    file.parent.mkdir()
+    columns = (
+        "id, code, parent_id, generation, timestamp, combined_score, public_metrics, text_feedback, correct, metadata"
+    )
+    rows = [
+        ("a", "X = 1\n", None, 0, 5.0, 1.0, "{}", "", 1, "{}"),
+        ("b", "X = 2\n", "a", 1, 6.0, 2.0, '{"n": 3}', "fine", 1, '{"patch_name": "double"}'),
+        ("c", "X = 9\n", "a", 1, 7.0, 9.0, None, None, 0, None),
+    ]
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute(f"CREATE TABLE programs ({columns})")
+        database.executemany(f"INSERT INTO programs VALUES ({', '.join('?' * 10)})", rows)
+        database.commit()
+        system, programs = read_past(tmp_path / "results", "initial.py")
+    assert system == "ShinkaEvolve"
+    assert [(each.id, each.parent, each.value) for each in programs] == [
+        ("a", "", 1.0),
+        ("b", "a", 2.0),
+        ("c", "a", None),
+    ]
+    assert (programs[1].title, programs[1].told) == ("double", {"n": "3", "text_feedback": "fine"})
+
+
+def test_results_of_autoresearch_are_read_with_their_commits(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    commits = []
+    for value in (1, 2):
+        (tmp_path / "train.py").write_text(f"X = {value}\n")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", f"step {value}")
+        commits.append(git(tmp_path, "rev-parse", "HEAD").strip())
+    rows = [[commits[0][:7], "1.5", "44.0", "keep", "baseline"], ["0123456", "1.4", "4", "discard", "gone"]]
+    rows.append([commits[1][:7], "0.000000", "0.0", "crash", "twice"])
+    lines = [["commit", "val_bpb", "memory_gb", "status", "description"], *rows]
+    (tmp_path / "results.tsv").write_text("\n".join("\t".join(line) for line in lines) + "\n")
+    system, programs = read_past(tmp_path, "train.py")
+    assert system == "autoresearch"
+    assert [(each.title, each.value, each.files) for each in programs] == [
+        ("baseline", 1.5, {"train.py": b"X = 1\n"}),
+        ("twice", None, {"train.py": b"X = 2\n"}),
+    ]
+    assert programs[1].parent == programs[0].id
+
+
+def test_a_folder_without_a_run_is_told_what_was_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="OpenEvolve checkpoint"):
+        read_past(tmp_path, "x.py")
