@@ -40,3 +40,7 @@ def test_what_the_page_names_is_there() -> None:
     } <= set(evogit.__all__)
     for place in re.findall(r"\]\(([^)#]+)\)", text):
         assert (PAGE.parent / place).is_file()
+
+
+def test_types_come_along() -> None:
+    assert (Path(evogit.__file__).parent / "py.typed").is_file()
