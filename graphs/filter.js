@@ -1,6 +1,7 @@
 // The filter language: words that must all hold, as `score>2.5 agent:a3 failed below:9f2c1ab "step size"`.
 
 const FLAGS = {
+  __proto__: null, // a word of a person's is no name that all objects have
   failed: (run, index) => run.failed(index),
   waiting: (run, index) => run.waits(index),
   scored: (run, index) => !Number.isNaN(run.value[index]),
@@ -12,6 +13,7 @@ const FLAGS = {
 };
 
 const NUMBERS = {
+  __proto__: null,
   score: (run, index) => run.value[index],
   change: (run, index) => run.gain(index),
   evaluation: (run, index) => run.evaluated[index] || NaN,
@@ -20,6 +22,7 @@ const NUMBERS = {
 };
 
 const NAMES = {
+  __proto__: null,
   agent: (run, index) => run.agentName(index),
   operator: (run, index) => run.operatorName(index),
   status: (run, index) => run.statusName(index),
@@ -65,11 +68,11 @@ function words(filter) {
 }
 
 function understood(word) {
-  if (Object.hasOwn(FLAGS, word)) return (run) => (index) => FLAGS[word](run, index);
+  if (FLAGS[word]) return (run) => (index) => FLAGS[word](run, index);
   const compared = /^([a-z]+)(>=|<=|>|<|=)(.+)$/.exec(word);
   if (compared) return comparison(...compared.slice(1));
   const [, name, wanted] = /^([a-z]+):(.+)$/.exec(word) ?? [];
-  if (name && Object.hasOwn(NAMES, name)) return (run) => (index) => NAMES[name](run, index).startsWith(wanted.replaceAll('"', ""));
+  if (NAMES[name]) return (run) => (index) => NAMES[name](run, index).startsWith(wanted.replaceAll('"', ""));
   if (name === "below") return (run) => membership(run.descendants([candidate(run, wanted)]));
   if (name === "above") return (run) => membership(run.ancestors([candidate(run, wanted)]));
   if (name && name !== "file")
@@ -79,7 +82,7 @@ function understood(word) {
 
 function comparison(name, sign, told) {
   const limit = Number(told);
-  if (!Object.hasOwn(NUMBERS, name)) throw new FilterError(`expected one of ${Object.keys(NUMBERS).join(", ")}, got ${name}`);
+  if (!NUMBERS[name]) throw new FilterError(`expected one of ${Object.keys(NUMBERS).join(", ")}, got ${name}`);
   if (Number.isNaN(limit)) throw new FilterError(`expected a number after ${name}${sign}, got ${told}`);
   return (run) => (index) => COMPARE[sign](NUMBERS[name](run, index), limit);
 }

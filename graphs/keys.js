@@ -2,7 +2,7 @@
 
 import { button, el } from "./dom.js";
 
-const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+const KEY_NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 // `commands`: [keys, what it does, function].
 const FILTER = 'score>2.5 change>0 evaluation<=100 seconds<60 dollars<1 agent:a1 operator:merge model:NAME status:timeout file:PATH above:best below:ID failed waiting scored better best record promoted pruned "any words"';
@@ -26,7 +26,7 @@ export class Keys {
   }
 
   help() {
-    const rows = this.commands.map(([keys, what]) => el("tr", {}, el("td", {}, keys.map((key) => el("kbd", {}, NAMES[key] ?? key))), el("td", {}, what)));
+    const rows = this.commands.map(([keys, what]) => el("tr", {}, el("td", {}, keys.map((key) => el("kbd", {}, KEY_NAMES[key] ?? key))), el("td", {}, what)));
     const dialog = el(
       "dialog",
       { class: "dialog", "aria-label": "Keys", onclose: () => dialog.remove() },
