@@ -66,7 +66,8 @@ def _forked(function: Callable[[], object], writing: int) -> int:
     code = 1
     try:
         os.setpgid(0, 0)  # so that Ctrl-C is not for it, and that all it starts can be killed
-        LIBC.prctl(DEATH_SIGNAL, signal.SIGKILL)
+        if hasattr(LIBC, "prctl"):  # else this is not Linux
+            LIBC.prctl(DEATH_SIGNAL, signal.SIGKILL)
         said = json.dumps(function()).encode() + b"\n"
         sys.stdout.flush()
         with os.fdopen(writing, "wb") as pipe:

@@ -56,6 +56,10 @@ class Population:
         own = tuple(each for each in asked if not isinstance(each, str | AgentSpec))
         if own and (len(own) < len(asked) or model):
             raise UsageError("expected agents that are all instances of your own classes, or all names; got both")
+        if odd := [each for each in own if isinstance(each, type) or not isinstance(getattr(each, "kind", None), str)]:
+            raise UsageError(
+                f"expected names of agents, or instances of classes derived from Agent, got {odd[0]!r:.100}"
+            )
         if own:
             return cls(specs=tuple(AgentSpec(each.kind) for each in own), agents=own)
         named = [each if isinstance(each, AgentSpec) else AgentSpec.parse(str(each)) for each in asked]

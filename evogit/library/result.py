@@ -52,8 +52,8 @@ def _opened(folder: str | Path | Repository) -> Repository:
 class Result:
     """A run: what `evolve` gives and `read` reads. In a notebook it shows itself.
 
-    `result["best"]`, `result["seed"]`, `result["a1"]` (an agent's) and `result["1f0c9a2"]` are candidates;
-    iterating gives all of them, oldest first.
+    `result["best"]`, `result["seed"]`, `result["a1"]` (an agent's), `result["1f0c9a2"]` and `result[-1]` (the youngest)
+    are candidates; iterating gives all of them, oldest first.
     """
 
     def __init__(self, stored: StoredRun) -> None:
@@ -165,7 +165,9 @@ class Result:
         """Those that were the best when they were evaluated, oldest first."""
         return [self[commit] for commit in self.history.records]
 
-    def __getitem__(self, revision: str) -> CandidateView:
+    def __getitem__(self, revision: str | int) -> CandidateView:
+        if isinstance(revision, int):
+            return self.candidates[revision]
         return CandidateView(self, resolve(self.history, revision))
 
     def __iter__(self) -> Iterator[CandidateView]:

@@ -195,6 +195,8 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"a": "up"}}, "'a': 'up'"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"": "maximize"}}, "'': 'maximize'"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": 3}, "got 3"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": ScriptedAgent}, "instances of classes"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": [length]}, "got <function length"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "editable": ["*.txt"]}, "a file of the seed"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "timeout": 0}, "timeout= above 0"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "jobs": 0}, "above 0, got 0"),

@@ -39,7 +39,7 @@ def test_a_run_is_read_as_objects(result: evogit.Result) -> None:
     assert (len(result), result.evaluations, result.failed, result.stopped) == (5, 5, 1, "evaluations")
     assert (result.best.title, result.best.score, result.seed.score) == ("both", 3.0, 1.0)
     assert result["a1"].title == "left"
-    assert result[result.best.id[:8]] == result.best
+    assert result[result.best.id[:8]] == result.best == result[-1]
     assert result.curve == [(1, 1.0), (2, 2.0), (3, 2.0), (4, 2.0), (5, 3.0)]
     assert [each.title for each in result.records] == ["seed", "left", "both"]
     assert result.record()["best"]["commit"] == result.best.id
