@@ -224,6 +224,7 @@ def test_the_keyboard_is_enough_and_dark_mode_is_dark(page: Page, served: Served
     page.keyboard.press("d")
     expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("P")
+    expect(page.locator("dialog li").first).to_be_visible()  # nothing is decided before its plan was there to be read
     page.keyboard.type("by hand")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#details h2")).to_contain_text("promoted")
