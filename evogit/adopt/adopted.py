@@ -154,7 +154,7 @@ class Adopted:
         digest = hashlib.sha256()
         for path, (data, mode) in self.files():
             digest.update(json.dumps([path, mode, len(data)]).encode() + data)
-        folder = cache_folder() / "adopted" / digest.hexdigest()[:32] / self.name
+        folder = kept_folder() / digest.hexdigest()[:32] / self.name
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -188,6 +188,11 @@ def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
 def may_link(path: str) -> bool:
     """Whether a sandbox can lead this absolute path elsewhere: the system is there before."""
     return re.fullmatch(r"(/[\w.-]+)+", path) is not None and ".." not in path and path.split("/")[1] not in SYSTEM
+
+
+def kept_folder() -> Path:
+    """Where tasks of other systems are kept as task folders, which nobody edits."""
+    return cache_folder() / "adopted"
 
 
 def name_of(folder: Path) -> str:

@@ -56,9 +56,11 @@ def unknown(path: Path) -> NotFoundError:
     if not path.exists():
         return NotFoundError(f"there is no {path}")
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
+    below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and recognise(each)] if path.is_dir() else []
+    perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
     return NotFoundError(
         f"{path} has no task.toml or evogit.toml, nor what another format needs; looked for\n{what}\n"
-        "`evogit new NAME` makes a task folder"
+        f"`evogit new NAME` makes a task folder{perhaps}"
     )
 
 

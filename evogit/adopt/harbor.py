@@ -53,7 +53,7 @@ def read_harbor(folder: Path) -> Adopted | None:
         editable=("**",),
         seed=seed,
         theirs=theirs,
-        command=shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir]),
+        command=shlex.join([*_environment(config), "python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir]),
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
@@ -69,6 +69,14 @@ def _config(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return {}
+
+
+def _environment(config: Mapping[str, Any]) -> list[str]:
+    """How a shell gives the verifier its variables, but those of the machine (`${NAME}`)."""
+    told = at(config, "verifier", "env")
+    pairs = told.items() if isinstance(told, dict) else ()
+    said = [f"{name}={value}" for name, value in pairs if "${" not in str(value)]
+    return ["env", *said] if said else []
 
 
 def _unlike(config: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +14,8 @@ from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
+MOST = 10_000
+"""Files beside an evaluator."""
 LEFT_OUT = re.compile(
     r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|outputs?|results?(_[^/]*)?|checkpoints?|wandb|logs?|solution|venv|evogit-[^/]*)/"
     r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*|README[^/]*|LICENSE[^/]*|[^/]*\.(png|jpe?g|gif|pdf|sqlite|db|log))$"
@@ -54,15 +57,24 @@ def files_below(folder: Path) -> dict[str, File]:
     """Path -> file of all that an evaluator may need; what is too large, and what runs left behind, is passed over."""
     found: dict[str, File] = {}
     total = 0
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if LEFT_OUT.search(name) or not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
-            continue
+    for name, path in _walk(folder):
         size = path.stat().st_size
-        if total + size <= LARGEST:
+        if total + size <= LARGEST and len(found) < MOST:
             total += size
             found[name] = file_at(path)
     return found
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Path below the folder -> file of what is not left out, in order; links that lead out of it are passed over."""
+    root = folder.resolve()
+    for place, folders, files in os.walk(root):
+        below = "" if Path(place) == root else f"{Path(place).relative_to(root).as_posix()}/"
+        folders[:] = sorted(name for name in folders if not LEFT_OUT.search(f"{below}{name}/"))
+        for name in sorted(files):
+            path = Path(place) / name
+            if not LEFT_OUT.search(below + name) and path.is_file() and path.resolve().is_relative_to(root):
+                yield below + name, path
 
 
 def file_at(path: Path) -> File:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evogit.adopt.adopted import kept_folder
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
 from evogit.engine.seed_check import check_tree
@@ -239,6 +240,8 @@ def _lacking(provider: str, said: str) -> str:
 
 
 def _file(task: Task) -> str:
+    if task.folder.is_relative_to(kept_folder()):
+        return f"the {TASK_FILE} that `evogit adopt` writes"
     return task.folder.name + "/" + (TASK_FILE if task.seed else REPOSITORY_FILE)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evogit.adopt import recognise
+from evogit.adopt import find_task, recognise
 from evogit.config import Task, load_task
 from evogit.core import Evaluation
 from evogit.review.adopting import adopt
-from evogit.review.checking import judge_seed
+from evogit.review.checking import judge_seed, problems
 from tests.adopt.evaluating import write
 
 PROGRAM = "import table\n\ndef answer(n):\n    return table.START + n, [n]\n"
@@ -82,3 +82,11 @@ def test_a_task_that_is_written_is_the_task_that_was_found(tmp_path: Path) -> No
     found.write(tmp_path / "own")
     kept = load_task(found.kept())
     assert replace(load_task(tmp_path / "own"), folder=kept.folder, evaluator=kept.evaluator, seed=kept.seed) == kept
+
+
+@pytest.mark.slow
+async def test_noise_that_sources_did_not_tell_is_to_be_said_in_a_task_of_ones_own(tmp_path: Path) -> None:
+    noisy = "import os\n\ndef evaluate(path):\n    return {'combined_score': float(os.urandom(1)[0])}\n"
+    task = find_task(str(example(tmp_path, noisy)))
+    judged = [each async for each in judge_seed(task, ["train"], "bubblewrap", again=True)]
+    assert "task.toml that `evogit adopt` writes" in problems(task, judged)[0]

@@ -8,7 +8,14 @@ from evogit.adopt import find_task
 from evogit.review.checking import judge_seed
 from tests.adopt.evaluating import evaluated, score, write
 
-TASK = 'schema_version = "1.1"\n[verifier]\ntimeout_sec = 90.0\n[agent]\ntimeout_sec = 120.0\n'
+TASK = """\
+schema_version = "1.1"
+[verifier]
+timeout_sec = 90.0
+env = { PASS = "yes", KEY = "${KEY}" }
+[agent]
+timeout_sec = 120.0
+"""
 DOCKERFILE = "FROM ubuntu:24.04\nRUN apt-get update && apt-get install -y curl\nWORKDIR /work/here\n{copy}"
 TEST = """\
 #!/bin/bash
@@ -42,6 +49,8 @@ def test_a_harbor_task_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert task.is_editable("any/file.py")
     assert not any("solve" in path for path in task.evaluator_files())
     assert "pytest==8.4.1" in task.environment.packages
+    assert task.command
+    assert task.command.text.startswith("env PASS=yes python3 ")
     assert score(evaluated(task, tmp_path / "box")) == 0.25
     assert score(evaluated(task, tmp_path / "box2", **{"greeting.txt": "hello"})) == 1
 
@@ -64,3 +73,11 @@ async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path) -> Non
     (place / "environment" / "data" / "words.txt").write_text("hello")
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
     assert found[0].evaluation.metrics == {"reward": 1.0}, found[0].evidence
+
+
+def test_a_working_folder_of_the_system_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "environment" / "Dockerfile").write_text("FROM x\nWORKDIR /usr/src/app\n")
+    task = find_task(str(place))
+    assert not any(link.startswith("/usr") for link in task.environment.links)
+    assert "expect /usr/src/app" in caplog.text

@@ -110,3 +110,6 @@ def test_a_folder_in_no_format_is_told_what_was_looked_for(tmp_path: Path) -> No
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(NotFoundError, match=r"task\.toml(.|\n)*initial_program\.\* with evaluator\.py"):
         find_task(str(tmp_path))
+    example(tmp_path)
+    with pytest.raises(NotFoundError, match=r"perhaps you mean .*my example"):
+        find_task(str(tmp_path))
