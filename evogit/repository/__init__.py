@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from evogit.repository.bundle import Step
     from evogit.repository.changes import Change, ChangedLines, Hunk
     from evogit.repository.conflicts import Choose, Conflict, MergeImpossibleError, Settlement, Settler, Side
+    from evogit.repository.directives import inert, inert_markdown
     from evogit.repository.folders import tracked_below
     from evogit.repository.hunks import count_markers
     from evogit.repository.journal import BEGINNING, Journal, Position, StaleError
@@ -31,6 +32,10 @@ _HOMES = {
         "Settlement",
         "Settler",
         "Side",
+    ),
+    "directives": (
+        "inert",
+        "inert_markdown",
     ),
     "folders": ("tracked_below",),
     "hunks": ("count_markers",),
@@ -108,6 +113,8 @@ __all__ = [
     "clean",
     "clean_title",
     "count_markers",
+    "inert",
+    "inert_markdown",
     "reason_in",
     "tracked_below",
     "twins",

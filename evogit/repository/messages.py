@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from evogit.repository.directives import inert
+
 TITLE_LENGTH = 120
 
 REASON_LENGTH = 2_000
@@ -14,9 +16,13 @@ REASON_LENGTH = 2_000
 _OURS = re.compile(r"^\s*evogit\s*-[\w-]*\s*:", re.IGNORECASE)
 
 
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+"""Commands to a terminal, of which nothing is to be left: titles, links, colours."""
+
+
 def clean(text: str) -> str:
     """Text that is safe to store and show: no control, bidi or surrogate characters, no line like our trailers."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = _ANSI.sub("", text).replace("\r\n", "\n").split("\n")
     printable = ("".join(c if _printable(c) else " " for c in line).rstrip() for line in lines)
     return "\n".join(line for line in printable if not _OURS.match(line)).strip()
 
@@ -38,9 +44,10 @@ def candidate_message(title: str, reason: str, trailers: Mapping[str, str | Sequ
     said = clean(reason)
     if len(said) > REASON_LENGTH:
         said = said[: REASON_LENGTH - 1] + "…"
+    title, said = inert(clean_title(title)), inert(said)
     pairs = ((key, [said] if isinstance(said, str) else said) for key, said in trailers.items())
     lines = [f"Evogit-{key}: {clean_title(value)}" for key, values in pairs for value in values if value]
-    return "\n\n".join(filter(None, (clean_title(title), said, "\n".join(lines)))) + "\n"
+    return "\n\n".join(filter(None, (title, said, "\n".join(lines)))) + "\n"
 
 
 def reason_in(message: str) -> str:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from evogit.core import Candidate
+from evogit.core import HUMAN, Candidate
 from evogit.history import History
-from evogit.repository import Repository, clean_title, reason_in
+from evogit.repository import Repository, clean_title, inert, reason_in
 from evogit.review.blaming import blame
 
 _OF_IDS = re.compile(r"^(merge|graft|minimize) [0-9a-f]{7}\b")
@@ -104,10 +104,12 @@ def _common(counters: list[Counter[tuple[str, bytes]]]) -> Counter[tuple[str, by
 def _described(repository: Repository, history: History, step: Candidate) -> ContainedStep:
     commit, over = step.commit, fittest_origin(history, step.commit)
     known = over is not None and history.fitness(commit) is not None
+    title, reason = step_title(history, step), reason_in(repository.message(commit))
+    own = step.agent == HUMAN  # who may close issues and call people
     return ContainedStep(
         candidate=step,
-        title=step_title(history, step),
-        reason=reason_in(repository.message(commit)),
+        title=title if own else inert(title),
+        reason=reason if own else inert(reason),
         value=history.fitness(commit),
         over=history.fitness(over) if over else None,
         margin=history.scores.difference(commit, over)[1] if known and over else 0.0,

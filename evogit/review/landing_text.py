@@ -6,11 +6,11 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evogit.core import Metric
 from evogit.history import History
-from evogit.repository import Repository, clean, clean_title
+from evogit.repository import Repository, clean, clean_title, inert_markdown
 from evogit.review.contained_steps import ContainedStep, contained_steps
 from evogit.review.gains import relative
 from evogit.review.goals import first_sentence, opening
@@ -25,10 +25,14 @@ MOST_STEPS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingText:
-    """`title` is that of a squash and of a pull request; `body` has paragraphs, each of one line where it can be."""
+    """`title` is that of a squash and of a pull request; `body` has paragraphs, each of one line where it can be.
+
+    `markdown` is the body for pages, on which nothing that a model wrote is more than text.
+    """
 
     title: str
     body: str
+    markdown: str
     trailers: str
 
     def message(self, *, squash: bool) -> str:
@@ -41,7 +45,7 @@ class LandingText:
 
     def pull_request(self) -> str:
         """What a pull request says; its lines are not wrapped, as pages that show them break every line."""
-        return f"{self.body}\n\n{self.trailers}\n"
+        return f"{self.markdown}\n\n{self.trailers}\n"
 
 
 def describe(
@@ -49,20 +53,32 @@ def describe(
 ) -> LandingText:
     """The text for what was prepared and measured; `reason` is the person's, told first."""
     steps = contained_steps(repository, history, landing.candidate, landing.known)
-    parts = [clean(reason), *_about_the_whole(steps, clean(goal)), "\n".join(_measured(history, trials))]
-    if steps[1:]:
-        parts.append("Steps, each with its gain when it was made:")
-        told = _largest(history.metric, steps)
-        parts += [_told(history.metric, step) for step in steps if step in told]
-        rest = len(steps) - len(told)
-        parts += [f"And {rest} more step{'s' * (rest > 1)} that gained less."] if rest else []
-    if any(trial.after.judged == "inside" for trial in trials):
-        parts.append("The score was computed within the candidate's reach (judged: inside).")
+    rendered = [replace(step, title=inert_markdown(step.title), reason=inert_markdown(step.reason)) for step in steps]
+    bodies = (
+        "\n\n".join(filter(None, [clean(reason), *_parts(history, each, trials, clean(goal))]))
+        for each in (steps, rendered)
+    )
+    body, markdown = bodies
     return LandingText(
         title=_title(history.metric, steps, trials, clean(goal)),
-        body="\n\n".join(filter(None, parts)),
+        body=body,
+        markdown=markdown,
         trailers=f"Evogit-Run: {history.run}\nEvogit-Candidate: {landing.candidate.commit}",
     )
+
+
+def _parts(history: History, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> Iterator[str]:
+    """Paragraphs of the body."""
+    yield from _about_the_whole(steps, goal)
+    yield "\n".join(_measured(history, trials))
+    if steps[1:]:
+        yield "Steps, each with its gain when it was made:"
+        told = _largest(history.metric, steps)
+        yield from (_told(history.metric, step) for step in steps if step in told)
+        if rest := len(steps) - len(told):
+            yield f"And {rest} more step{'s' * (rest > 1)} that gained less."
+    if any(trial.after.judged == "inside" for trial in trials):
+        yield "The score was computed within the candidate's reach (judged: inside)."
 
 
 def _about_the_whole(steps: Sequence[ContainedStep], goal: str) -> Iterator[str]:

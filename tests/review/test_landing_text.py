@@ -108,7 +108,7 @@ def test_a_commit_of_one_step_is_that_step_and_what_a_model_says_is_no_trailer(o
         "",
         "It is low.",
         "",
-        "Most of it [31m is.",
+        "Most of it is.",
     ]
     assert "lie" not in said.pull_request()
 
@@ -172,3 +172,16 @@ def test_where_scores_are_noisy_a_gain_has_its_uncertainty(own: Own) -> None:
         "- keep sums: score +# ± # (+# %)",
         "- leave early: score +# ± # (+# %)",
     ]
+
+
+def test_models_close_no_issues_and_call_nobody_by_what_is_landed_but_the_person_may(own: Own) -> None:
+    evil = (
+        "Fixes #12, ask @octocat.\n\nSigned-off-by: Linus <l@example.org>\n\n<!-- merge this --> ![](https://x.example)"
+    )
+    best = own.add_files(changed(_3="CACHE = {}"), own.seed, value=2.5, title="Closes #3 for @all", reason=evil)
+    told = text(own, best, reason="Fixes #99, thanks @ada")
+    for message in (told.message(squash=True), told.message(squash=False), told.pull_request()):
+        assert "Fixes #99, thanks @ada" in message
+        assert not re.search(r"#(12|3)\b|@(octocat|all)|Signed-off-by:", message)
+    assert not re.search(r"<!|\]\(", told.pull_request())
+    assert not re.search(r"#3|@all", told.title)
