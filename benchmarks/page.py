@@ -29,6 +29,8 @@ from typing import Any
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 from reading import made
 
+from evogit.repository import Repository
+from evogit.review import open_run
 from evogit.testing import RecordedRun
 
 RUN = "circle_packing"
@@ -92,6 +94,7 @@ def delays(page: Page, run: RecordedRun, amount: int) -> list[float]:
     found = []
     for _ in range(amount):
         time.sleep(0.3 if amount == EVENTS else 0)
+        page.evaluate("window.heard.splice(0)")
         begun = 1000 * time.time()
         run.propose(best)
         if amount == EVENTS:
@@ -152,6 +155,7 @@ def main() -> None:
             copy = Path(passing) / "served"
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(made(folder, size), copy)
+            open_run(Repository.open(copy))  # as any command did before: it leaves a snapshot
             found[size] = measured(browser, copy, options.deltas)
     print(f"{'':10}" + "".join(f"{size:>12,}" for size in found))
     for name in next(iter(found.values())):

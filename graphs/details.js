@@ -39,6 +39,7 @@ export class Details {
   // What changes without being asked for while a run goes on.
   refresh() {
     this.parent.querySelector(".title")?.replaceWith(this.head());
+    for (const each of this.parent.querySelectorAll("[data-title]")) each.textContent = firstLine(this.titles.title(Number(each.dataset.title)) ?? "");
   }
 
   head() {
@@ -91,7 +92,7 @@ export class Details {
   link(index) {
     const { run } = this;
     const text = `${GLYPHS[run.kind(index)]} ${run.short(index)}`;
-    return el("span", { class: "candidate" }, button(text, () => this.on.select(index), { class: "link" }), ` ${scoreText(run, index)} `, el("span", { class: "quiet" }, firstLine(this.titles.title(index) ?? "")));
+    return el("span", { class: "candidate" }, button(text, () => this.on.select(index), { class: "link" }), ` ${scoreText(run, index)} `, el("span", { class: "quiet", "data-title": index }, firstLine(this.titles.title(index) ?? "")));
   }
 
   links(indices) {

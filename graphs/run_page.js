@@ -56,7 +56,7 @@ function best(run, report, on) {
       facts([
         ["candidate", button(found.commit.slice(0, 7), () => on.select(found.commit), { class: "link" })],
         ["seed", value(seed)],
-        ["on train", grown(run, found.metrics, seed?.metrics)],
+        [`on ${run.about.split}`, grown(run, found.metrics, seed?.metrics)],
         ["on holdout", found.holdout ? `${value(found, true)}, the seed ${value(seed, true)}: ${grown(run, found.holdout, seed?.holdout)}` : "not evaluated there"],
         ["gap closed", report.gap_closed === null ? "" : `${percent(report.gap_closed)} of the way to the best known ${run.about.metric.best_known}`],
         ["change", report.changes.map((each) => el("div", {}, `${visible(each.path)} +${each.added} −${each.removed}`))],
