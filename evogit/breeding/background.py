@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
@@ -59,10 +59,18 @@ OWN_PYTHON = ("bubblewrap", "none")
 """Providers whose programs run with the engine's interpreter."""
 
 
+PROFILE = "profile"
+"""How the profile of a parent is named among what was said of its cases."""
+
+
 class Backgrounds:
     """Gathers backgrounds for one run; what it learned of a path or a file holds for all candidates."""
 
-    def __init__(self, repository: Repository, task: Task, history: History) -> None:
+    def __init__(
+        self, repository: Repository, task: Task, history: History, profiles: Mapping[str, str] | None = None
+    ) -> None:
+        """`profiles`: tree -> where its time goes, as far as that is known."""
+        self._profiles = {} if profiles is None else profiles
         self._repository = repository
         self._task = task
         self._history = history
@@ -73,6 +81,10 @@ class Backgrounds:
         self._restless = set[str]()
         self._seen = 0
         self._readded = Readded(repository, history, self._visible)
+
+    def _profile(self, parent: Candidate) -> dict[str, str]:
+        text = self._profiles.get(parent.tree)
+        return {PROFILE: text} if text else {}
 
     def of(
         self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
@@ -100,7 +112,7 @@ class Backgrounds:
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             entries=self._entries(parent.tree),
             evaluation=evaluation,
-            feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
+            feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent) | self._profile(parent),
             log=evidence.get(LOG, b"").decode(errors="replace"),
             output="" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
             seed_metrics=self._metrics(history.seed),

@@ -85,7 +85,9 @@ class Breeder:
         self._repository = repository
         self._task = task
         self._history = history
-        self._backgrounds = Backgrounds(repository, task, history)
+        self.profiles: dict[str, str] = {}
+        """Tree -> where its time goes, for briefs."""
+        self._backgrounds = Backgrounds(repository, task, history, self.profiles)
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
         self._linkage = Linkage(anatomy or Anatomy(repository))

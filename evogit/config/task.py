@@ -274,7 +274,7 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
         return None
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
     where = {"directory": table.directory, "folder": table.folder}
-    more = {"prepare": table.prepare, "tests": table.tests}
+    more = {"prepare": table.prepare, "tests": table.tests, "profile": table.profile}
     return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, **more, **where)
 
 

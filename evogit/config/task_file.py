@@ -24,7 +24,7 @@ from evogit.config.names import SYSTEM
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.core import ConfigError, Direction
 
-COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry")
+COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile")
 PYTHON_ONLY = ("file", "requirements")
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 
@@ -75,6 +75,8 @@ class EvaluatorTable(_TaskTable):
     """A shell command that runs before and is not measured; where it fails, a candidate is not valid."""
     retry: int = Field(default=0, ge=0, le=10)
     """How often all of it is run again where it fails, for flaky tests."""
+    profile: str = ""
+    """A shell command that says where the time goes; it is run once on each parent of agents that ask models."""
     read: dict[str, str] = Field(default={}, validate_default=True)
     """Metric -> how it is read from what the command did."""
     criteria: str = Field(default="", validate_default=True)
@@ -172,7 +174,7 @@ _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
     *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
-    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats", "tests")),
+    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats", "tests", "profile")),
 }
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',

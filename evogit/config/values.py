@@ -153,6 +153,7 @@ class EvaluationCommand:
         prepare: for the shell, once per seed; empty for nothing.
         tests: for the shell, before `text`: what has to succeed and is not measured; empty for nothing.
         retry: how often all of it is run again where it fails.
+        profile: for the shell: says where a parent's time goes, for briefs; empty for nothing.
     """
 
     text: str
@@ -162,12 +163,13 @@ class EvaluationCommand:
     prepare: str = ""
     tests: str = field(default="", repr=False)
     retry: int = field(default=0, repr=False)
+    profile: str = field(default="", repr=False)
 
     @property
     def way(self) -> dict[str, Any]:
         """What scores depend on, for digests: not how often what fails is run again; `tests` where there are any."""
         values = asdict(self)
-        del values["retry"]
+        del values["retry"], values["profile"]
         return values if self.tests else {name: value for name, value in values.items() if name != "tests"}
 
 

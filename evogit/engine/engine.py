@@ -23,6 +23,7 @@ from evogit.engine.kind_shares import KindShares
 from evogit.engine.move_order import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.panel import open_panel
 from evogit.engine.people_commits import Adding, People
+from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
@@ -99,6 +100,7 @@ class Engine:
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
         panel = open_panel(context, models, self._account)
         self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
+        self._profiles = Profiles(context.task, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
         self._confirmation = Confirmation(
@@ -112,12 +114,8 @@ class Engine:
         self._steering = Steering(
             context, self._projections, self._evaluations, self._people, stopping.over, self._end_with_others
         )
-        self._writer = CandidateWriter(
-            context=context,
-            deterministic=settings.deterministic,
-            full=self._quota.full,
-            fingerprint=breeder.fingerprint,
-        )
+        exact, full = settings.deterministic, self._quota.full
+        self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
         self._again = ""
         self._turns = self._begin_turns(asking)
 
@@ -306,6 +304,8 @@ class Engine:
     ) -> Bred | FailedProposal:
         self._show(name, "thinking" if move.operator == "mutation" else "merging")
         account = self._account.of_move(name, number)
+        if not agent.prolific and not self._settings.deterministic:
+            await self._profiles.take(self._context.history.phylogeny[move.parents[0]])
         made = await self._tried(
             self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)
         )

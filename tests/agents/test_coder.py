@@ -381,6 +381,7 @@ direction = "maximize"
 kind = "command"
 command = "cat made.txt secret.txt && python3 program.py"
 prepare = "echo prepared > made.txt"
+profile = "echo hot: line $(wc -l < program.py); date +%N; cat secret.txt || true"
 [evaluator.read]
 score = "json"
 """
@@ -395,15 +396,18 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
     (tmp_path / "tasks/tiny/seed/secret.txt").write_text("hush\n")
     better = "<<<<<<< WRITE program.py\nprint('{\"score\": 7}')\n>>>>>>> END\n<<<<<<< EVALUATE\n<<<<<<< FINISH done\n"
     script = f"<<<<<<< RUN cat made.txt secret.txt; echo x > made.txt; ls -A; cat .git\n<<<<<<< LIST\n%%\n{better}"
-    engine = coders(tmp_path, task, "one", script, evaluations=3, proposals=2)
+    engine = coders(tmp_path, task, "one", script, evaluations=3, proposals=2, deterministic=False)
     await engine.evolve()
     history, events = story(engine)
     proposed = [event for event in events if isinstance(event, Proposed)][-1]
     assert history.fitness(proposed.candidate) == 7.0
-    talk = engine.repository.trees.files(proposed.evidence, lambda path: True)["transcript.md"].decode()
+    kept = engine.repository.trees.files(proposed.evidence, lambda path: True)
+    talk, prompt = kept["transcript.md"].decode(), kept["prompt.md"].decode()
     assert "prepared\n.evogit-home\nmade.txt\nprogram.py\n" in talk
     assert "secret.txt: No such file" in talk
     assert "this candidate 7, the seed 1" in talk
+    hot = [line for line in prompt.splitlines() if line.startswith("hot: line")]
+    assert hot == ["hot: line 1"]
     assert talk.count("hush") == talk.count("prepared") - 1  # the command that evaluates is shown it, and shows it
 
 
