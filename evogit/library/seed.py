@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +91,8 @@ def _is_python(text: str) -> bool:
 
 def _name(stem: str) -> str:
     """What can name a run."""
-    return re.sub(r"[^a-zA-Z0-9]+", "_", stem).strip("_").lower()[:60] or "program"
+    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-zA-Z0-9]+", "_", plain).strip("_").lower()[:60] or "program"
 
 
 def _read(path: Path) -> tuple[bytes, int]:

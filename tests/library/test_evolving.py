@@ -181,6 +181,8 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
     given = evogit.evolve({"a.py": "X = 1\n", "b.py": b"Y = 2\n"}, evaluate=files, evaluations=2, repository="dict")
     assert given.seed.score == 2.0
     assert evogit.evolve("Say hello.\nBe brief.\n", evaluate=text, evaluations=2).seed.files.keys() == {"text.txt"}
+    (here / "Größe 2.py").write_text("X = 1\n")
+    assert evogit.evolve("Größe 2.py", evaluate=text, evaluations=2).name == "groe_2"
     assert evogit.evolve("x = 1\ny = 2\n", evaluate=text, evaluations=2).seed.text == "x = 1\ny = 2\n"
 
 
