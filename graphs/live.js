@@ -1,5 +1,7 @@
 // What happens in a run, as it happens. All tabs of a browser share one stream: the one that has it tells the others.
 
+const AGAIN = 2000; // milliseconds until a stream that was refused is asked for again
+
 const MOST_HELD = 1000; // deltas that are kept while a person paused; after more, everything is read anew
 
 export class Live {
@@ -26,9 +28,16 @@ export class Live {
   connect() {
     this.stream = this.source.events(this.position);
     this.stream.onopen = () => this.share({ state: "live" });
-    this.stream.onerror = () => this.share({ state: "lost" });
+    this.stream.onerror = () => this.lose();
     this.stream.addEventListener("delta", ({ data }) => this.share({ delta: JSON.parse(data) }));
     this.stream.addEventListener("reload", () => this.share({ reload: true }));
+  }
+
+  // A browser comes back by itself after an interruption, but not after a refusal: of a server that was started anew,
+  // until somebody opened its address.
+  lose() {
+    this.share({ state: "lost" });
+    if (this.stream.readyState === EventSource.CLOSED) this.waiting = setTimeout(() => this.connect(), AGAIN);
   }
 
   share(told) {
@@ -67,6 +76,7 @@ export class Live {
   }
 
   close() {
+    clearTimeout(this.waiting);
     this.stream?.close();
     this.channel.close();
     this.ended.abort();

@@ -1,5 +1,7 @@
 // Where a page's facts come from: a server, or the file that the page is in.
 
+const REFUSED = { 401: "The server was started anew: open the address that `evogit serve` printed." };
+
 export class SourceError extends Error {
   constructor(message, status = 0, told = null) {
     super(message);
@@ -82,7 +84,7 @@ export class ServerSource {
       throw new SourceError("The server does not answer; is `evogit serve` still at work?");
     });
     const told = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new SourceError(told.error ?? `The server answered ${answer.status}.`, answer.status, told);
+    if (!answer.ok) throw new SourceError(told.error ?? REFUSED[answer.status] ?? `The server answered ${answer.status}.`, answer.status, told);
     return told;
   }
 }

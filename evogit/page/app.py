@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from evogit.content import content
-from evogit.core import Candidate, EvoGitError, NotFoundError, RefusedError, UsageError
+from evogit.core import Candidate, EvoGitError, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.page import acting, details
 from evogit.page.followed_run import FollowedRun, Record
 from evogit.page.live import Live
@@ -59,8 +59,15 @@ class Followed:
 
     def _asked(self, question: Callable[[FollowedRun], Answer]) -> Answer:
         if self._run is None:
-            self._run = FollowedRun(Repository.open(self._path), self._name)
-        return question(self._run)
+            repository = Repository.open(self._path)
+            if self._name not in repository.runs():
+                raise _no_run(self._name)
+            self._run = FollowedRun(repository, self._name)
+        try:
+            return question(self._run)
+        except RepositoryError:  # it was removed, perhaps begun anew: whoever asks next reads it from its beginning
+            self._run = None
+            raise
 
 
 class Site:
@@ -130,7 +137,7 @@ class Site:
     def _named(self, name: str) -> Followed:
         if name not in self._followed:
             if name not in self._repository.runs():
-                raise NotFoundError(f"expected a run of this repository, got {name!r}")
+                raise _no_run(name)
             self._followed[name] = Followed(self._repository.path, name)
         return self._followed[name]
 
@@ -190,6 +197,10 @@ class Site:
             return await self._told(request, lambda run: act(run, asked))
 
         return endpoint
+
+
+def _no_run(name: str) -> NotFoundError:
+    return NotFoundError(f"expected a run of this repository, got {name!r}")
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from evogit.core import EvoGitError
+
 EVERY = 0.2
 """Seconds between two looks at a run."""
 
@@ -20,6 +22,9 @@ Record = dict[str, Any]
 
 RELOAD = b"event: reload\ndata: {}\n\n"
 
+BEGIN = b"retry: 1000\n\n"
+"""How soon a browser comes back, in milliseconds."""
+
 
 class Live:
     """The listeners of one run; while there are any, it is looked at."""
@@ -31,38 +36,51 @@ class Live:
         self._looking: asyncio.Task[None] | None = None
 
     async def events(self, missed: list[Record] | None) -> AsyncIterator[bytes]:
-        """Server-sent events: what was missed (None: too much), then what comes; without an end."""
+        """Server-sent events: what was missed (None: too much), then what comes, until the browser must start over."""
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_WAITING)
         self._listeners.add(queue)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
-            yield RELOAD if missed is None else b": here\n\n" + b"".join(map(event, missed))
+            yield BEGIN + (RELOAD if missed is None else b"".join(map(event, missed)))
             while True:
                 try:
                     told = await asyncio.wait_for(queue.get(), HEARTBEAT)
                 except TimeoutError:
                     yield b": still here\n\n"
                     continue
-                yield told if told is not None else RELOAD
+                if told is None:
+                    yield RELOAD
+                    return
+                yield told
         finally:
             self._listeners.discard(queue)
 
     async def _look(self) -> None:
         while self._listeners:
-            delta = await self._advance()
+            try:
+                delta = await self._advance()
+            except EvoGitError:  # it was removed, or cannot be read any more: who asks anew is told
+                for queue in self._listeners:
+                    _start_over(queue)
+                return
             if delta is not None:
                 self._tell(event(delta))
             await asyncio.sleep(EVERY)
 
     def _tell(self, told: bytes) -> None:
         for queue in self._listeners:
-            if queue.full():  # it does not keep up: what waits is forgotten
-                while not queue.empty():
-                    queue.get_nowait()
-                queue.put_nowait(None)
+            if queue.full():  # it does not keep up
+                _start_over(queue)
             else:
                 queue.put_nowait(told)
+
+
+def _start_over(queue: asyncio.Queue[bytes | None]) -> None:
+    """Forget what waits, and end the stream."""
+    while not queue.empty():
+        queue.get_nowait()
+    queue.put_nowait(None)
 
 
 def event(delta: Record) -> bytes:

@@ -1,12 +1,20 @@
-"""The server of the page as a process: what it prints, and when."""
+"""The server of the page over its life: what it prints, restarts under open tabs, runs that vanish."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
-from tests.page.guarding import serving, small_run
+from evogit.testing import RecordedRun
+from tests.cli.conftest import Cli, cli  # noqa: F401
+from tests.page.guarding import RUN, everything, read_answer, serving, small_run
+
+ABOUT = f"/api/runs/{RUN}"
+
+PATIENCE = 60_000
+"""Milliseconds."""
 
 
 @pytest.mark.slow
@@ -14,3 +22,61 @@ def test_who_starts_the_server_reads_the_address_while_it_is_at_work_and_can_con
     with serving(small_run(tmp_path / "own")) as served:
         served.connect().close()
         assert served.process.poll() is None
+
+
+def add(folder: Path, title: str) -> None:
+    run = RecordedRun(folder, RUN)
+    run.add_files({"program.py": title.encode()}, run.history.seed or "", value=0.2, title=title)
+
+
+@pytest.mark.slow
+def test_a_tab_of_yesterday_says_so_and_goes_on_when_the_new_address_is_opened(
+    browser: Browser, tmp_path: Path
+) -> None:
+    expect.set_options(timeout=PATIENCE)
+    context = browser.new_context()
+    old, new = context.new_page(), context.new_page()
+    with serving(small_run(tmp_path / "own")) as served:
+        old.goto(served.url)
+        expect(old.locator("#facts")).to_contain_text("6 candidates")
+    expect(old.locator("#state")).to_contain_text("disconnected")
+    with serving(tmp_path / "own", "--port", str(served.port)) as today:
+        old.get_by_role("tab", name="Told").click()
+        expect(old.locator("#panel")).to_contain_text("open the address that")
+        new.goto(today.url)
+        expect(new.locator("#facts")).to_contain_text("6 candidates")
+        expect(old.locator("#state")).not_to_contain_text("disconnected")
+        add(tmp_path / "own", "of today")
+        for page in (old, new):  # the old tab has the stream, the new one listens to it
+            expect(page.locator("#facts")).to_contain_text("7 candidates")
+    context.close()
+
+
+@pytest.mark.slow
+def test_a_run_that_was_removed_is_gone_and_one_of_its_name_is_another(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    with serving(small_run(tmp_path / "own")) as served, served.connect() as stream:
+        stream.sendall(served.request(f"{ABOUT}/events?after={served.ask(ABOUT).json['position']}"))
+        assert read_answer(stream).status == 200
+        assert cli("rm", RUN, "--yes", "-C", tmp_path / "own").code == 0
+        assert b"event: reload" in everything(stream)
+        assert served.ask(ABOUT).status == 404
+        assert served.ask(f"{ABOUT}/events").status == 404
+        assert served.ask("/api/runs").json["runs"] == []
+        RecordedRun(tmp_path / "own", RUN).add_files({"program.py": b"1"}, value=1.0, title="anew")
+        assert served.ask(ABOUT).json["candidates"]["amount"] == 1
+
+
+@pytest.mark.slow
+def test_a_run_that_is_not_there_does_not_take_the_place_of_the_one_that_is_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with serving(small_run(tmp_path / "own")) as served:
+        page: Page = browser.new_page()
+        page.goto(served.url)
+        page.wait_for_selector("body[data-ready]")
+        page.evaluate("location.hash = 'run=nowhere'")
+        expect(page.locator("#hint")).to_contain_text("nowhere")
+        page.evaluate("location.hash = 'select=best'")
+        page.get_by_role("button", name="Note", exact=True).click()
+        expect(page.locator("dialog .plan")).to_contain_text("step 3")
+        page.close()

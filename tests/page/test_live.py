@@ -1,0 +1,43 @@
+"""Streams of what happens in a run: who does not keep up, and runs that cannot be read any more."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from evogit.core import NotFoundError
+from evogit.page import live
+from evogit.page.live import Live
+
+
+async def test_who_does_not_keep_up_starts_over_and_holds_no_more_than_a_hundred(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "EVERY", 0)
+    told = 0
+
+    async def advance() -> dict[str, Any] | None:
+        nonlocal told
+        told += 1
+        return {"position": told}
+
+    async with aclosing(Live(advance).events([])) as events:
+        await anext(events)
+        waiting = asyncio.create_task(anext(events))
+        assert b'"position":1' in await waiting
+        while told < 300:
+            await asyncio.sleep(0)
+        rest = [each async for each in events]
+    assert rest[-1] == live.RELOAD
+    assert len(rest) <= live.MOST_WAITING
+
+
+async def test_a_run_that_cannot_be_read_any_more_ends_its_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def advance() -> dict[str, Any] | None:
+        raise NotFoundError("it is gone")
+
+    async with aclosing(Live(advance).events([])) as events:
+        assert [each async for each in events][-1] == live.RELOAD
