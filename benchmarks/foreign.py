@@ -152,14 +152,7 @@ async def sandboxed(place: Path, sandbox: str) -> tuple[dict[str, float], str]:
         return {}, str(error).splitlines()[0]
     if not judged.evaluation.ok:
         return {}, f"{judged.evaluation.status}: {judged.evaluation.reason}"
-    metrics = dict(judged.evaluation.metrics)
-    for line in judged.evidence.feedback.get("command", "").splitlines():
-        name, _, value = line.partition(": ")
-        try:
-            metrics.setdefault(name, float(value))
-        except ValueError:
-            continue
-    return metrics, "ok"
+    return {**judged.evaluation.cases["command"], **judged.evaluation.metrics}, "ok"
 
 
 def directly(place: Path, task: Adopted, python: Path, scratch: Path) -> dict[str, float]:

@@ -45,8 +45,11 @@ CONFIG = json.loads({config})
 def evaluate(program, split):
     with stand_in(program, PROGRAM) as path:
         metrics, artifacts = judged(loaded(str(HERE / "task" / CONFIG["evaluator"])), path, CONFIG)
-    told = "\\n".join(f"{{name}}: {{value}}" for name, value in [*metrics.items(), *artifacts.items()])
-    yield Case("evaluation", feedback=told, combined_score=fitness(metrics, CONFIG["features"]))
+    told = [*(item for item in metrics.items() if not isinstance(item[1], int | float)), *artifacts.items()]
+    feedback = "\\n".join(f"{{name}}: {{value}}" for name, value in told)
+    case = Case("evaluation", feedback=feedback, combined_score=fitness(metrics, CONFIG["features"]))
+    case.beside = metrics
+    yield case
 """
 )
 
@@ -66,7 +69,9 @@ def evaluate(program, split):
         raise Invalid(f"not correct: {{correct.get('error')}}", metrics.get("text_feedback") or "")
     told = [f"{{name}}: {{value}}" for name, value in (metrics.get("public") or {{}}).items()]
     feedback = "\\n".join([*told, *filter(None, [metrics.get("text_feedback")])])
-    yield Case("evaluation", feedback=feedback, combined_score=metrics["combined_score"])
+    case = Case("evaluation", feedback=feedback, combined_score=metrics["combined_score"])
+    case.beside = metrics.get("public") or {{}}
+    yield case
 """
 )
 

@@ -36,6 +36,8 @@ LONGEST_READING = 5.0
 """Seconds of CPU for reading the numbers: patterns must not take hours on what a candidate prints."""
 MOST_OBJECTS = 1000
 """Last lines of the output that may be a JSON object."""
+MOST_OTHERS, FAR = 64, 1e300
+"""Numbers beside the metrics that are kept, and how large one may be."""
 LINES_BESIDE = 20
 """Last lines of each stream that are told beside failures, which they mostly repeat."""
 
@@ -175,7 +177,10 @@ def case_of(command: EvaluationCommand, ran: Ran) -> Case:
     except ValueError as error:
         ended = "" if ran.code == 0 else f"; the command {_ending(ran)}"
         raise Invalid(f"{error}{ended}", _said(ran, reports)) from None
-    return Case("command", _said(ran, reports), **metrics)
+    case = Case("command", _said(ran, reports), **metrics)
+    if any(read.how == "json" for read in command.reads.values()):
+        case.beside = _others(ran.stdout, metrics)
+    return case
 
 
 def _said(ran: Ran, reports: Mapping[str, Report]) -> str:
@@ -234,6 +239,14 @@ def _named(name: str, key: str, stdout: str) -> float:
         return float(value)
     except OverflowError:
         raise ValueError(f"expected a finite number for {name}, got one of {len(str(value))} digits") from None
+
+
+def _others(stdout: str, metrics: Mapping[str, float]) -> dict[str, float]:
+    """The other numbers of the object that metrics are read from, the first ones."""
+    found = next(filter(None, map(_object, reversed(stdout.splitlines()[-MOST_OBJECTS:]))), {})
+    numbers = {name: value for name, value in found.items() if isinstance(value, int | float) and name not in metrics}
+    plain = {name: value for name, value in numbers.items() if not isinstance(value, bool) and abs(value) < FAR}
+    return dict(list(plain.items())[:MOST_OTHERS])
 
 
 def _object(line: str) -> dict[str, object] | None:

@@ -45,12 +45,16 @@ pstats.Stats(profile).strip_dirs().sort_stats("tottime").print_stats(int(lines))
 
 
 class Case:
-    """One evaluated case: its name, its metrics by their names in task.toml, and a text for the next brief."""
+    """One evaluated case: its name, its metrics by their names in task.toml, and a text for the next brief.
+
+    `beside` are other numbers, by which nothing is ranked: they are kept and shown with the case.
+    """
 
     def __init__(self, name: str, feedback: str = "", **metrics: float) -> None:
         self.name = name
         self.feedback = feedback
         self.metrics = metrics
+        self.beside: Mapping[str, float] = {}
 
     def __repr__(self) -> str:
         return f"Case({self.name!r}, {', '.join(f'{name}={value!r}' for name, value in self.metrics.items())})"

@@ -41,6 +41,9 @@ T = TypeVar("T")
 LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
 
+LONGEST_NAME = 60
+"""Characters of the name of a number beside the metrics."""
+
 LAST_CALLS = 20
 """Calls of a traceback that are kept."""
 
@@ -250,7 +253,8 @@ class Scorer:
                 raise EvaluatorError(f'two cases are called "{case.name}"; give each its own name')
             names.add(case.name)
             title = case.name if shown else f"{split}: {case.name}"
-            self._tell({"case": title, "metrics": metrics if shown else None, "feedback": case.feedback})
+            told = {**_beside(case), **metrics} if shown else None
+            self._tell({"case": title, "metrics": told, "feedback": case.feedback})
             yield metrics
         if not names:
             raise EvaluatorError(f'expected at least one Case for split "{split}", got none; yield one from evaluate()')
@@ -284,6 +288,12 @@ def _iterate(cases: object) -> Iterator[Case]:
         if not isinstance(case, Case):
             raise EvaluatorError(f"expected evaluate() to yield Case(...), got {case!r:.80}")
         yield case
+
+
+def _beside(case: Case) -> dict[str, float]:
+    """Finite numbers beside the metrics, as many as anybody reads."""
+    numbers = {name: value for name, value in case.beside.items() if isinstance(value, Real)}
+    return {name[:LONGEST_NAME]: float(value) for name, value in numbers.items() if math.isfinite(value)}
 
 
 def _number(case: str, name: str, value: object) -> float:

@@ -59,7 +59,7 @@ def aside():
 
 
 def report(score, metrics=(), artifacts=()):
-    """Print what agents are told, and the score as the last line; metrics and artifacts are mappings.
+    """Print what agents are told, and all numbers as the last line; metrics and artifacts are mappings.
 
     Raises:
         SystemExit: the score is no finite number.
@@ -67,11 +67,14 @@ def report(score, metrics=(), artifacts=()):
     for name, value in dict(artifacts).items():
         text = _text(value)
         print(f"[{name}]\n{text}" if "\n" in text else f"[{name}] {text}")
+    numbers = {name: float(value) for name, value in dict(metrics).items() if isinstance(value, int | float)}
     for name, value in dict(metrics).items():
-        print(f"{name}: {float(value)!r}" if isinstance(value, int | float) else f"{name}: {_text(value)}")
+        if name not in numbers:
+            print(f"{name}: {_text(value)}")
     if not math.isfinite(score):
         sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
-    print(json.dumps({"combined_score": float(score)}))
+    others = {name: value for name, value in numbers.items() if math.isfinite(value)}
+    print(json.dumps({**others, "combined_score": float(score)}))
 
 
 def _text(value):

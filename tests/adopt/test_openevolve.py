@@ -85,7 +85,7 @@ def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
     assert task.limits.wall == 21
     done = evaluated(task, tmp_path / "box")
     assert score(done) == 0.7
-    assert "slow: 1.0" in done.stdout
+    assert '"slow": 1.0' in done.stdout
     off = CONFIG + "  cascade_evaluation: false\n"
     whole = example(
         tmp_path / "2", **{"evaluator.py": f"{STAGES}\ndef evaluate(path): return {{'a': 3}}\n", "config.yaml": off}

@@ -17,7 +17,8 @@ import json, sys
 given = json.load(open("{home}/given.json"))
 value = eval(open(sys.argv[1]).read())
 print("noise")
-print(json.dumps({{"status": "success", "combined_score": value + given, "artifacts": {{"mode": sys.argv[2]}}}}))
+said = {{"status": "success", "combined_score": value + given, "metrics": {{"share": 0.5}}}}
+print(json.dumps({{**said, "artifacts": {{"mode": sys.argv[2]}}}}))
 """
 DOCKERFILE = """\
 FROM python:3.12-slim
@@ -58,3 +59,4 @@ async def test_in_a_sandbox_it_finds_its_files_where_its_image_has_them(tmp_path
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
     assert found[0].evaluation.metrics == {"combined_score": 6.5}, found[0].evidence
     assert found[0].evaluation.judged == "inside"
+    assert found[0].evaluation.cases == {"command": {"combined_score": 6.5, "share": 0.5}}
