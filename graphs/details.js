@@ -104,7 +104,8 @@ export class Details {
 
   async summary() {
     const { run, index } = this;
-    const record = await this.source.candidate(index);
+    const pin = this.state.pin !== index ? this.state.pin : null;
+    const [record, pinned] = await Promise.all([this.source.candidate(index), pin === null ? null : this.source.candidate(pin).catch(() => null)]);
     const edges = run.edges(index);
     const name = { parent: "parent", merge: "merged with", graft: "grafted from", inspiration: "lines of" };
     const by = [firstLine(record.agent), record.operator + (record.strategy ? ` (${firstLine(record.strategy)})` : ""), run.modelName(index)].filter(Boolean);
@@ -121,7 +122,7 @@ export class Details {
         ["decided", (record.decided ?? []).map((each) => el("div", {}, visible(each)))],
         ["id", el("code", {}, record.commit ?? run.ids[index])],
       ]),
-      this.metrics(record),
+      this.metrics(record, pinned),
     );
   }
 
@@ -133,15 +134,18 @@ export class Details {
     return [record.status + (record.split ? ` on ${record.split}` : ""), ...times, ...cost, ...inside].join(", ");
   }
 
-  metrics(record) {
+  // `pinned`: the record of the candidate to compare with, or null.
+  metrics(record, pinned) {
     const rows = record.metric_rows ?? [];
     if (!rows.length) return null;
     const places = this.run.about.places;
     const value = (told) => (told === null || told === undefined ? "" : number(told, places));
+    const other = new Map((pinned?.metric_rows ?? []).map((each) => [each.name, each.value]));
+    const cells = (each) => [visible(each.name), value(each.value) + margin(each.margin, places), value(each.parent), value(each.seed), value(each.holdout)];
     return grid(
-      ["metric", "value", "parent", "seed", "holdout"],
-      rows.map((each) => [visible(each.name), value(each.value) + margin(each.margin, places), value(each.parent), value(each.seed), value(each.holdout)]),
-      "lrrrr",
+      ["metric", "value", "parent", "seed", "holdout", ...(pinned ? [`pinned ${this.run.short(this.state.pin)}`] : [])],
+      rows.map((each) => [...cells(each), ...(pinned ? [value(other.get(each.name))] : [])]),
+      "lrrrrr",
     );
   }
 

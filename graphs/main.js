@@ -179,6 +179,8 @@ class Page {
 
   async pages() {
     const page = byId("page");
+    if (this.told !== this.state.page) page.scrollTop = 0;
+    this.told = this.state.page;
     if (!page.childElementCount) fill(page, el("p", { class: "empty" }, "…"));
     try {
       fill(page, this.state.page === "compare" ? await this.comparison() : await this.summary());

@@ -173,7 +173,8 @@ function contributions(run, kind, rows) {
     ...[each.proposals, each.valid, each.improved, each.records].map(whole),
     ...(paid ? [whole(each.tokens), dollars(each.dollars)] : []),
   ]);
-  return card(kind[0].toUpperCase() + kind.slice(1), grid(heads, table, "lrlrrrrrr"), "wide");
+  const shared = kind === "operators" ? el("p", { class: "quiet" }, "One that was made by several operators counts for each of them, so these are more than the proposals.") : null;
+  return card(kind[0].toUpperCase() + kind.slice(1), el("div", {}, grid(heads, table, "lrlrrrrrr"), shared), "wide");
 }
 
 function crossings(run, report) {
