@@ -1,17 +1,25 @@
 """A file that stands in for a candidate: evaluators of other systems import it, and its functions run in the sandbox.
 
 So an evaluator that calls functions of a program with data, and computes a score from what they return, runs outside
-of the candidate's reach as it is. No code of the candidate is in the file.
+of the candidate's reach as it is. No code of the candidate is in the file. An evaluator may import it in a process that
+it starts, too: calls from there go through a socket.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
+import importlib
+import json
+import os
 import secrets
+import socket
+import socketserver
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +31,7 @@ from evogit.evaluation.stand_in import function
 
 
 def __getattr__(name):
-    return function({token!r}, name)
+    return function({token!r}, {place!r}, name)
 '''
 
 
@@ -37,6 +45,24 @@ class _Life:
     """Name -> whether it returns tuples, as far as its text tells: they cross as lists."""
     succeeded: bool = False
     failure: Exception | None = None
+    process: int = field(default_factory=os.getpid)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def call(self, name: str, args: Any, kwargs: Any) -> Any:
+        """What a function returns.
+
+        Raises:
+            CandidateFailedError: as `program.call` does.
+            ValueError: when the arguments are not JSON.
+        """
+        try:
+            with self.lock:
+                value = self.program.call(f"{self.module}:{name}", args, kwargs).value
+        except (CandidateFailedError, ValueError, TypeError) as failure:
+            self.failure = failure
+            raise
+        self.succeeded = True
+        return tuple(value) if isinstance(value, list) and self.functions[name] else value
 
 
 _LIVES: dict[str, _Life] = {}
@@ -64,9 +90,9 @@ def stand_in(program: Program, file: str) -> Iterator[str]:
     token = secrets.token_hex(16)
     life = _LIVES[token] = _Life(program, file.removesuffix(".py").replace("/", "."), functions)
     try:
-        with tempfile.TemporaryDirectory(prefix="evogit-stand-in-") as folder:
+        with tempfile.TemporaryDirectory(prefix="evogit-stand-in-") as folder, _served(life, f"{folder}/calls"):
             place = Path(folder) / Path(file).name
-            place.write_text(TEXT.format(token=token), encoding="utf-8")
+            place.write_text(TEXT.format(token=token, place=f"{folder}/calls"), encoding="utf-8")
             yield str(place)
         if life.failure and not life.succeeded:
             raise life.failure
@@ -74,24 +100,25 @@ def stand_in(program: Program, file: str) -> Iterator[str]:
         del _LIVES[token]
 
 
-def function(token: str, name: str) -> Callable[..., Any]:
-    """A function of the candidate's that runs in its sandbox.
+def function(token: str, place: str, name: str) -> Callable[..., Any]:
+    """A function of the candidate's that runs in its sandbox; called from another process, through the socket `place`.
 
     Raises:
         AttributeError: it has none of that name.
     """
-    life = _LIVES[token]
-    if name not in life.functions:
+    life = _LIVES.get(token)
+    here = life is not None and life.process == os.getpid()
+    names = life.functions if life else _asked(place, {})["functions"]
+    if name not in names:
         raise AttributeError(f"the program defines no function {name}")
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        try:
-            value = life.program.call(f"{life.module}:{name}", args, kwargs).value
-        except (CandidateFailedError, ValueError, TypeError) as failure:
-            life.failure = failure
-            raise
-        life.succeeded = True
-        return tuple(value) if isinstance(value, list) and life.functions[name] else value
+        if life is not None and here:
+            return life.call(name, args, kwargs)
+        said = _asked(place, {"name": name, "args": _encoded(args), "kwargs": _encoded(kwargs)})
+        if "error" in said:
+            raise RuntimeError(said["error"])
+        return _decoded(said["value"])
 
     called.__name__ = name
     return called
@@ -106,3 +133,83 @@ def _functions(node: ast.AST) -> Iterator[tuple[str, bool]]:
             yield child.name, said or any(isinstance(value, ast.Tuple) for value in returned)
         elif isinstance(child, ast.If | ast.Try | ast.ExceptHandler | ast.With):
             yield from _functions(child)
+
+
+# --- from another process -----------------------------------------------------------------------------------------
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    """Answers calls from processes that the evaluator starts, one line of JSON each."""
+
+    daemon_threads = True
+
+    def __init__(self, place: str, life: _Life) -> None:
+        self.life = life
+        super().__init__(place, _Handler)
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    """One call."""
+
+    server: _Server
+
+    def handle(self) -> None:
+        """Answer it."""
+        asked, life = json.loads(self.rfile.readline()), self.server.life
+        said: dict[str, Any] = {"functions": list(life.functions)}
+        if "name" in asked:
+            try:
+                value = life.call(asked["name"], _decoded(asked["args"]), _decoded(asked["kwargs"]))
+                said = {"value": _encoded(value)}
+            except (CandidateFailedError, ValueError, TypeError) as failure:
+                said = {"error": str(failure)}
+        self.wfile.write(json.dumps(said).encode() + b"\n")
+
+
+@contextmanager
+def _served(life: _Life, place: str) -> Iterator[None]:
+    with _Server(place, life) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _asked(place: str, request: Mapping[str, Any]) -> Any:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        with connection.makefile() as reply:
+            return json.loads(reply.readline())
+
+
+def _encoded(value: Any) -> Any:
+    """A value as JSON can say it, with arrays and tuples told apart."""
+    if hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        data = base64.b64encode(value.tobytes()).decode()
+        return {"array": [value.dtype.str, list(value.shape), data]}
+    if isinstance(value, tuple):
+        return {"tuple": [_encoded(each) for each in value]}
+    if isinstance(value, list):
+        return [_encoded(each) for each in value]
+    if isinstance(value, dict):
+        return {"dict": [[key, _encoded(each)] for key, each in value.items()]}
+    return value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, parts),) = value.items()
+    if kind == "tuple":
+        return tuple(_decoded(each) for each in parts)
+    if kind == "dict":
+        return {key: _decoded(each) for key, each in parts}
+    dtype, shape, data = parts
+    numpy = importlib.import_module("numpy")  # whoever sent an array has it
+    return numpy.frombuffer(base64.b64decode(data), dtype=dtype).reshape(shape).copy()

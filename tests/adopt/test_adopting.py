@@ -49,6 +49,34 @@ async def test_what_calls_functions_with_data_is_evaluated_from_outside(tmp_path
     assert not done.task.is_editable("table.py")
 
 
+CHILD = """\
+import json, subprocess, sys
+
+CODE = '''
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("program", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+a, b = module.answer(n=3)
+print(json.dumps([a, b, hasattr(module, "other")]))
+'''
+
+def evaluate(program_path):
+    done = subprocess.run([sys.executable, "-c", CODE, program_path], capture_output=True, text=True)
+    a, b, other = json.loads(done.stdout)
+    return {"combined_score": 0.0 if other else a + b[0] / 7}
+"""
+
+
+@pytest.mark.slow
+async def test_a_process_that_the_evaluator_starts_calls_the_sandbox_too(tmp_path: Path) -> None:
+    found = recognise(example(tmp_path, CHILD))
+    assert found
+    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    assert (done.why_inside, done.task.judged) == ("", "outside")
+    assert done.judged.evaluation.metrics == {"combined_score": 4 + 3 / 7}
+
+
 @pytest.mark.slow
 async def test_a_forger_is_believed_beside_the_evaluator_and_not_from_outside(tmp_path: Path) -> None:
     found = recognise(example(tmp_path))
@@ -65,7 +93,7 @@ async def test_a_forger_is_believed_beside_the_evaluator_and_not_from_outside(tm
 @pytest.mark.parametrize(
     ("evaluator", "why"),
     [
-        (EVALUATOR + "import subprocess\n", "another process"),
+        (EVALUATOR + "this is no Python\n", "no Python"),
         (EVALUATOR + "TEXT = open(__file__).read()\n", "reads the program's text"),
     ],
 )
