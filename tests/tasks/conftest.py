@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 import pytest_asyncio
@@ -19,16 +19,17 @@ Judged = Callable[..., Awaitable[Evaluation]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
-    """`judged(code, split)`: the evaluation of the seed with `code` added to its first file, or at `path`."""
+    """`judged(code, split)`: the evaluation of the seed with `code` added to its first file, or with other `files`."""
     task = find_task(request.module.TASK)
     seed = {path: data for path, (data, _) in task.seed_files().items()}
-    base = Base("seed", pack(seed))
+    first = min(seed)
 
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
-        async def judge(code: str = "", split: str = "train", *, path: str = min(seed)) -> Evaluation:
-            files = Files(pack({path: seed[path] + b"\n\n" + code.encode()}), (), base)
-            evaluation, _ = await evaluator.evaluate("0" * 40, files, split=split)
+        async def judge(code: str = "", split: str = "train", files: Mapping[str, bytes] | None = None) -> Evaluation:
+            changed = files or {first: seed[first] + b"\n\n" + code.encode()}
+            candidate = Files(pack(changed), (), Base("seed", pack(seed)))
+            evaluation, _ = await evaluator.evaluate("0" * 40, candidate, split=split)
             return evaluation
 
         yield judge

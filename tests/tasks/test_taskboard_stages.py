@@ -1,0 +1,49 @@
+"""The walk through the stages of the board: a scripted person says what comes next, looks, and promotes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ..cli.conftest import EVOGIT
+
+TASK = "taskboard"
+BUILDER = Path(__file__).parent / "taskboard" / "builder.py"
+AGENT = ("--agent", f"{BUILDER}:Builder")
+SAID = [
+    "First store.py: keep status, priority and due, and find by status, text and order.",
+    "Now app.py: all of the JSON part, with 400, 404 and 405.",
+    "Last pages.py: escape titles, and the form.",
+]
+
+
+@pytest.mark.slow
+def test_a_person_guides_from_stage_to_stage(tmp_path: Path) -> None:
+    """The scripted agent does what was said last, the person looks, promotes and says what comes next."""
+
+    def evogit(*arguments: str) -> str:
+        done = subprocess.run(
+            [EVOGIT, *arguments], cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def go_on(proposals: int) -> float:
+        evogit("run", TASK, "-C", "board", "--proposals", str(proposals), "--sandbox", "bubblewrap", *AGENT)
+        return float(json.loads(evogit("-C", "board", "best", "--json"))["metrics"]["passed"])
+
+    reached = [go_on(1)]
+    for stage, said in enumerate(SAID, 2):
+        evogit("-C", "board", "guide", said, "-y")
+        reached.append(go_on(stage))
+        evogit("-C", "board", "promote", "best", "-m", "a sound stage to build on", "-y")
+    assert reached[0] == 0.2
+    assert reached == sorted(set(reached)), "each stage is better than the one before"
+    assert reached[-1] == 1
+    told = evogit("-C", "board", "decisions", "--json").splitlines()
+    kinds = [json.loads(line)["kind"] for line in told]
+    assert sorted(kinds) == ["guide"] * 3 + ["promote"] * 3
