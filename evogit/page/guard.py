@@ -63,8 +63,11 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(scope, headers)
-        answer = refusal or self._entrance(scope)
+        host = headers.get("host", "")
+        answer = (
+            None if self._is_named(host) else _refused(421, "expected the address that `evogit serve` printed as Host")
+        )
+        answer = answer or self._entrance(scope) or self._refusal(scope, headers, f"http://{host}")
         if answer is None and not self._is_known(headers):
             answer = _refused(401, "open the address that `evogit serve` printed: it has the key to this page")
 
@@ -76,13 +79,12 @@ class Guard:
 
         await (answer or self._app)(scope, receive, guarded)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Response | None:
-        host, method = headers.get("host", ""), scope["method"]
-        if not self._is_named(host):
-            return _refused(421, "expected the address that `evogit serve` printed as Host")
+    def _refusal(self, scope: Scope, headers: dict[str, str], own: str) -> Response | None:
+        """Why not even who has the key is answered; `own`: the page's origin."""
+        method = scope["method"]
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return _refused(403, "this came from another site")
-        if headers.get("origin", f"http://{host}") != f"http://{host}":
+        if headers.get("origin", own) != own:
             return _refused(403, "expected the page's own origin")
         if method not in ("GET", "HEAD", "POST"):
             return _refused(405, "expected GET or POST")
@@ -100,12 +102,12 @@ class Guard:
         if headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "expected application/json")
         length = headers.get("content-length", "")
-        if not length.isdigit() or int(length) > LARGEST:
+        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > LARGEST:
             return _refused(413, f"expected a body of at most {LARGEST} bytes, and its length")
         return None
 
     def _entrance(self, scope: Scope) -> Response | None:
-        """Take the token for a cookie."""
+        """Take the token for a cookie; also from another place, as the file that `--open` opens is one."""
         if scope["path"] != "/" or scope["method"] != "GET":
             return None
         told = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])

@@ -120,11 +120,11 @@ def everything(connection: socket.socket) -> bytes:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, home: Path | None = None) -> Iterator[Served]:
+def serving(folder: Path, *options: str, **env: str) -> Iterator[Served]:
     """`evogit serve` for the repository in a folder, until the end."""
     with tempfile.TemporaryFile("w+") as said:
         words = ["serve", "--json", *(options if "--port" in options else ("--port", "0", *options))]
-        surroundings = environment(home or folder.parent)
+        surroundings = environment(folder.parent, **env)
         process = Forked(words, cwd=folder, env=surroundings, stdout=subprocess.PIPE, stderr=said)
         try:
             assert process.stdout

@@ -182,6 +182,7 @@ def test_the_page_answers_to_localhost_and_to_its_address(served: Served) -> Non
 def test_what_a_browser_says_comes_from_another_site_is_refused(served: Served, site: str) -> None:
     for path in READS:
         assert served.ask(path, sec_fetch_site=site).status == 403
+    assert served.ask(f"/?token={served.token}x", sec_fetch_site=site).status == 403
     assert served.decide(sec_fetch_site=site).status == 403
     assert served.decide("decide", sec_fetch_site=site).status == 403
 

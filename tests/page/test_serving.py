@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from evogit.cli.commands.serve import write_passage
 from evogit.testing import RecordedRun
 from tests.cli.conftest import Cli, cli  # noqa: F401
+from tests.clock import wait_until
 from tests.page.guarding import RUN, everything, read_answer, serving, small_run
 
 ABOUT = f"/api/runs/{RUN}"
@@ -79,4 +81,26 @@ def test_a_run_that_is_not_there_does_not_take_the_place_of_the_one_that_is_show
         page.evaluate("location.hash = 'select=best'")
         page.get_by_role("button", name="Note", exact=True).click()
         expect(page.locator("dialog .plan")).to_contain_text("step 3")
+        page.close()
+
+
+@pytest.mark.slow
+def test_the_browser_is_started_without_the_key_in_its_command_line(tmp_path: Path) -> None:
+    """Everybody on a machine sees the words of every process."""
+    (tmp_path / "opener").write_text(f'echo "$1" >{tmp_path}/told\n')
+    with serving(small_run(tmp_path / "own"), "--open", BROWSER=f"sh {tmp_path}/opener %s") as served:
+        wait_until(lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text())
+        file = Path((tmp_path / "told").read_text().strip().removeprefix("file://"))
+        assert served.url in file.read_text()
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_a_file_leads_to_the_page(browser: Browser, tmp_path: Path) -> None:
+    with serving(small_run(tmp_path / "own")) as served:
+        write_passage(tmp_path / "page.html", served.url)
+        page = browser.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        expect(page.locator("#facts")).to_contain_text("6 candidates")
+        assert served.token not in page.url
         page.close()

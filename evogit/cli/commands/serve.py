@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import webbrowser
+from pathlib import Path
 
 import click
 
@@ -43,6 +45,8 @@ def serve(
             f"expected the package {error.name}, which the page needs: pip install 'evogit[web]'"
         ) from error
 
+    passage = repository.common / "evogit" / "page.html"
+
     def ready(address: serving.Address) -> None:
         if terminal.json:
             terminal.data({"schema": SCHEMA, "url": address.url, "port": address.port})
@@ -51,6 +55,18 @@ def serve(
             click.echo(address.url)
             terminal.note("the page is at this address until Ctrl-C", "dim")
         if opens:
-            webbrowser.open(address.url)
+            write_passage(passage, address.url)
+            webbrowser.open(passage.as_uri())
 
-    serving.serve(repository, name, host, port, read_only=read_only, ready=ready)
+    try:
+        serving.serve(repository, name, host, port, read_only=read_only, ready=ready)
+    finally:
+        passage.unlink(missing_ok=True)
+
+
+def write_passage(file: Path, url: str) -> None:
+    """A file that leads to the page: who else is on this machine sees what a browser is started with, but not this."""
+    file.parent.mkdir(exist_ok=True)
+    text = f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">EvoGit</a>\n'
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
+        opened.write(text)
