@@ -56,7 +56,7 @@ class Page {
       select: (index) => this.select(index),
       tab: (tab, focus) => this.turn(tab, focus),
       base: (base) => this.state.set({ base }),
-      pin: (index) => this.state.set({ pin: index === null ? "" : this.run.short(index) }),
+      pin: (index) => this.state.set({ pin: index === null ? "" : this.run.ids[index] }),
       act: (kind, index) => this.act(kind, index),
     };
     this.details = new Details(byId("details"), this.source, this.titles, on, this.acting);
@@ -245,7 +245,7 @@ class Page {
   select(index) {
     if (index === null || index === undefined) return;
     this.root = null;
-    this.state.set({ page: "graph", select: this.run.short(index) });
+    this.state.set({ page: "graph", select: this.run.ids[index] });
     this.plot.reveal(index);
   }
 

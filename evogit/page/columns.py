@@ -19,8 +19,8 @@ PREFIX = 4
 EXACT = 20_000
 """Candidates up to which values have all their digits; of more than that they are most of what is sent."""
 
-DIGITS = 12
-"""Of the values of larger runs: what differs by less is the same to the engine (`ROUNDING`), too."""
+DIGITS = 11
+"""Of the values of larger runs."""
 
 NAMES = ("agents", "operators", "strategies", "models", "statuses")
 
@@ -88,7 +88,7 @@ class Columns:
                 each.evaluations - at if each.evaluations else None for at, each in enumerate(moments, first)
             ],
             "elapsed": _steps([each.elapsed for each in moments]),
-            "dollars": [each.dollars for each in moments],
+            "dollars": [each.dollars and round(each.dollars, 9) for each in moments],
             "tokens": _steps([each.tokens for each in moments]),
             "second": _sparse(known, lambda each: [self._index(parent) for parent in each.parents[1:]]),
             "inspiration": _sparse(known, self._inspirations),
