@@ -35,6 +35,8 @@ def find_task(name_or_path: str) -> Task:
     """
     path = Path(name_or_path)
     if name_or_path in (names := gallery()):
+        if path.is_dir() and recognise(path):
+            logger.warning("%s is the task that comes along; the one in the folder here is ./%s", path, path)
         return load_task(content("tasks") / name_or_path)
     if (path / TASK_FILE).is_file() and not _is_foreign(path / TASK_FILE):
         return load_task(path)

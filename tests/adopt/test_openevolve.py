@@ -100,6 +100,16 @@ def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> Non
     assert "ZeroDivisionError" in done.stderr
 
 
+def test_a_folder_with_the_name_of_a_shipped_task_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    example(tmp_path).rename(tmp_path / "circle_packing")
+    monkeypatch.chdir(tmp_path)
+    assert find_task("circle_packing").judged == "outside"
+    assert "./circle_packing" in caplog.text
+    assert find_task("./circle_packing").judged == "inside"
+
+
 def test_other_languages_are_read_alike(tmp_path: Path) -> None:
     folder = example(tmp_path)
     (folder / "initial_program.py").rename(folder / "initial_program.rs")
