@@ -285,7 +285,7 @@ def test_consent_is_asked_for_once_on_a_terminal(place: dict[str, str], tmp_path
         screen.press(answer) if answer else screen.interrupt()
         assert screen.end() == code, screen.text
         assert len(endpoint.requests) == calls
-        assert "for \r\n        a million tokens" in screen.text.replace("\x1b[0m", ""), "broken between words"
+        assert "for a\r\n        million tokens" in screen.text.replace("\x1b[0m", ""), "broken between words"
         assert ("[y/N]: \r\ninterrupted" in screen.text) == (code == 130)
     screen = Screen("run", "sine", cwd=tmp_path, **place)
     assert screen.end() == 0, screen.text
