@@ -127,10 +127,10 @@ def resolve_agents(
         _check_programs(asked, settings, employed)
     names = [*(name for spec in specs if spec.asks for name in spec.models), *panel]
     sure = {*(spec.model for spec in specs), *panel}
-    asking = tuple(models.get(name, perhaps=name not in sure) for name in dict.fromkeys(names))
+    asking = tuple(models.get(name, optional_in_recording=name not in sure) for name in dict.fromkeys(names))
     for spec in employed:
         for name in filter(None, spec.models):
-            models.behind(name)
+            models.endpoint_of(name)
     models.forget_keys()
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
     given = settings.ceilings

@@ -42,7 +42,7 @@ def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
 
     packages = ", ".join(task.environment.packages)
     why = f"; the first time with {packages} takes a while" if packages else ""
-    said = f"evaluating HEAD in a sandbox, again and again to see whether its score repeats{why}"
+    said = f"evaluating HEAD in a sandbox several times, to see whether its score repeats{why}"
     if not terminal.live:
         terminal.note(said, "dim")
     with terminal.err.status(Text(said)) if terminal.live else nullcontext():

@@ -66,4 +66,4 @@ def ways_on(task: Task, changed: Sequence[str]) -> str:
     """What a person can do about a changed task: candidates of another seed cannot be evaluated as of this one."""
     anew = "begin a new run (--name NAME)"
     rescore = "`evogit rescore TASK`" if task.seed else "`evogit rescore`"
-    return anew if "seed" in changed else f"evaluate the living candidates again under it ({rescore}), {anew}"
+    return anew if "seed" in changed else f"evaluate the candidates in use again under it ({rescore}), {anew}"

@@ -62,10 +62,10 @@ class OpenModels:
         """The keys that were read so far."""
         return tuple(self._secrets)
 
-    def get(self, name: str, *, perhaps: bool = False) -> Model:
+    def get(self, name: str, *, optional_in_recording: bool = False) -> Model:
         """The model that a name stands for: `script:FILE`, one of the settings, else what an endpoint calls so.
 
-        `perhaps` it is asked, as others may be in its stead: then a recording need not have it.
+        With `optional_in_recording` others may be asked in its stead, so that a recording need not have it.
 
         Raises:
             CredentialError: its key cannot be had; the message says where it was looked for.
@@ -74,7 +74,7 @@ class OpenModels:
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")
         if name not in self._models:
-            model = self._open(name, perhaps)
+            model = self._open(name, optional_in_recording)
             self._models[name] = RecordedModel(model, self._recorder) if self._recorder else model
         return self._models[name]
 
@@ -99,7 +99,7 @@ class OpenModels:
             return ""
         return self._user.missing(name, settings_file(self._environ))
 
-    def behind(self, name: str) -> Endpoint:
+    def endpoint_of(self, name: str) -> Endpoint:
         """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
 
         Raises:
@@ -125,9 +125,9 @@ class OpenModels:
 
     # --- opening ------------------------------------------------------------------------------------------------
 
-    def _open(self, name: str, perhaps: bool) -> Model:
+    def _open(self, name: str, optional_in_recording: bool) -> Model:
         if self._recorded is not None:
-            if name not in self._recorded and not perhaps:
+            if name not in self._recorded and not optional_in_recording:
                 known = ", ".join(sorted(self._recorded)) or "none"
                 raise UsageError(f"{self._replay} has no replies of the model {name!r}; those it has: {known}")
             return ReplayedModel(name, self._recorded.get(name, []))

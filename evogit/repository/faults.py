@@ -67,7 +67,9 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     try:
         found = repo.get(name)
     except pygit2.GitError as error:
-        raise RepositoryError(f"the tree or commit {name} cannot be read: {error}; Git makes none such") from error
+        raise RepositoryError(
+            f"the tree or commit {name} cannot be read: {error}; Git itself never writes such"
+        ) from error
     if not isinstance(found, pygit2.Tree | pygit2.Commit):
         raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
     tree = found.peel(pygit2.Tree)

@@ -54,7 +54,7 @@ def check_read(path: str) -> None:
     """
     if _NO_PATH.search(path) or (_PERHAPS_GIT.search(path) and any(map(is_git_folder, re.split(r"[/\\]", path)))):
         raise UnfitChangeError(
-            f"expected paths in a tree that a checkout can hold, got {ascii(path)[:300]}; Git makes none such"
+            f"expected paths in a tree that a checkout can hold, got {ascii(path)[:300]}; Git itself never writes such"
         )
 
 

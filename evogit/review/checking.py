@@ -188,7 +188,7 @@ def flaky(task: Task, judged: Judged) -> str:
     if task.command is None:
         return said
     more = f"raise retry = {task.command.retry}" if task.command.retry else "set retry = 1"
-    return f"{said}; mend that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
+    return f"{said}; fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
 
 
 def advice(judged: Judged) -> str:

@@ -56,7 +56,7 @@ def test_a_merge_is_a_candidate_and_says_how_conflicts_were_settled(cli: Cli, pa
     assert history.counts.proposals == pair.history.counts.proposals, "a person's merge is no attempt of the agents"
     assert history.human == [made.commit]
     evidence = pair.repository.trees.files(history.sessions[made.commit], lambda path: True)
-    assert evidence == {"why": b"both [2J are good"}
+    assert evidence == {"why": b"both are good"}
     shown = cli("-C", "repo", "show", made.commit[:8])
     assert "human, merge (fitter)" in shown.out
     again = cli("-C", "repo", "merge", pair.b[:8], "a1", "--json").json

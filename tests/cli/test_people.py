@@ -29,9 +29,9 @@ def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
     first = cli("-C", "repo", "guide", "keep it in one file", "-y")
     assert "joins every later brief" in first.err
     said = cli("-C", "repo", "guide", "look at\x1b[2J the inner loop", "-y", "--json").json
-    assert (said["kind"], said["reason"], said["candidates"]) == ("guide", "look at [2J the inner loop", [])
+    assert (said["kind"], said["reason"], said["candidates"]) == ("guide", "look at the inner loop", [])
     history = open_run(Repository.open(small.folder)).history
-    assert history.guidance == ["keep it in one file", "look at [2J the inner loop"]
+    assert history.guidance == ["keep it in one file", "look at the inner loop"]
     assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance
     assert "guide  keep it in one file" in cli("-C", "repo", "guide", "keep it\nin one file", "--dry-run").err
     assert cli("-C", "repo", "undo", "-y").code == 0

@@ -72,7 +72,7 @@ async def test_a_question_that_was_not_recorded_is_named(at: Opening, file: Path
         await replay.get("m").ask(question(), ledger)
     with pytest.raises(UsageError, match="no replies of the model 'other'; those it has: m"):
         replay.get("other")
-    spare = replay.get("other", perhaps=True)
+    spare = replay.get("other", optional_in_recording=True)
     assert spare.price
     assert spare.price.free
     with pytest.raises(ModelError, match="does not have this question"):

@@ -67,7 +67,7 @@ def test_paths_that_git_never_writes_are_refused_with_a_sentence(
 ) -> None:
     tree = tree_of(repository, name, folder=folder)
     for how in LOOKS:
-        with pytest.raises(RepositoryError, match="Git makes none such|plain names|cannot be read|\\.git"):
+        with pytest.raises(RepositoryError, match="Git itself never writes such|plain names|cannot be read|\\.git"):
             look(repository, how, tree)
 
 
@@ -83,7 +83,7 @@ def test_no_spelling_of_git_is_looked_at(repository: Repository, folder: bool) -
     for name in SPELLINGS:
         tree = tree_of(repository, name.encode(), folder=folder)
         for how in ("changes", "entries", "diff"):
-            with pytest.raises(RepositoryError, match="Git makes none such|cannot be read"):
+            with pytest.raises(RepositoryError, match="Git itself never writes such|cannot be read"):
                 look(repository, how, tree)
         assert not is_safe_path(name)
 

@@ -122,7 +122,9 @@ def _repository(repo: str | None) -> Iterator[Finding]:
 def _locks(repository: Repository) -> Finding:
     locks = [path.relative_to(repository.common).as_posix() for path in repository.common.glob("refs/**/*.lock")]
     if locks:
-        said = f"{', '.join(locks[:3])} apparently of a dead process; `evogit run` removes its own after some seconds"
+        said = (
+            f"{', '.join(locks[:3])} left by a dead process, it seems; `evogit run` removes its own after some seconds"
+        )
         return Finding("warn", "locks", said)
     return Finding("ok", "locks", "no stale ref locks")
 

@@ -55,10 +55,10 @@ class Wanted:
     type=click.Choice(["agent", "operator", "model", "status"]),
     default="agent",
     show_default=True,
-    help="Of svg and png: what colours tell.",
+    help="For svg and png: what colours mean.",
 )
-@click.option("--dark", is_flag=True, help="Of svg and png: on a dark ground.")
-@click.option("--redact", is_flag=True, help="Of html: leave out prompts, replies and output.")
+@click.option("--dark", is_flag=True, help="For svg and png: on a dark background.")
+@click.option("--redact", is_flag=True, help="For html: leave out prompts, replies and output.")
 @with_run
 @with_terminal
 def graph(

@@ -84,7 +84,11 @@ Agents   globs of paths, such as src/** lib/*.c
 )
 @click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are evaluated.")
 @click.option(
-    "--timeout", default="5m", show_default=True, metavar="TIME", help="CPU for the command; thrice that by the clock."
+    "--timeout",
+    default="5m",
+    show_default=True,
+    metavar="TIME",
+    help="CPU time for the command; the clock allows three times as much.",
 )
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
 @click.option("--disk", metavar="SIZE", help="Disk of a candidate: its files, and what it writes. [default: 256m]")
@@ -197,7 +201,7 @@ def _source(repository: Repository, prefix: str) -> ProjectFiles:
 
 def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:
     terminal.note(Text.assemble((project.kind[0].upper() + project.kind[1:], "bold"), f" in {escape(str(folder))}"))
-    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C leaves all as it is.\n")
+    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C changes nothing.\n")
     for line in HELP.splitlines():
         terminal.note(f"  {line}", "dim")
     terminal.note("")

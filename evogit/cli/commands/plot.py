@@ -27,7 +27,7 @@ from evogit.review.figures import KINDS
     show_default=True,
     help="What `best` is drawn against.",
 )
-@click.option("--mean", is_flag=True, help="Of `best`: the mean of the runs with its 95 % interval.")
+@click.option("--mean", is_flag=True, help="For `best`: the mean of the runs with its 95 % interval.")
 @with_repo
 @with_terminal
 def plot(

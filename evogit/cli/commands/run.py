@@ -38,7 +38,7 @@ from evogit.review.removing import remains, remove
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
-@click.option("--minutes", type=float, metavar="M", help="Be done after this time, start and holdout included.")
+@click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
 @click.option(
     "--grace",
     type=float,

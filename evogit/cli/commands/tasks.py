@@ -63,7 +63,7 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
         raise UsageError(f"expected a name of small letters, digits, `-` and `_`, got {name!r}")
     if name in gallery():
-        raise RefusedError(f"{name} is a task that comes along, and its name would mean that one; choose another name")
+        raise RefusedError(f"{name} is a shipped task, which that name would mean; choose another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one with --at DIR")
     for path, content in files(name, str(folder)).items():

@@ -236,7 +236,7 @@ def _dialog(frame: Frame, asking: Asking) -> None:
     plan = [*asking.plan[:room]]
     rule = Text(frame.glyphs.lines[12] * frame.width, "dim")
     optional = " (may be empty)" if asking.decision.kind == "undo" else ""
-    advice = f"Enter does it{optional}, Esc leaves all as it is"
+    advice = f"Enter does it{optional}, Esc changes nothing"
     last = Text(asking.about or advice, "yellow" if asking.about else "dim")
     prompt = "reason: "
     shown = escape(asking.reason)

@@ -222,7 +222,7 @@ def _asked(key: str, state: State, asking: Asking) -> Pressed:
         return replace(state, asking=None, message=Text("nothing was changed", "dim")), None
     if key == "enter":
         if not asking.reason.strip() and asking.decision.kind != "undo":
-            return replace(state, asking=replace(asking, about="a reason is needed; Esc leaves all as it is")), None
+            return replace(state, asking=replace(asking, about="a reason is needed; Esc changes nothing")), None
         return state, Order(kind="decide")
     if key == "redraw":
         return state, Order(kind="redraw")

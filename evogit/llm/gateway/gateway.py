@@ -88,7 +88,7 @@ class Gateway:
         """
         if not models:
             raise UsageError("expected a model for a program that asks models, got none")
-        endpoints = [self._models.behind(name) for name in models]
+        endpoints = [self._models.endpoint_of(name) for name in models]
         return GatewaySession(self, account, {each.name: each for each in endpoints})
 
     def upstream(self, endpoint: Endpoint) -> Upstream:
