@@ -81,8 +81,13 @@ class Adopted:
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     outside: str = ""
-    why_inside: str = "candidates and what evaluates them are one program"
+    why_inside: str = "the candidate itself says its number"
     requirements: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """What it was made of, in a sentence."""
+        return self.system if self.system.startswith("a ") else f"a task of {self.system}"
 
     def files(self, *, outside: bool = False) -> Iterator[tuple[str, File]]:
         """The files of a task folder: path -> content and mode; with an evaluator `outside` of the sandbox or in it."""
@@ -93,7 +98,7 @@ class Adopted:
             yield f"seed/{path}", file
         for path, file in self.theirs.items():
             yield f"{evaluator}/{THEIRS}/{path}", file
-        for path, file in _stand_ins():
+        for path, file in _stand_ins() if outside or SHIMS in self.command else ():
             yield f"{evaluator}/{OURS}/{path}", file
         if outside:
             yield "evaluator/evaluate.py", (self.outside.encode(), PLAIN)
@@ -103,7 +108,7 @@ class Adopted:
 
     def _toml(self, *, outside: bool) -> str:
         rows = [
-            f"# Made by `evogit adopt` from a task of {self.system}.",
+            f"# Made by `evogit adopt` from {self.origin}.",
             *(OUTSIDE if outside else INSIDE),
             f"name = {json.dumps(self.name)}",
             f"editable = {json.dumps(self.editable)}",

@@ -60,6 +60,7 @@ def read_harbor(folder: Path) -> Adopted | None:
         packages=merged(asked, packages(theirs), packages(seed), recipe.packages, runner),
         repeats=repeats(tests),
         links=links,
+        why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(*needs(recipe), *_unlike(config, recipe)),
     )
 

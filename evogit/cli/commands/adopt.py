@@ -51,7 +51,7 @@ def _record(found: Adopted, done: Adoption, folder: Path) -> dict[str, object]:
 
 def _told(found: Adopted, done: Adoption, folder: Path) -> Iterator[Text]:
     evaluation = done.judged.evaluation
-    yield Text.assemble((str(folder), "bold"), f" is a task now, made from one of {found.system}")
+    yield Text.assemble((str(folder), "bold"), f" is a task now, made from {found.origin}")
     if evaluation.ok:
         yield Text(f"its seed has {found.metric} {evaluation.metrics[found.metric]:.6g}; judged: {done.task.judged}")
     else:
