@@ -1,5 +1,7 @@
 // What happens in a run, as it happens. All tabs of a browser share one stream: the one that has it tells the others.
 
+const UNSEEN_FOR = 2000; // milliseconds until a tab out of sight lets go of its stream
+
 const AGAIN = 2000; // milliseconds until a stream that was refused is asked for again
 
 const MOST_HELD = 1000; // deltas that are kept while a person paused; after more, everything is read anew
@@ -10,14 +12,36 @@ export class Live {
     Object.assign(this, { source, name, position, onDelta, onReload, onState });
     this.paused = false;
     this.held = [];
-    this.ended = new AbortController();
     this.channel = new BroadcastChannel(`evogit ${name}`);
     this.channel.onmessage = ({ data }) => this.hear(data);
-    const lock = { signal: this.ended.signal };
-    navigator.locks.request(`evogit ${location.host} ${name}`, lock, () => this.lead()).catch(() => {});
+    this.onshow = () => this.look();
+    document.addEventListener("visibilitychange", this.onshow);
+    this.ask();
   }
 
-  // Hold the stream until this tab goes.
+  // A browser opens six connections to a server: six tabs with a stream each would let nobody ask anything, so one that
+  // is out of sight lets go of its own, and is told what it missed when it is looked at again.
+  look() {
+    clearTimeout(this.leaving);
+    if (document.hidden) this.leaving = setTimeout(() => this.leave(), UNSEEN_FOR);
+    else if (!this.asked) this.ask();
+  }
+
+  ask() {
+    this.asked = new AbortController();
+    const lock = { signal: this.asked.signal };
+    navigator.locks.request(`evogit ${location.host} ${this.name}`, lock, () => this.lead()).catch(() => {});
+  }
+
+  leave() {
+    clearTimeout(this.waiting);
+    this.stream?.close();
+    this.asked?.abort();
+    this.asked = null;
+    this.stop?.();
+  }
+
+  // Hold the stream until this tab goes, or is out of sight.
   lead() {
     return new Promise((done) => {
       this.stop = done;
@@ -76,10 +100,9 @@ export class Live {
   }
 
   close() {
-    clearTimeout(this.waiting);
-    this.stream?.close();
+    document.removeEventListener("visibilitychange", this.onshow);
+    clearTimeout(this.leaving);
+    this.leave();
     this.channel.close();
-    this.ended.abort();
-    this.stop?.();
   }
 }

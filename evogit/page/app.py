@@ -36,6 +36,9 @@ Answer = TypeVar("Answer")
 MOST_COMPARED = 16
 """Runs that are compared at once."""
 
+MOST_FOLLOWED = 2 * MOST_COMPARED
+"""Runs that are kept in memory; of more, those that were looked at last, and those that somebody looks at."""
+
 LONGEST_NUMBER = 20
 """Digits of a position in a journal: fewer."""
 
@@ -139,7 +142,14 @@ class Site:
             if name not in self._repository.runs():
                 raise _no_run(name)
             self._followed[name] = Followed(self._repository.path, name)
+            self._forget()
+        self._followed[name] = self._followed.pop(name)  # the one looked at last is the last
         return self._followed[name]
+
+    def _forget(self) -> None:
+        for name, followed in list(self._followed.items())[:-MOST_FOLLOWED]:
+            if not followed.live.watched:
+                del self._followed[name]
 
     async def _payload(self, request: Request) -> Response:
         return await self._told(request, lambda run: run.payload(read_only=self._read_only))

@@ -35,6 +35,11 @@ class Live:
         self._listeners: set[asyncio.Queue[bytes | None]] = set()
         self._looking: asyncio.Task[None] | None = None
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
     async def events(self, missed: list[Record] | None) -> AsyncIterator[bytes]:
         """Server-sent events: what was missed (None: too much), then what comes, until the browser must start over."""
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_WAITING)

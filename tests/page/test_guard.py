@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
+from evogit.page.app import MOST_FOLLOWED, Site
+from evogit.page.followed_run import FollowedRun
 from evogit.page.guard import LARGEST
 from evogit.page.serving import Address
+from evogit.repository import Repository
+from evogit.testing import RecordedRun
 from tests.clock import wait_until
 from tests.page.guarding import RUN, Answer, Served, everything, read_answer, serving, small_run
 
@@ -469,6 +475,20 @@ def test_many_streams_hold_nobody_up_and_leave_nothing(served: Served) -> None:
 
 def descriptors(served: Served) -> int:
     return len(list(Path(f"/proc/{served.process.pid}/fd").iterdir()))
+
+
+@pytest.mark.slow
+def test_runs_that_nobody_looks_at_are_not_kept_in_memory_for_ever(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path)
+    for number in range(2 * MOST_FOLLOWED):
+        RecordedRun(repository, f"r{number}").add_files({"a.py": b"1"}, value=1.0)
+    site = Site(repository, None, read_only=True)
+    with TestClient(site.app()) as client:
+        for number in range(2 * MOST_FOLLOWED):
+            assert client.get(f"/api/runs/r{number}").status_code == 200
+        assert client.get("/api/runs/r0").status_code == 200
+    gc.collect()
+    assert sum(isinstance(each, FollowedRun) for each in gc.get_objects()) == MOST_FOLLOWED
 
 
 def test_no_web_socket_is_opened(served: Served) -> None:

@@ -11,6 +11,7 @@ from evogit.cli.commands.serve import write_passage
 from evogit.testing import RecordedRun
 from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.clock import wait_until
+from tests.page.conftest import write_run
 from tests.page.guarding import RUN, everything, read_answer, serving, small_run
 
 ABOUT = f"/api/runs/{RUN}"
@@ -104,3 +105,25 @@ def test_a_file_leads_to_the_page(browser: Browser, tmp_path: Path) -> None:
         expect(page.locator("#facts")).to_contain_text("6 candidates")
         assert served.token not in page.url
         page.close()
+
+
+@pytest.mark.slow
+def test_tabs_out_of_sight_hold_no_connection_and_are_told_what_they_missed(browser: Browser, tmp_path: Path) -> None:
+    """A browser has six for a server: six tabs of six runs would hang."""
+    expect.set_options(timeout=PATIENCE)
+    with serving(small_run(tmp_path / "own")) as served:
+        for number in range(6):
+            write_run(tmp_path / "own", f"more-{number}")
+        context = browser.new_context()
+        tabs = [context.new_page() for _ in range(7)]
+        tabs[0].goto(served.url)
+        expect(tabs[0].locator("#facts")).to_contain_text("6 candidates")
+        for number, tab in enumerate(tabs):
+            tab.add_init_script("Object.defineProperty(document, 'hidden', { get: () => window.away ?? false })")
+            tab.goto(f"{served.origin}/?#run={RUN if number == 6 else f'more-{number}'}")
+            expect(tab.locator("#facts")).to_contain_text("6 candidates")
+            tab.evaluate("window.away = true; document.dispatchEvent(new Event('visibilitychange'))")
+        add(tmp_path / "own", "unseen")
+        tabs[6].evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
+        expect(tabs[6].locator("#facts")).to_contain_text("7 candidates")
+        context.close()
