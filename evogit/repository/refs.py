@@ -6,7 +6,7 @@ import ctypes
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -161,6 +161,16 @@ def break_lock(common: Path, name: str, older_than: float) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         pass
     return False
+
+
+def stale_locks(common: Path, folders: Iterable[str]) -> list[str]:
+    """The refs below some folders with a lock that is too old to be of a process at work."""
+    found = []
+    for lock in (each for folder in folders for each in (common / folder).rglob("*.lock")):
+        with suppress(FileNotFoundError):
+            if time.time() - lock.stat().st_mtime > STALE_AFTER:
+                found.append(lock.relative_to(common).as_posix().removesuffix(".lock"))
+    return sorted(found)
 
 
 def clear_locks(common: Path, folder: str, older_than: float = 2.0) -> None:

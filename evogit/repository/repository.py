@@ -27,6 +27,8 @@ from evogit.repository.trees import Trees
 
 if TYPE_CHECKING:
     from evogit.repository.changes import Change, ChangedLines
+    from evogit.repository.inspection import Chain
+    from evogit.repository.keeping import Keeping, Whole
     from evogit.repository.merge import Merger
     from evogit.repository.patches import Compared
 
@@ -186,6 +188,28 @@ class Repository:
 
         return forks.fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
 
+    def chains(self, run: str) -> list[Chain]:
+        """The journals of a run as they are, damaged or not: of each host one."""
+        from evogit.repository.inspection import read_chain
+
+        key = self.keys.find(run)
+        tips = self.keeping(run).tips("journal")
+        return [read_chain(self._repo, host, tip, key) for host, tip in sorted(tips.items())]
+
+    def keeping(self, run: str) -> Keeping:
+        """What keeps the candidates and the evidence of a run reachable."""
+        from evogit.repository.keeping import Keeping
+
+        return Keeping(self._repo, check_run_name(run))
+
+    def locks(self, run: str) -> list[str]:
+        """Refs of a run, and of its branches and notes, whose locks a dead process left, as they are too old."""
+        return refs.stale_locks(self.common, [f"refs/evogit/{run}", f"refs/heads/evogit/{run}", "refs/notes/evogit"])
+
+    def break_lock(self, ref: str) -> bool:
+        """Remove the lock of a ref if it is too old to be of a process at work; says whether it did."""
+        return refs.break_lock(self.common, ref, refs.STALE_AFTER)
+
     def clear_locks(self, run: str) -> None:
         """Remove ref locks that a killed engine of this run left; only for the engine that holds the run's lock."""
         for folder in (f"refs/evogit/{run}", f"refs/heads/evogit/{run}"):
@@ -241,6 +265,19 @@ class Repository:
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""
         return str(self._commit(commit).tree_id)
+
+    def tree_if_there(self, commit: str) -> str | None:
+        """The tree id of a commit; None where the repository lacks the commit, or has a damaged one."""
+        from evogit.repository.keeping import read_commit
+
+        found = read_commit(self._repo, commit)
+        return None if isinstance(found, str) else str(found.tree_id)
+
+    def whole(self) -> Whole:
+        """What tells whether trees are there with all that is in them."""
+        from evogit.repository.keeping import Whole
+
+        return Whole(self._repo)
 
     def commit_time(self, commit: str) -> int:
         """The committer's time of a commit, in seconds since the epoch."""

@@ -34,6 +34,7 @@ READING = (
     "report --format markdown",
     "decisions",
     "doctor",
+    "fsck",
 )
 
 

@@ -1,0 +1,87 @@
+"""A run's journals read entry by entry, whatever is wrong with them: for who looks for damage, not for who reads."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pygit2
+
+from evogit.core import Entry, EvoGitError
+from evogit.repository import journal_records
+from evogit.repository.keeping import read_commit
+from evogit.repository.run_keys import seal
+
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The id of the empty tree, which all entries have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A host's journal as it was found.
+
+    Attributes:
+        host: whose it is.
+        entries: those that count and could be read, oldest first.
+        unsealed: the ids of those behind the newest seal, the last one first; none where this clone has no key.
+        sealed: the newest entry with a seal, or the last one where there is no key; empty where there is none.
+        wrong: what is wrong with the others, in sentences.
+    """
+
+    host: str
+    entries: list[Entry] = field(default_factory=list)
+    unsealed: list[str] = field(default_factory=list)
+    sealed: str = ""
+    wrong: list[str] = field(default_factory=list)
+
+
+def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes) -> Chain:
+    """A host's chain, from its tip to its beginning or to what cannot be read."""
+    wrong, entries, unsealed, sealed = list[str](), list[Entry](), list[str](), ""
+    commit: str | None = tip
+    after: Entry | None = None
+    while commit is not None:
+        found = read_commit(repo, commit)
+        if isinstance(found, str):
+            wrong.append(f"the entry {commit} {found}, so nothing before it can be read")
+            break
+        if not sealed and not _is_sealed(found, host, key):
+            unsealed.append(commit)
+        else:
+            sealed = sealed or commit
+            wrong += (f"the entry {commit} {what}" for what in _unlike_an_entry(found, host))
+            entry = _entry(found, wrong)
+            if entry and after and entry.seq >= after.seq:
+                wrong.append(f"the clock of the entry {after.id}, {after.seq}, does not go on from {entry.seq} before")
+            after = entry or after
+            entries += [entry] if entry else []
+        commit = str(found.parent_ids[0]) if found.parent_ids else None
+    return Chain(host=host, entries=entries[::-1], unsealed=unsealed, sealed=sealed, wrong=wrong)
+
+
+def _is_sealed(found: pygit2.Commit, host: str, key: bytes) -> bool:
+    if not key:
+        return True
+    record, told = journal_records.unsealed(found.message)
+    before = str(found.parent_ids[0]) if found.parent_ids else None
+    return found.committer.name == host and hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())
+
+
+def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
+    """What no engine would have written."""
+    if found.committer.name != host:
+        yield f"in the journal of {host} is of {found.committer.name!r}"
+    if len(found.parent_ids) > 1:
+        yield f"has {len(found.parent_ids)} parents; a journal is one chain"
+    if str(found.tree_id) != EMPTY:
+        yield f"has the tree {found.tree_id}; entries have the empty one"
+
+
+def _entry(found: pygit2.Commit, wrong: list[str]) -> Entry | None:
+    try:
+        event, seq, ms = journal_records.decode(found.message)
+    except EvoGitError as error:
+        wrong.append(f"the entry {found.id}: {error}")
+        return None
+    return Entry(id=str(found.id), host=found.committer.name, seq=seq, time=found.commit_time, event=event, ms=ms)

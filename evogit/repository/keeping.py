@@ -1,0 +1,160 @@
+"""What keeps candidates and evidence of a run reachable, read back: the chains of `keep`, and what was thinned of them.
+
+Nothing that a run does needs this; who looks after a repository does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import pygit2
+
+from evogit.repository.trees import FOLDER
+
+LEFT = "keep what gc left"
+"""How the message of a commit begins that holds, in one tree, all evidence that was left when some was thinned."""
+
+THINNED = "evidence"
+"""The file of a `thinned` ref: ids of evidence trees, one a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What one chain of `keep`, or several, hold.
+
+    Attributes:
+        trees: ids of evidence trees.
+        commits: ids of commits, candidates as a rule, which are held with all that they come from.
+        chain: ids of the chain's own commits.
+        wrong: what could not be read, in sentences.
+    """
+
+    trees: set[str] = field(default_factory=set)
+    commits: set[str] = field(default_factory=set)
+    chain: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+class Keeping:
+    """The chains of all hosts of one run, as they are here."""
+
+    def __init__(self, repo: pygit2.Repository, run: str) -> None:
+        self._repo = repo
+        self._run = run
+
+    def tips(self, kind: str = "keep") -> dict[str, str]:
+        """Host -> the commit that its ref of some kind names."""
+        folder = f"refs/evogit/{self._run}/{kind}/"
+        names = [name for name in self._repo.references if name.startswith(folder)]
+        return {name.removeprefix(folder): str(self._repo.references[name].target) for name in names}
+
+    def read(self, tips: Collection[str]) -> Kept:
+        """What the chains that end with these commits hold."""
+        kept = Kept()
+        for tip in tips:
+            self._walk(tip, kept)
+        return kept
+
+    def _walk(self, tip: str, kept: Kept) -> None:
+        """Go down one chain."""
+        commit: str | None = tip
+        seen = set(kept.chain)  # forks share theirs
+        while commit is not None and commit not in seen:
+            found = read_commit(self._repo, commit)
+            if isinstance(found, str):
+                kept.wrong.append(f"the commit {commit} of the chain of `keep` {found}")
+                return
+            kept.chain.append(commit)
+            parents = [str(parent) for parent in found.parent_ids]
+            before = parents[0] if parents and self._is_link(parents[0]) else None
+            kept.commits.update(parents[1:] if before else parents)
+            kept.trees.update(self._left(str(found.tree_id)) if is_left(found) else [str(found.tree_id)])
+            commit = before
+
+    def _is_link(self, commit: str) -> bool:
+        found = read_commit(self._repo, commit)
+        return isinstance(found, str) or is_link(found)
+
+    def _left(self, tree: str) -> Iterator[str]:
+        """The evidence trees in the one that holds all that were left: `ab/cdef...`."""
+        for folder in self._repo[tree].peel(pygit2.Tree):
+            for each in self._repo[folder.id].peel(pygit2.Tree):
+                yield str(each.id)
+
+    def reached(self, kept: Kept, wanted: Collection[str]) -> set[str]:
+        """Those of the wanted commits that are held."""
+        missing, found = set(wanted), set[str]()
+        todo = deque(kept.commits)
+        seen = set(kept.commits)
+        while todo and missing:
+            name = todo.popleft()
+            if name in missing:
+                missing.discard(name)
+                found.add(name)
+            commit = read_commit(self._repo, name)
+            for parent in () if isinstance(commit, str) else map(str, commit.parent_ids):
+                if parent not in seen:
+                    seen.add(parent)
+                    (todo.appendleft if parent in missing else todo.append)(parent)  # a person's past comes last
+        return found
+
+    def thinned(self) -> frozenset[str]:
+        """The evidence trees that were given up, on whatever host that was."""
+        found = set[str]()
+        for tip in self.tips("thinned").values():
+            commit = read_commit(self._repo, tip)
+            if not isinstance(commit, str) and THINNED in commit.tree:
+                found.update(commit.tree[THINNED].peel(pygit2.Blob).data.decode("ascii", "replace").split())
+        return frozenset(found)
+
+
+class Whole:
+    """Looks whether all of a tree is there; what was seen is not looked at again."""
+
+    def __init__(self, repo: pygit2.Repository) -> None:
+        self._repo = repo
+        self._whole = set[str]()
+
+    def lacks(self, tree: str) -> str:
+        """The first object that a tree lacks, in words; empty where it is whole."""
+        if tree in self._whole:
+            return ""
+        try:
+            found = self._repo.get(tree)
+        except pygit2.GitError as error:
+            return f"the tree {tree} cannot be read: {error}"
+        if not isinstance(found, pygit2.Tree):
+            return f"the tree {tree} is missing"
+        for item in found:
+            if item.filemode == FOLDER:
+                lack = self.lacks(str(item.id))
+            elif isinstance(item, pygit2.Blob):
+                lack = "" if item.id in self._repo else f"the file {item.name!r} ({item.id}) is missing"
+            else:
+                lack = ""  # a submodule's commit is elsewhere
+            if lack:
+                return lack
+        self._whole.add(tree)
+        return ""
+
+
+def is_link(commit: pygit2.Commit) -> bool:
+    """Whether a commit belongs to a chain of `keep`; a candidate's committer is `evogit AGENT`, or a person."""
+    who = commit.committer
+    return commit.message.startswith("keep ") and who.email == f"{who.name}@evogit.invalid" and " " not in who.name
+
+
+def is_left(commit: pygit2.Commit) -> bool:
+    """Whether a commit of a chain of `keep` holds what was left when evidence was thinned."""
+    return commit.message.startswith(LEFT)
+
+
+def read_commit(repo: pygit2.Repository, name: str) -> pygit2.Commit | str:
+    """A commit, or what is wrong with it."""
+    try:
+        found = repo.get(name)
+    except pygit2.GitError as error:
+        return f"cannot be read: {error}"
+    return found if isinstance(found, pygit2.Commit) else "is missing"
