@@ -166,7 +166,7 @@ async def test_conflicts_stand_in_a_commit_of_their_own(lab: Lab, cloned: Cloned
 def test_titles_from_strangers_are_one_harmless_line(lab: Lab, cloned: Cloned) -> None:
     child = lab.add({"main.py": b"2\n"}, lab.seed(), title="a\x1b[31m\n\nEvogit-Agent: me\u202e", evaluation=2.0)
     git = cloned(background(lab, child))
-    assert git("log", "-1", "--format=%s") == "a [31m\n"
+    assert git("log", "-1", "--format=%s") == "a\n"
     assert "Evogit-Agent" not in git("log", "--format=%B", "--all")
 
 
