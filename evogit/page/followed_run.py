@@ -9,14 +9,13 @@ from dataclasses import astuple
 from typing import Any
 
 from evogit.core import Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
-from evogit.history.context import StoredRun
 from evogit.history.course import Step
 from evogit.page.columns import Columns
 from evogit.repository import Repository
 from evogit.review.decimals import places
 from evogit.review.doing import doing
 from evogit.review.facts import SCHEMA, finite
-from evogit.review.forecast import Pace
+from evogit.review.following import Following
 
 HOLDOUT = "holdout"
 
@@ -26,8 +25,8 @@ KEPT = 400
 Record = dict[str, Any]
 
 
-class FollowedRun:
-    """Folds the journal of one run, entry by entry, and remembers what was told of it.
+class FollowedRun(Following):
+    """A run of which a browser is told, and what it was told.
 
     What `payload` tells is always where a delta of `advance` begins. Not for two threads at once.
     """
@@ -39,12 +38,8 @@ class FollowedRun:
             RepositoryError: a journal is damaged.
             RefusedError: a record was written by a newer version.
         """
-        self.run = StoredRun.open(repository, name)
-        self.run.journal.subscribe(self._take)
-        self.history = self.run.history
-        self.pace = Pace(self.history)
+        super().__init__(repository, name)
         self._columns = Columns(self.history)
-        self._entries = self.run.entries
         self._changed: dict[str, None] = {}
         self._all_changed = False
         self._spread: list[str] = []
@@ -65,7 +60,7 @@ class FollowedRun:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def _take(self, entry: Entry) -> None:
-        self._entries += 1
+        super()._take(entry)
         if isinstance(entry.event, Evaluated):
             self._changed[entry.event.candidate] = None
         self._all_changed |= isinstance(entry.event, Compared | TaskChanged | RunStarted)
@@ -102,7 +97,7 @@ class FollowedRun:
 
     def advance(self) -> Record | None:
         """Read what came since, and tell it; None where nothing did."""
-        self.run.journal.refresh()
+        self.read_on()
         before, known = self._told, self._amount
         delta: Record = {"after": before["position"], **self._now()}
         if all(delta[key] == before[key] for key in ("position", "alive", "agents")):
@@ -161,7 +156,7 @@ class FollowedRun:
     def _now(self) -> Record:
         agents = doing(self.repository, self.history)
         return {
-            "position": self._entries,
+            "position": self.entries,
             "now": time.time(),
             "alive": agents is not None,
             "agents": agents or {},

@@ -34,7 +34,7 @@ class Following:
         self.entries += 1
         self.latest.append(entry)
 
-    def advance(self) -> bool:
+    def read_on(self) -> bool:
         """Read what came since; whether anything did.
 
         Raises:

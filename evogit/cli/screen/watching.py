@@ -40,7 +40,7 @@ class Watched:
     @property
     def changed(self) -> bool:
         """Read on; whether anything is otherwise than at the last look."""
-        news, before = self._following.advance(), self.now
+        news, before = self._following.read_on(), self.now
         self.now = self._look()
         same = (before.agents, before.began) == (self.now.agents, self.now.began)
         ticks = self.now.agents is not None and int(before.time) != int(self.now.time)
