@@ -1,0 +1,82 @@
+"""What a person decides on the page, faster than the server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.page.guarding import Served, serving, small_run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(small_run(tmp_path_factory.mktemp("acting") / "own")) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    opened = browser.new_page()
+    opened.goto(served.url)
+    opened.wait_for_selector("body[data-ready]")
+    opened.goto(f"{served.origin}/#select=best")
+    expect(opened.locator("#details h2")).to_contain_text("best")
+    yield opened
+    opened.close()
+
+
+def test_a_plan_that_comes_late_is_not_shown_for_another_decision(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/plan", lambda route: held.append(route) if len(held) < 1 else route.continue_())
+    page.keyboard.press("X")
+    expect(page.get_by_role("dialog", name="Prune")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    expect(page.locator("dialog .plan")).to_contain_text("note ")
+    with page.expect_response("**/plan"):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+    expect(page.locator("dialog .plan")).to_contain_text("note ")
+    expect(page.locator("dialog .plan")).not_to_contain_text("prune")
+
+
+def test_pressing_twice_decides_once(page: Page, served: Served) -> None:
+    before = len(served.decisions())
+    page.keyboard.press("n")
+    expect(page.locator("dialog li").first).to_be_visible()
+    page.keyboard.type("said once")
+    for _ in range(3):
+        page.keyboard.press("Control+Enter")
+    expect(page.locator(".toast").first).to_be_visible()
+    page.wait_for_timeout(100)
+    assert len(served.decisions()) == before + 1
+
+
+def test_nothing_is_decided_before_its_plan_is_there(page: Page, served: Served) -> None:
+    before = len(served.decisions())
+    page.route("**/plan", lambda route: None)
+    page.keyboard.press("n")
+    expect(page.get_by_role("dialog", name="Note")).to_be_visible()
+    page.keyboard.type("too early")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(100)
+    expect(page.get_by_role("dialog", name="Note")).to_be_visible()
+    assert len(served.decisions()) == before
+
+
+def test_words_that_all_objects_have_are_no_names(page: Page, served: Served) -> None:
+    for state in (
+        "filter=constructor",
+        "filter=constructor:x",
+        "filter=valueOf%3E1",
+        "x=constructor&y=__proto__&colour=toString",
+    ):
+        page.evaluate("(state) => { location.hash = state }", state)
+        expect(page.locator("#facts")).to_contain_text("6 candidates")
+        expect(page.locator("#hint")).not_to_contain_text("not a function")
+    page.evaluate("location.hash = 'filter=constructor'")
+    expect(page.locator("#legend")).to_contain_text("0 candidates of 6")
