@@ -122,7 +122,8 @@ def _repeated(task: Task, judged: Judged) -> Iterator[Text]:
         yield Text(f"{task.primary.name} was the same in {judged.times} evaluations{again}", "dim")
     elif task.repeats:
         yield Text(
-            f"repeats = {task.repeats}: what seems best is evaluated so often again before it is believed", "dim"
+            f"repeats = {task.repeats}: what seems best is evaluated {task.repeats} more times before it is believed",
+            "dim",
         )
     else:
         yield Text("With repeats = 0 such noise is taken for progress: set repeats in [evaluator]", "yellow")

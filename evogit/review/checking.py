@@ -234,7 +234,7 @@ def _lacking(provider: str, said: str) -> str:
             f"install others by prepare in [evaluator], and programs on this machine, into /usr. {end}"
         )
     yours = shutil.which(found[1])
-    why = f": it has those in /usr of this machine, and yours is {yours}" if yours else ", and so does this machine"
+    why = f": it has what is in /usr of this machine, and yours is {yours}" if yours else ", and so does this machine"
     how = "Install it for all users (Debian: apt-get install), or use --sandbox docker"
     return f"The sandbox lacks {found[1]}{why}. {how}. {end}"
 

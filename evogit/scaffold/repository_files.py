@@ -223,7 +223,7 @@ def _by_command(choices: Choices) -> Iterator[str]:
 def _repeats(choices: Choices) -> Iterator[str]:
     repeats = REPEATS if choices.repeats is None and _measures_time(choices) else choices.repeats
     if repeats:
-        yield f"repeats = {repeats} # scores are noisy: what seems best is evaluated so often again until believed"
+        yield f"repeats = {repeats} # scores are noisy: what seems best is evaluated so many more times"
 
 
 def _measures_time(choices: Choices) -> bool:
