@@ -81,12 +81,9 @@ def choose(*_): assert not os.path.exists("seen"); return {ONE_BIN_EACH!r}
         (always("'def pack(items, capacity): return []'"), "invalid", "items, got 0 bins"),
         (always("'def pack(items, capacity): return 0.0'"), "invalid", "does not fit"),
         (always("'def pack(items, capacity): return {\"excess\": 0}'"), "invalid", "does not fit"),
-        (always("'pack = 0'"), "crashed", ""),
         (always("'import os; os._exit(0)'"), "crashed", ""),
-        (always("'import designer; pack = designer.__loader__'"), "", ""),
         (always("'#' * 20_001"), "invalid", "at most 20000 characters"),
         (always("0.0"), "invalid", "does not fit"),
-        (always("None"), "invalid", "does not fit"),
         ("def choose(tried): tried.clear(); return tried", "invalid", "does not fit"),
     ],
 )
@@ -94,8 +91,7 @@ async def test_a_solver_or_designer_that_cheats_gains_nothing(
     judged: Judged, code: str, status: str, reason: str
 ) -> None:
     evaluation = await judged(code, split="lite")
-    assert evaluation.metrics == {}
-    assert evaluation.status == (status or evaluation.status)
+    assert (evaluation.status, evaluation.metrics) == (status, {})
     assert reason in evaluation.reason
 
 
