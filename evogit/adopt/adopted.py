@@ -36,6 +36,8 @@ OUTSIDE = (
     "# author that runs with your rights.",
 )
 PLAIN, EXECUTABLE = 0o100644, 0o100755
+CORES = 4
+"""CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
 
@@ -122,6 +124,7 @@ class Adopted:
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",
+            f"cpu = {CORES * self.timeout:g}",
             'memory = "4g"',
             'disk = "512m"',
             "pids = 256",

@@ -18,6 +18,8 @@ from evogit.adopt.yaml_subset import at, read_yaml
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
+SLACK = 30.0
+"""Seconds for what is no stage, and for one that cannot be broken off at once."""
 THRESHOLDS = (0.5, 0.75, 0.9)
 """Theirs, where the file says nothing."""
 
@@ -38,9 +40,12 @@ def read_openevolve(folder: Path) -> Adopted | None:
         "thresholds": at(config, "evaluator", "cascade_thresholds") or THRESHOLDS,
         "features": at(config, "database", "feature_dimensions") or [],
     }
+    seconds = timeout_of(config)
     stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
     outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
-    command = shlex.join(["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps(about)])
+    command = shlex.join(
+        ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": seconds})]
+    )
     return Adopted(
         system="SkyDiscover" if "/" in evaluator else "OpenEvolve",
         name=name_of(folder),
@@ -49,7 +54,7 @@ def read_openevolve(folder: Path) -> Adopted | None:
         seed=seed,
         theirs=theirs,
         command=command,
-        timeout=timeout_of(config) * max(1, stages if about["cascade"] else 1),
+        timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, {evaluator: theirs[evaluator]}),
         outside=outside,

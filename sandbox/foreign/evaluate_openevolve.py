@@ -3,12 +3,14 @@
     python evaluate_openevolve.py PROGRAM CONFIG
 
 CONFIG is JSON: `evaluator`, the file's path below theirs; `cascade`, whether stages are used where it has them; their
-`thresholds`; `features`, metrics that are left out of the mean that ranks where there is no `combined_score`.
+`thresholds`; `features`, metrics that are left out of the mean that ranks where there is no `combined_score`;
+`timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured, else 0.
 """
 
 import importlib.util
 import json
 import os
+import signal
 import sys
 
 from foreign_view import aside, prepare_programs, report, view
@@ -21,9 +23,42 @@ def main(program, config):
     prepare_programs()
     program = os.path.abspath(program)  # noqa: PTH100
     os.chdir(folder)
-    with aside():
-        metrics, artifacts = judged(loaded(file), program, config)
+    with aside() as stdout:
+        clock = Clock(stdout, config)
+        metrics, artifacts = judged(loaded(file), program, config, clock.begin)
+        clock.stop()
     report(fitness(metrics, config["features"]), metrics, artifacts)
+
+
+class Clock:
+    """Ends an evaluation whose stage takes too long, whatever its threads and processes do then."""
+
+    def __init__(self, stdout, config):
+        self.stdout = stdout
+        self.config = config
+        self.stage = 0
+        self.metrics = {"error": 0.0}
+        signal.signal(signal.SIGALRM, self.late)
+
+    def begin(self, metrics=None):
+        """A stage begins; `metrics` are those of the ones before."""
+        self.metrics = self.metrics if metrics is None else metrics
+        self.stage += 1
+        signal.setitimer(signal.ITIMER_REAL, self.config["timeout"])
+
+    def stop(self):
+        """The last stage is over."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def late(self, *_):
+        """Say what is known, and end."""
+        os.dup2(self.stdout, 1)
+        passed = {f"stage{self.stage}_passed": 0.0} if self.stage > 1 else {}
+        told = {"timeout": f"stage {self.stage} took longer than {self.config['timeout']:g} s"}
+        metrics = {**self.metrics, **passed}
+        report(fitness(metrics, self.config["features"]), metrics, told)
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def loaded(file):
@@ -35,8 +70,12 @@ def loaded(file):
     return module
 
 
-def judged(module, program, config):
-    """Metrics and artifacts: of `evaluate`, or of the stages as far as each one's score reaches its threshold."""
+def judged(module, program, config, begin=lambda metrics=None: None):
+    """Metrics and artifacts: of `evaluate`, or of the stages as far as each one's score reaches its threshold.
+
+    `begin` is told that a stage begins, and what is known by then.
+    """
+    begin()
     if not config["cascade"] or not hasattr(module, "evaluate_stage1"):
         return parts(module.evaluate(program))
     metrics, artifacts = parts(module.evaluate_stage1(program))
@@ -44,6 +83,7 @@ def judged(module, program, config):
         evaluate = getattr(module, f"evaluate_stage{stage}", None)
         if evaluate is None or not passes(metrics, threshold):
             break
+        begin(metrics)
         try:
             more, told = parts(evaluate(program))
         except Exception as error:  # noqa: BLE001 - whatever the program raises

@@ -46,12 +46,12 @@ def prepare_programs():
 
 @contextlib.contextmanager
 def aside():
-    """Let all that is printed go to stderr: stdout is for the score, which is its last line."""
+    """Let all that is printed go to stderr: stdout, whose descriptor this gives, is for the score, its last line."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield
+        yield kept
     finally:
         sys.stdout.flush()
         os.dup2(kept, 1)

@@ -64,7 +64,7 @@ def test_an_openevolve_example_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert task.editable == ("initial_program.py",)
     assert task.goal.startswith("Make X larger.\n\nIt may be anything.")
     assert "EVOLVE-BLOCK-START" in task.goal
-    assert task.limits.wall == 7
+    assert task.limits.wall == 7 + 30
     assert task.environment.packages == ("numpy>=1.21",)
     assert task.seed_files().keys() == {"initial_program.py"}
     assert not any("best_program" in path for path in task.evaluator_files())
@@ -82,7 +82,7 @@ def test_without_combined_score_the_mean_of_what_is_no_feature_ranks(tmp_path: P
 
 def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
     task = find_task(str(example(tmp_path, **{"evaluator.py": STAGES})))
-    assert task.limits.wall == 21
+    assert task.limits.wall == 3 * 7 + 30
     done = evaluated(task, tmp_path / "box")
     assert score(done) == 0.7
     assert '"slow": 1.0' in done.stdout
@@ -91,6 +91,19 @@ def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
         tmp_path / "2", **{"evaluator.py": f"{STAGES}\ndef evaluate(path): return {{'a': 3}}\n", "config.yaml": off}
     )
     assert score(evaluated(find_task(str(whole)), tmp_path / "box2")) == 3
+
+
+def test_a_stage_that_takes_too_long_counts_as_there(tmp_path: Path) -> None:
+    last = '    return {"combined_score": 0.7'
+    slow = "import time\n" + STAGES.replace(last, f"    time.sleep(60)\n{last}")
+    brief = CONFIG.replace("timeout: 7", "timeout: 0.2")
+    task = find_task(str(example(tmp_path, **{"evaluator.py": slow, "config.yaml": brief})))
+    done = evaluated(task, tmp_path / "box")
+    assert score(done) == 0.6
+    assert "[timeout] stage 2 took longer than 0.2 s" in done.stdout
+    never = "import time\ndef evaluate(path):\n    time.sleep(60)\n"
+    task = find_task(str(example(tmp_path / "2", **{"evaluator.py": never, "config.yaml": brief})))
+    assert score(evaluated(task, tmp_path / "box2")) == 0
 
 
 def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> None:
