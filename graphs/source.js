@@ -2,6 +2,11 @@
 
 const REFUSED = { 401: "The server was started anew: open the address that `evogit serve` printed." };
 
+// What the address with the token left (enter.js); another one after the server was started anew.
+function key() {
+  return localStorage.getItem("evogit") ?? "";
+}
+
 export class SourceError extends Error {
   constructor(message, status = 0, told = null) {
     super(message);
@@ -67,7 +72,7 @@ export class ServerSource {
   }
 
   events(position) {
-    return new EventSource(`api/runs/${encodeURIComponent(this.name)}/events?after=${position}`);
+    return new EventSource(`api/runs/${encodeURIComponent(this.name)}/events?${new URLSearchParams({ after: position, key: key() })}`);
   }
 
   about(path, options) {
@@ -75,12 +80,13 @@ export class ServerSource {
   }
 
   post(path, body) {
-    const headers = { "Content-Type": "application/json", "X-EvoGit": "1" };
+    const headers = { "Content-Type": "application/json" };
     return this.about(path, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
   async ask(path, options) {
-    const answer = await fetch(path, { credentials: "same-origin", ...options }).catch(() => {
+    const headers = { "X-EvoGit": key(), ...options?.headers };
+    const answer = await fetch(path, { credentials: "same-origin", ...options, headers }).catch(() => {
       throw new SourceError("The server does not answer; is `evogit serve` still at work?");
     });
     const told = await answer.json().catch(() => ({}));

@@ -5,6 +5,7 @@ What is checked, in the order of the checks, and why, is in docs/security.md.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Callable
 from urllib.parse import parse_qs
@@ -34,10 +35,14 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-ENTRANCE = """<!doctype html><meta charset="utf-8"><title>EvoGit</title><meta http-equiv="refresh" content="0; url=/">
+ENTRANCE = """<!doctype html><meta charset="utf-8"><title>EvoGit</title><script type="module" src="enter.js"></script>
 <p>EvoGit: <a href="/">to the page</a>
 """
-"""Answered to the link with the token: a redirect would lose the strict cookie where it was opened from a file."""
+"""Answered to the link with the token: a redirect would lose the strict cookie where it was opened from a file, and the
+script keeps the token for this port."""
+
+KEY = "x-evogit"
+"""The header with the token."""
 
 LARGEST = 64_000
 """Bytes of what a browser may send."""
@@ -53,6 +58,7 @@ class Guard:
         """`is_named`: whether this server may be called so; what it is asked is a Host header."""
         self._app = app
         self._token = token
+        self._pass = hashlib.sha256(token.encode()).hexdigest()
         self._is_named = is_named
         self._cookie = f"evogit-{port}"
 
@@ -68,7 +74,7 @@ class Guard:
             None if self._is_named(host) else _refused(421, "expected the address that `evogit serve` printed as Host")
         )
         answer = answer or self._entrance(scope) or self._refusal(scope, headers, f"http://{host}")
-        if answer is None and not self._is_known(headers):
+        if answer is None and not (self._has_cookie(headers) and self._has_key(scope, headers)):
             answer = _refused(401, "open the address that `evogit serve` printed: it has the key to this page")
 
         async def guarded(message: Message) -> None:
@@ -97,7 +103,7 @@ class Guard:
     def _post_refusal(self, headers: dict[str, str]) -> Response | None:
         if "origin" not in headers:
             return _refused(403, "expected the page's own origin")
-        if headers.get("x-evogit") != "1":
+        if KEY not in headers:
             return _refused(403, "expected the header X-EvoGit")
         if headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "expected application/json")
@@ -114,13 +120,23 @@ class Guard:
         if not told or not hmac.compare_digest(told[0].encode(), self._token.encode()):
             return None
         answer = Response(ENTRANCE, media_type="text/html")
-        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(self._cookie, self._pass, httponly=True, samesite="strict", path="/")
         return answer
 
-    def _is_known(self, headers: dict[str, str]) -> bool:
+    def _has_cookie(self, headers: dict[str, str]) -> bool:
         """Whether the cookie is among those sent; other servers of this machine may set others, even of its name."""
-        wanted, sent = f"{self._cookie}={self._token}".encode(), headers.get("cookie", "").encode("latin-1")
+        wanted, sent = f"{self._cookie}={self._pass}".encode(), headers.get("cookie", "").encode("latin-1")
         return any(hmac.compare_digest(each.strip(), wanted) for each in sent.split(b";"))
+
+    def _has_key(self, scope: Scope, headers: dict[str, str]) -> bool:
+        """Whether the token is there, too, where anything is told: a browser sends a cookie to all servers of a host.
+
+        A stream has it in its address, as browsers send no headers of a page's own with one.
+        """
+        if not scope["path"].startswith("/api"):
+            return True
+        told = headers.get(KEY) or parse_qs(scope["query_string"].decode("latin-1")).get("key", [""])[0]
+        return hmac.compare_digest(told.encode(), self._token.encode())
 
 
 def _refused(status: int, why: str) -> Response:

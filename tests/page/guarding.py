@@ -80,8 +80,10 @@ class Served:
         headers: dict[str, str | None] = {"host": self.host, "sec-fetch-site": "same-origin"}
         if "cookie" not in changes:
             headers["cookie"] = self.cookie
+        if path.startswith("/api"):
+            headers["x-evogit"] = self.token
         if body is not None:
-            headers |= {"origin": self.origin, "x-evogit": "1", "content-type": "application/json"}
+            headers |= {"origin": self.origin, "content-type": "application/json"}
             headers["content-length"] = str(len(body))
         headers |= {name.replace("_", "-"): value for name, value in changes.items()}
         told = [f"{name}: {value}" for name, value in headers.items() if value is not None]

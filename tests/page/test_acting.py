@@ -35,6 +35,7 @@ def test_a_plan_that_comes_late_is_not_shown_for_another_decision(page: Page) ->
     page.keyboard.press("X")
     expect(page.get_by_role("dialog", name="Prune")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("n")
     expect(page.locator("dialog .plan")).to_contain_text("note ")
     with page.expect_response("**/plan"):
