@@ -58,10 +58,10 @@ def test_the_page_and_its_data_tell_how_the_best_came_to_be_and_who_brought_it(c
 def test_markdown_holds_the_same_and_no_markup_of_candidates(cli: Cli, tmp_path: Path) -> None:
     story = Story(tmp_path / "repo", "odd")
     seed = story.add(1.0, title="Seed")
-    story.add(2.0, seed, title="<b>*big*</b> | [win](x)", adopt=True)
+    story.add(2.0, seed, title="<b>*big*</b> | [win](x) @ada", adopt=True)
     page = cli("report", "--format", "markdown", cwd=story.folder).out
     assert page.startswith("# report of odd")
-    assert r"\<b\>\*big\*\</b\> \| \[win\](x) |" in page
+    assert r"\<b\>\*big\*\</b\> \| \[win\](x) @ ada |" in page
     assert "    score  1.0000  2.0000  +1.0000" in page
     assert not re.search(r"[^\\]<b>", page)
 

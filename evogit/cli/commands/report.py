@@ -28,6 +28,7 @@ from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
+from evogit.repository import inert
 from evogit.review import SCHEMA
 from evogit.review.gains import relative
 from evogit.review.goals import opening
@@ -155,8 +156,8 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is markup."""
-    return re.sub(r"([\\`*_\[\]<>|#~&!])", r"\\\1", text.strip())
+    """Text in which nothing is markup, and nobody is called."""
+    return re.sub(r"([\\`*_\[\]<>|#~&!])", r"\\\1", inert(text.strip()))
 
 
 # --- what is on the page ------------------------------------------------------------------------------------------
