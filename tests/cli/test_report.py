@@ -124,6 +124,12 @@ def test_the_morning_is_told_what_the_night_waited_for(cli: Cli, tmp_path: Path)
     assert [each["until"] for each in told if each["attempts"] == 4] == [None]
 
 
+def test_a_full_disk_is_told_while_it_is_waited_for(cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "the disk is full" not in cli("status", cwd=small.folder).out
+    monkeypatch.setattr("evogit.repository.faults.ROOM", 1 << 60)
+    assert "the disk is full, and an engine waits for room" in cli("status", cwd=small.folder).out
+
+
 def test_what_broken_calls_may_cost_is_told_apart_and_an_outage_is_no_unusable_proposal(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -18,12 +18,13 @@ from evogit.cli.run_table import run_table
 from evogit.cli.shared_options import name_option, with_repo, with_run, with_terminal
 from evogit.cli.spending import outage_lines, spending_lines
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count
+from evogit.cli.text import count, escape
 from evogit.cli.view import SHORT, View, first_line
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.history import History
 from evogit.repository import Repository
+from evogit.repository.faults import has_room
 from evogit.review import (
     SCHEMA,
     agents,
@@ -77,6 +78,7 @@ def _show(place: Place, terminal: Terminal) -> None:
         *_manner(view),
         _state(place),
         *outage_lines(place.history),
+        *_room(place),
         _work(view),
         Text(""),
         *best_against_seed(view),
@@ -147,6 +149,14 @@ def _state(place: Place) -> Text:
         return Text("not running, and not stopped cleanly: `evogit run` resumes it", "yellow")
     detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
     return Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
+
+
+def _room(place: Place) -> list[Text]:
+    """What an engine waits for that cannot even journal it."""
+    if has_room(place.repository.common):
+        return []
+    where = escape(str(place.repository.common))
+    return [Text(f"the disk is full, and an engine waits for room: less than 1 MiB is left at {where}", "yellow")]
 
 
 def _work(view: View) -> Text:
