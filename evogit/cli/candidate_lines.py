@@ -16,7 +16,7 @@ from evogit.core import Candidate, Evaluation, Metric
 from evogit.history import History
 from evogit.review.decimals import decimals
 from evogit.review.decisions import said_of
-from evogit.review.evidence_files import read
+from evogit.review.evidence_files import gone, read
 
 CASES = 12
 """Cases whose values are shown."""
@@ -35,7 +35,15 @@ def candidate_lines(place: Place, view: View, candidate: Candidate) -> list[Text
     def command(name: str) -> str:
         return place.hint(f"show {commit[:SHORT]} --file {name}")
 
-    return [*lines, *evidence.said(judged, command), *evidence.session(candidate.agent, session, command)]
+    told = [*evidence.said(judged, command), *evidence.session(candidate.agent, session, command)]
+    return [*lines, *told, *evidence.missing(lost(place, commit))]
+
+
+def lost(place: Place, commit: str) -> str:
+    """Why some of what was kept of a candidate is not here, in a sentence; empty where all is."""
+    history = place.history
+    trees = (history.evidence.get(commit), history.sessions.get(commit))
+    return "; ".join(dict.fromkeys(filter(None, (gone(place.repository, history.run, tree) for tree in trees))))
 
 
 def changed_files(place: Place, candidate: Candidate) -> list[str]:

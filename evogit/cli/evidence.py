@@ -28,14 +28,16 @@ Command = Callable[[str], str]
 """From the name of a file to the command line that prints it whole."""
 
 
-def whole(terminal: Terminal, files: Mapping[str, bytes], name: str) -> None:
-    """Print one file, all of it.
+def whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: str = "") -> None:
+    """Print one file, all of it; `lost` says why some are not here.
 
     Raises:
         NotFoundError: there is none of this name.
     """
     if name not in files:
-        known = f"one of {', '.join(map(escape, files))}" if files else "no file, as none is kept"
+        known = f"one of {', '.join(map(escape, files))}" if files else f"no file, as {lost or 'none is kept'}"
+        if files and lost:
+            raise NotFoundError(f"expected {known}, got {name!r}; of others, {lost}")
         raise NotFoundError(f"expected {known}, got {name!r}")
     if terminal.json:
         terminal.data({"schema": SCHEMA, "file": name, "text": texts(files)[name]})
@@ -53,6 +55,13 @@ def said(files: Mapping[str, bytes], command: Command) -> Iterator[Text]:
         if lines[EXCERPT:] or any(len(line) > WIDEST for line in lines):
             more = count(len(lines) - EXCERPT, "more line") if lines[EXCERPT:] else "more of these lines"
             yield Text(f"    and {more}: {command(escape(name))}", "dim")
+
+
+def missing(lost: str) -> Iterator[Text]:
+    """That there was more; nothing where there was not."""
+    if lost:
+        yield Text("")
+        yield Text(f"  {lost}", "dim")
 
 
 def session(agent: str, files: Mapping[str, bytes], command: Command) -> Iterator[Text]:

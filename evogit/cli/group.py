@@ -73,6 +73,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "minimize": Listed("minimize", "the smallest part as good", "evogit minimize best"),
         "bench": Listed("bench", "evolution against controls", "evogit bench circle_packing --split lite"),
         "rescore": Listed("rescore", "evaluate again, task changed", "evogit rescore --dry-run"),
+        "gc": Listed("gc", "free room, keep what counts", "evogit gc --evidence failed"),
         "fsck": Listed("fsck", "look for damage in runs", "evogit fsck --repair"),
         "doctor": Listed("doctor", "check this machine", "evogit doctor"),
         "sandbox": Listed("sandbox", "build, test, clean sandboxes", "evogit sandbox check"),

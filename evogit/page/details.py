@@ -14,7 +14,7 @@ from evogit.page.followed_run import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback
 from evogit.review.decisions import decision_record, said_of
-from evogit.review.evidence_files import read
+from evogit.review.evidence_files import gone, read
 from evogit.review.facts import candidate_record, finite
 from evogit.review.forecast import forecast_record
 from evogit.review.reporting import report_record
@@ -129,7 +129,7 @@ def evaluation(run: Run, candidate: Candidate) -> Record:
     found = history.evaluation(commit) or history.former(commit)
     if found is None:
         return {"status": None}
-    files = read(run.repository, history.evidence.get(commit))
+    files = _kept(run, history.evidence.get(commit))
     return {
         "status": found.status,
         "reason": found.reason,
@@ -142,6 +142,12 @@ def evaluation(run: Run, candidate: Candidate) -> Record:
         "repeats": history.scores.repeated(commit),
         "evidence": [_text(name, _readable(name, content)) for name, content in files.items()],
     }
+
+
+def _kept(run: Run, tree: str | None) -> dict[str, bytes]:
+    """The files of an evidence tree, or one that says why it is not here."""
+    lost = gone(run.repository, run.history.run, tree)
+    return {"not here": lost.encode()} if lost else read(run.repository, tree)
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
@@ -160,7 +166,7 @@ def _text(name: str, text: str) -> Record:
 
 def session(run: Run, candidate: Candidate) -> Record:
     """What its agent was told, and what it said and did."""
-    files = read(run.repository, run.history.sessions.get(candidate.commit))
+    files = _kept(run, run.history.sessions.get(candidate.commit))
     told = [_text(name, _readable(name, content)) for name, content in files.items() if is_prompt(name)]
     said = [_text(name, _readable(name, content)) for name, content in files.items() if not is_prompt(name)]
     return {"told": told, "said": sorted(said, key=lambda each: each["name"] == SESSION.removesuffix(".json"))}

@@ -30,12 +30,14 @@ def fork(
     What keeps candidates and evidence reachable comes first, and this host's journal before those of others: a process
     killed in between leaves no run, or one that says where it comes from. False where there is such a run already.
     """
-    journal, keep = f"refs/evogit/{run}/journal/", f"refs/evogit/{run}/keep/"
+    journal = f"refs/evogit/{run}/journal/"
     if any(name.startswith(journal) for name in repo.references):
         return False
-    kept = f"refs/evogit/{event.run}/keep/"
-    for name in [name for name in repo.references if name.startswith(kept)]:
-        refs.move(repo, common, keep + name.removeprefix(kept), str(repo.references[name].target))
+    for kind in ("thinned", "keep"):
+        theirs = f"refs/evogit/{event.run}/{kind}/"
+        for name in [name for name in repo.references if name.startswith(theirs)]:
+            ours = f"refs/evogit/{run}/{kind}/{name.removeprefix(theirs)}"
+            refs.move(repo, common, ours, str(repo.references[name].target))
     before, record, empty = tips.get(host), journal_records.encode(event, seq), Trees(repo).write(None, {})
     if key := keys.find(event.run):
         keys.keep(run, key)

@@ -259,9 +259,8 @@ class Journal:
         `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
         empty when there are no files, or none any more.
         """
-        if isinstance(evidence, str) and evidence not in self._repo:
-            evidence = {}
-        tree = evidence if isinstance(evidence, str) else self._evidence(evidence)
+        evidence = self._again(evidence) if isinstance(evidence, str) else evidence
+        tree = self._evidence(evidence)
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)
@@ -276,6 +275,16 @@ class Journal:
     def _move(self, ref: str, new: str, expected: str | None) -> bool:
         """Move one of our two refs if it still is where we saw it."""
         return refs.swap(self._repo, self._common, ref, new, expected, exchange=not self._durable)
+
+    def _again(self, tree: str) -> Mapping[str, bytes]:
+        """The files of an evidence tree, none where it is gone.
+
+        They are written again, which makes them young, so that a sweep beside us leaves them (sweeping.py).
+        """
+        try:
+            return self._trees.files(tree, lambda _: True) if tree else {}
+        except RepositoryError:
+            return {}
 
     def _evidence(self, files: Mapping[str, bytes]) -> str:
         redacted = {

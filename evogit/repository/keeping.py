@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pygit2
@@ -70,7 +71,10 @@ class Keeping:
             parents = [str(parent) for parent in found.parent_ids]
             before = parents[0] if parents and self._is_link(parents[0]) else None
             kept.commits.update(parents[1:] if before else parents)
-            kept.trees.update(self._left(str(found.tree_id)) if is_left(found) else [str(found.tree_id)])
+            try:
+                kept.trees.update(self._left(str(found.tree_id)) if is_left(found) else [str(found.tree_id)])
+            except (KeyError, pygit2.GitError) as error:
+                kept.wrong.append(f"the commit {commit} of the chain of `keep` lacks a tree: {error}")
             commit = before
 
     def _is_link(self, commit: str) -> bool:
@@ -104,9 +108,9 @@ class Keeping:
         """The evidence trees that were given up, on whatever host that was."""
         found = set[str]()
         for tip in self.tips("thinned").values():
-            commit = read_commit(self._repo, tip)
-            if not isinstance(commit, str) and THINNED in commit.tree:
-                found.update(commit.tree[THINNED].peel(pygit2.Blob).data.decode("ascii", "replace").split())
+            with suppress(KeyError, pygit2.GitError):
+                listed = self._repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob)
+                found.update(listed.data.decode("ascii", "replace").split())
         return frozenset(found)
 
 

@@ -6,7 +6,7 @@ import getpass
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evogit.repository.keeping import Keeping, Whole
     from evogit.repository.merge import Merger
     from evogit.repository.patches import Compared
+    from evogit.repository.sweeping import Swept
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 """Names that no agent may have."""
@@ -201,6 +202,25 @@ class Repository:
         from evogit.repository.keeping import Keeping
 
         return Keeping(self._repo, check_run_name(run))
+
+    def thin(self, run: str, gone: Collection[str], why: str) -> None:
+        """Let go of evidence trees that this clone keeps for a run, and note that they are given up, and `why`."""
+        from evogit.repository.thinning import Thinner
+
+        name, host = check_run_name(run), self.host
+        Thinner(repo=self._repo, common=self.common, trees=self.trees, run=name, host=host).thin(gone, why)
+
+    def sweep(self, given_up: Collection[str]) -> Swept:
+        """Remove from the disk what nothing holds any more of evidence that was given up."""
+        from evogit.repository.sweeping import sweep
+
+        return sweep(self._repo, self.common, given_up)
+
+    def space(self) -> int:
+        """Bytes that the objects of this repository take on the disk."""
+        from evogit.repository.sweeping import space
+
+        return space(self.common)
 
     def locks(self, run: str) -> list[str]:
         """Refs of a run, and of its branches and notes, whose locks a dead process left, as they are too old."""

@@ -16,6 +16,15 @@ def read(repository: Repository, tree: str | None) -> dict[str, bytes]:
         return {}
 
 
+def gone(repository: Repository, run: str, tree: str | None) -> str:
+    """Why an evidence tree that a journal names is not here, in a sentence; empty where it is, or there is none."""
+    if not tree or repository.trees.exists(tree):
+        return ""
+    if tree in repository.keeping(run).thinned():
+        return "what was kept of it was thinned by `evogit gc`"
+    return "what was kept of it is not here, and was not thinned here; see `evogit fsck`"
+
+
 def texts(files: Mapping[str, bytes]) -> dict[str, str]:
     """The files for JSON."""
     return {name: content.decode(errors="backslashreplace") for name, content in files.items()}

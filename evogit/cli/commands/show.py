@@ -9,7 +9,7 @@ from rich.text import Text
 
 from evogit.breeding.readded_lines import Readded
 from evogit.cli import evidence
-from evogit.cli.candidate_lines import candidate_lines, changed_files
+from evogit.cli.candidate_lines import candidate_lines, changed_files, lost
 from evogit.cli.locate_run import Place
 from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
@@ -17,7 +17,7 @@ from evogit.cli.text import escape
 from evogit.cli.view import View, first_line
 from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
 from evogit.review import SCHEMA, candidate_record, resolve
-from evogit.review.evidence_files import read, texts
+from evogit.review.evidence_files import gone, read, texts
 
 
 @click.command()
@@ -48,11 +48,11 @@ def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file
     judged = read(place.repository, history.evidence.get(commit))
     session = read(place.repository, history.sessions.get(commit))
     if file is not None:
-        evidence.whole(terminal, {**judged, **session}, file)
+        evidence.whole(terminal, {**judged, **session}, file, lost(place, commit))
         return
     files, readded = changed_files(place, candidate), Readded(place.repository, history).by(candidate)
     more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
-    told = {"evidence": texts(judged), "session": texts(session)}
+    told = {"evidence": texts(judged), "session": texts(session), "missing": lost(place, commit)}
     terminal.data({**candidate_record(history, candidate), **more, **told})
 
 
@@ -62,13 +62,14 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
         known = ", ".join(str(each.move) for each in list(place.history.failures)[-10:]) or "there is none"
         raise NotFoundError(f"expected the move of a failed proposal (the latest: {known}), got {move}")
     session = read(place.repository, failed.evidence)
+    missing = gone(place.repository, place.history.run, failed.evidence)
     if file is not None:
-        evidence.whole(terminal, session, file)
+        evidence.whole(terminal, session, file, missing)
     elif terminal.json:
-        terminal.data({"schema": SCHEMA, **asdict(failed), "session": texts(session)})
+        terminal.data({"schema": SCHEMA, **asdict(failed), "session": texts(session), "missing": missing})
     else:
         told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
-        terminal.show([*_failed(View.of(place.history, terminal), failed), *told])
+        terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *evidence.missing(missing)])
 
 
 def _failed(view: View, failed: FailedProposal) -> list[Text]:

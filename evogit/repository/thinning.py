@@ -1,0 +1,98 @@
+"""Evidence given up: the chain of `keep` written anew without it, and a ref that says what is gone.
+
+Nothing else goes: candidates, and what no entry of the journal names, are kept by the new chain as by the old one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import RepositoryError
+from evogit.repository import refs
+from evogit.repository.faults import written
+from evogit.repository.journal import entry_commit
+from evogit.repository.keeping import LEFT, THINNED, Keeping, Kept
+from evogit.repository.trees import FOLDER, Trees
+
+AT_ONCE = 200
+"""Parents of one commit: candidates from which no other one that is kept was bred."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinner:
+    """Gives up evidence that one clone keeps for a run.
+
+    Killed at any moment, it leaves the old chain or the new one, and nothing that is not said to be gone is.
+    """
+
+    repo: pygit2.Repository
+    common: Path
+    trees: Trees
+    run: str
+    host: str
+
+    def thin(self, gone: Collection[str], why: str) -> None:
+        """Let go of the evidence trees `gone`; `why`, a line, says what was asked.
+
+        Raises:
+            RepositoryError: the chain of `keep` is damaged.
+        """
+        refs.retry(partial(self._tell, gone, why))  # first: what is gone is known to be
+        refs.retry(partial(self._rewrite, frozenset(gone)))
+
+    def _tell(self, gone: Collection[str], why: str) -> bool:
+        """Add to the ref that says what is gone."""
+        ref = f"refs/evogit/{self.run}/thinned/{self.host}"
+        tip = refs.target(self.repo, ref)
+        known = set(gone)
+        if tip:
+            known.update(self.repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob).data.decode("ascii").split())
+        listed = "".join(f"{tree}\n" for tree in sorted(known)).encode()
+        commit = self._commit(f"{why}\n", self.trees.write(None, {THINNED: listed}), [tip] if tip else [])
+        return refs.swap(self.repo, self.common, ref, commit, tip)
+
+    def _rewrite(self, gone: frozenset[str]) -> bool:
+        """Put a chain without this evidence in the place of the one that is there, unless that grew meanwhile."""
+        ref = f"refs/evogit/{self.run}/keep/{self.host}"
+        tip = refs.target(self.repo, ref)
+        if tip is None:
+            return True
+        kept = Keeping(self.repo, self.run).read([tip])
+        if lost := [commit for commit in kept.commits if commit not in self.repo]:
+            kept.wrong.append(f"the candidate {lost[0]} is missing")
+        if kept.wrong:
+            raise RepositoryError(f"{kept.wrong[0]}; see `evogit fsck`")
+        return refs.swap(self.repo, self.common, ref, self._left(kept, kept.trees - gone), tip)
+
+    def _left(self, kept: Kept, trees: Collection[str]) -> str:
+        """A new chain that holds these trees and all commits that the old one held; its last commit."""
+        folders: dict[str, dict[str, str]] = {}
+        for tree in trees:
+            folders.setdefault(tree[:2], {})[tree[2:]] = tree
+        left = self._folder({name: self._folder(inner) for name, inner in folders.items()})
+        ends, empty = self._ends(kept.commits), self._folder({})
+        parents, message = list[str](), f"{LEFT}, of {len(kept.chain)}\n"
+        for at in range(0, max(len(ends), 1), AT_ONCE):
+            parents = [self._commit(message, empty if at else left, [*parents, *ends[at : at + AT_ONCE]])]
+        return parents[0]
+
+    def _ends(self, commits: Collection[str]) -> Sequence[str]:
+        """Those of some commits that hold all of them: no other one of them has it as a parent."""
+        found = (self.repo[commit].peel(pygit2.Commit) for commit in commits)
+        return sorted(set(commits) - {str(parent) for commit in found for parent in commit.parent_ids})
+
+    def _folder(self, inner: Mapping[str, str]) -> str:
+        builder = self.repo.TreeBuilder()
+        for name, tree in inner.items():
+            builder.insert(name, tree, FOLDER)
+        write: Callable[[], pygit2.Oid] = builder.write
+        return str(written("what gc left", self.repo, write))
+
+    def _commit(self, message: str, tree: str, parents: list[str]) -> str:
+        return entry_commit(self.repo, self.host, message, tree, parents, int(time.time()))

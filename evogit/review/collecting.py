@@ -1,0 +1,220 @@
+"""Which evidence of a run can go and which stays, and letting it go; candidates and journals stay whatever is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from evogit.core import Decision, Entry, Evaluated, FailedProposal, Proposed, RefusedError
+from evogit.history import History
+from evogit.repository import Repository
+from evogit.review.uses_of_evidence import named, uses
+
+Wish = Literal["failed", "all-but-best"]
+"""Whose evidence goes: of what failed; or of all that is no lineage of what counts."""
+
+WISHES: Sequence[str] = get_args(Wish)
+
+DAY = 86_400.0
+
+Owner = Literal["lineages", "other candidates", "failed candidates", "failed proposals", "advice and verdicts"]
+"""What evidence is about, the first one that it fits, as equal evidence is one tree."""
+
+OWNERS: Sequence[Owner] = get_args(Owner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Pieces of evidence and their size, in bytes before Git compresses them; what several share counts once."""
+
+    pieces: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What would go and what would stay.
+
+    Attributes:
+        run: the run's name.
+        candidates, entries: how many there are, which stay.
+        lineages: how many candidates count, or have descendants that do.
+        gone: ids of the evidence trees that would go.
+        going, staying: how much, by what it is about.
+        thinned: how many pieces went before.
+    """
+
+    run: str
+    candidates: int
+    entries: int
+    lineages: int
+    gone: Sequence[str] = field(repr=False)
+    going: dict[Owner, Share]
+    staying: dict[Owner, Share]
+    thinned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """What came of it: the plan that was carried out, bytes on the disk before and after, and what could not go yet.
+
+    `young` objects were written less than a minute before, `held` pieces something else has.
+    """
+
+    plan: Plan
+    before: int
+    after: int
+    removed: int
+    young: int
+    held: int
+
+
+def plan(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Plan:
+    """What would go of what this clone keeps; nothing is written.
+
+    Args:
+        repository: where the run is.
+        run: its name.
+        wish: whose evidence is to go.
+        older_than: days that an entry is old at least whose evidence goes.
+        now: seconds since the epoch.
+
+    Raises:
+        RepositoryError: a journal is damaged.
+    """
+    entries = list[Entry]()
+    repository.journal(run, entries.append)
+    history = History(run)
+    history.extend(entries)
+    return _Choice(repository, history, entries, wish, now - older_than * DAY).plan()
+
+
+def collect(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Collected:
+    """Let it go and free its room. Killed at any moment, only evidence that was to go is lost; call it again then.
+
+    Raises:
+        RefusedError: an engine is at work on some run of the repository.
+        RepositoryError: something is damaged; `evogit fsck` tells.
+    """
+    if busy := [name for name in repository.runs() if repository.engines(name).alive()]:
+        raise RefusedError(f"an engine works on {busy[0]}; stop it first (`evogit stop --name {busy[0]}`), or wait")
+    with repository.engines(run).enter(join=False):
+        before = repository.space()
+        made = plan(repository, run, wish, older_than, now)
+        if made.gone:
+            since = f", older than {older_than:g} days" if older_than else ""
+            _let_go(repository, made, f"thinned: {len(made.gone):,} pieces of evidence ({wish}{since})")
+        swept = repository.sweep(repository.keeping(run).thinned())
+    return Collected(
+        plan=made, before=before, after=repository.space(), removed=swept.removed, young=swept.young, held=swept.held
+    )
+
+
+def _let_go(repository: Repository, made: Plan, why: str) -> None:
+    """Thin, and keep again what somebody journalled meanwhile."""
+    later = list[Entry]()
+    journal = repository.journal(made.run, later.append)
+    known = len(later)
+    repository.thin(made.run, made.gone, why)
+    journal.refresh()
+    gone = set(made.gone)
+    for entry in later[min(known, made.entries) :]:
+        if (tree := named(entry)) in gone:
+            journal.keep(tree)
+
+
+class _Choice:
+    """What is chosen of one run; entries before `until` are old enough."""
+
+    def __init__(
+        self, repository: Repository, history: History, entries: Sequence[Entry], wish: Wish, until: float
+    ) -> None:
+        self.repository = repository
+        self.history = history
+        self.entries = entries
+        self.wish = wish
+        self.until = until
+        self.lineages = lineages(history)
+
+    def plan(self) -> Plan:
+        keeping = self.repository.keeping(self.history.run)
+        mine = keeping.tips().get(self.repository.host)
+        kept = keeping.read([mine] if mine else []).trees
+        found = {tree: users for tree, users in uses(self.entries).items() if tree in kept}
+        gone = [tree for tree, users in found.items() if all(map(self._goes, users))]
+        out = set(gone)
+        sizes = _Sizes(self.repository)
+        staying = self._shares({tree: users for tree, users in found.items() if tree not in out}, sizes)
+        return Plan(
+            run=self.history.run,
+            candidates=len(self.history.phylogeny),
+            entries=len(self.entries),
+            lineages=len(self.lineages),
+            gone=gone,
+            staying=staying,
+            going=self._shares({tree: found[tree] for tree in gone}, sizes),
+            thinned=sum(not self.repository.trees.exists(tree) for tree in keeping.thinned()),
+        )
+
+    def _shares(self, found: dict[str, list[Entry]], sizes: _Sizes) -> dict[Owner, Share]:
+        owners: dict[Owner, list[str]] = {}
+        for tree, users in found.items():
+            owners.setdefault(min(map(self._owner, users), key=OWNERS.index), []).append(tree)
+        return {
+            owner: Share(pieces=len(owners[owner]), bytes=sum(map(sizes.fresh, owners[owner])))
+            for owner in OWNERS
+            if owner in owners
+        }
+
+    def _owner(self, entry: Entry) -> Owner:
+        """What the evidence of an entry is about."""
+        match entry.event:
+            case Proposed(candidate=commit) | Evaluated(candidate=commit):
+                if commit in self.lineages:
+                    return "lineages"
+                failed = self.history.judged(commit) and self.history.fitness(commit) is None
+                return "failed candidates" if failed else "other candidates"
+            case FailedProposal():
+                return "failed proposals"
+            case _:
+                return "advice and verdicts"
+
+    def _goes(self, entry: Entry) -> bool:
+        if entry.time > self.until:
+            return False
+        chosen = ("failed candidates", "failed proposals")
+        return self._owner(entry) in (chosen if self.wish == "failed" else (*chosen, "other candidates"))
+
+
+def lineages(history: History) -> set[str]:
+    """What counts, with all that it was bred from.
+
+    The seed, the best and every record holder, the agents' individuals, what people brought, promoted or decided about,
+    and what awaits its evaluation.
+    """
+    named = [commit for entry in history.decisions for commit in _decided(entry)]
+    ends: Iterable[str | None] = (
+        *(history.seed, history.best),
+        *(*history.records, *history.living(), *history.human, *history.promoted, *history.pending, *named),
+    )
+    return history.phylogeny.ancestors(*(commit for commit in ends if commit and commit in history.phylogeny))
+
+
+def _decided(entry: Entry) -> Sequence[str]:
+    assert isinstance(entry.event, Decision)
+    return entry.event.candidates
+
+
+class _Sizes:
+    """Sizes of evidence; what was counted once is not counted again."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._trees = repository.trees
+        self._known = set[str]()
+
+    def fresh(self, tree: str) -> int:
+        """Bytes of the files that no tree before had."""
+        blobs = {entry.blob for entry in self._trees.entries(tree)} - self._known
+        self._known |= blobs
+        return sum(map(self._trees.size, blobs))
