@@ -44,6 +44,7 @@ class Keeping:
     def __init__(self, repo: pygit2.Repository, run: str) -> None:
         self._repo = repo
         self._run = run
+        self._thinned = dict[str, str](), frozenset[str]()
 
     def tips(self, kind: str = "keep") -> dict[str, str]:
         """Host -> the commit that its ref of some kind names."""
@@ -61,7 +62,7 @@ class Keeping:
     def _walk(self, tip: str, kept: Kept) -> None:
         """Go down one chain."""
         commit: str | None = tip
-        seen = set(kept.chain)  # forks share theirs
+        seen, left = set(kept.chain), ""  # forks share theirs
         while commit is not None and commit not in seen:
             found = read_commit(self._repo, commit)
             if isinstance(found, str):
@@ -72,7 +73,12 @@ class Keeping:
             before = parents[0] if parents and self._is_link(parents[0]) else None
             kept.commits.update(parents[1:] if before else parents)
             try:
-                kept.trees.update(self._left(str(found.tree_id)) if is_left(found) else [str(found.tree_id)])
+                tree = str(found.tree_id)
+                if not is_left(found):
+                    kept.trees.add(tree)
+                elif tree != left:  # a row of them has the same
+                    kept.trees.update(self._left(tree))
+                    left = tree
             except (KeyError, pygit2.GitError) as error:
                 kept.wrong.append(f"the commit {commit} of the chain of `keep` lacks a tree: {error}")
             commit = before
@@ -106,12 +112,17 @@ class Keeping:
 
     def thinned(self) -> frozenset[str]:
         """The evidence trees that were given up, on whatever host that was."""
-        found = set[str]()
-        for tip in self.tips("thinned").values():
-            with suppress(KeyError, pygit2.GitError):
-                listed = self._repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob)
-                found.update(listed.data.decode("ascii", "replace").split())
-        return frozenset(found)
+        tips = self.tips("thinned")
+        if tips != self._thinned[0]:
+            self._thinned = tips, frozenset(name for tip in tips.values() for name in self._listed(tip))
+        return self._thinned[1]
+
+    def _listed(self, tip: str) -> list[str]:
+        """What one host gave up; nothing where that cannot be read."""
+        with suppress(KeyError, pygit2.GitError):
+            listed = self._repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob)
+            return listed.data.decode("ascii", "replace").split()
+        return []
 
 
 class Whole:

@@ -54,6 +54,7 @@ class Repository:
         self.branches = Branches(repo, self.common)
         self.keys = RunKeys(self.common)
         self.holdouts = Holdouts(self.common)
+        self._keepings: dict[str, Keeping] = {}
 
     @cached_property
     def merger(self) -> Merger:
@@ -201,7 +202,7 @@ class Repository:
         """What keeps the candidates and the evidence of a run reachable."""
         from evogit.repository.keeping import Keeping
 
-        return Keeping(self._repo, check_run_name(run))
+        return self._keepings.setdefault(run, Keeping(self._repo, check_run_name(run)))
 
     def thin(self, run: str, gone: Collection[str], why: str) -> None:
         """Let go of evidence trees that this clone keeps for a run, and note that they are given up, and `why`."""

@@ -57,11 +57,12 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     ours = links | {name for name in given_up if name in rest}
     ours |= _content(repo, ours, rest)
     ours -= _held(repo, rest.keys() - ours, ours)
-    packs_are_old = all(pack.stat().st_mtime < until for pack in packs)
+    packs_are_old = bool(packs) and all(pack.stat().st_mtime < until for pack in packs)
     files = {name: _file(common, name) for name in ours}
     loose = {name for name, file in files.items() if file.exists()}
-    old = {name for name in loose if files[name].stat().st_mtime < until}
-    packed = ours - loose if packs and packs_are_old else set[str]()
+    fresh = {name for name in loose if files[name].stat().st_mtime >= until}
+    waiting = _with_what_has_them(repo, ours, fresh if packs_are_old else fresh | (ours - loose))
+    old, packed = loose - waiting, ours - loose - waiting
     _renew_graph(common)
     if packed and not _pack(common, packs, kinds.keys() - old - packed, until):
         packed = set()
@@ -153,6 +154,15 @@ def _trees_and_files(repo: pygit2.Repository, name: str) -> Iterator[str]:
         yield str(found.tree_id)
     elif isinstance(found, pygit2.Tree):
         yield from (str(item.id) for item in found)
+
+
+def _with_what_has_them(repo: pygit2.Repository, ours: Collection[str], some: set[str]) -> set[str]:
+    """Some objects, and those of ours that they are in, by which they are found again."""
+    found, before = set(some), 0
+    while len(found) > before:
+        before = len(found)
+        found |= {name for name in ours if name not in found and not found.isdisjoint(_trees_and_files(repo, name))}
+    return found
 
 
 def _links(repo: pygit2.Repository, name: str) -> Iterator[str]:

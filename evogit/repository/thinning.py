@@ -5,8 +5,9 @@ Nothing else goes: candidates, and what no entry of the journal names, are kept 
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -76,10 +77,10 @@ class Thinner:
         for tree in trees:
             folders.setdefault(tree[:2], {})[tree[2:]] = tree
         left = self._folder({name: self._folder(inner) for name, inner in folders.items()})
-        ends, empty = self._ends(kept.commits), self._folder({})
+        ends = self._ends(kept.commits)
         parents, message = list[str](), f"{LEFT}, of {len(kept.chain)}\n"
         for at in range(0, max(len(ends), 1), AT_ONCE):
-            parents = [self._commit(message, empty if at else left, [*parents, *ends[at : at + AT_ONCE]])]
+            parents = [self._commit(message, left, [*parents, *ends[at : at + AT_ONCE]])]
         return parents[0]
 
     def _ends(self, commits: Collection[str]) -> Sequence[str]:
@@ -88,11 +89,16 @@ class Thinner:
         return sorted(set(commits) - {str(parent) for commit in found for parent in commit.parent_ids})
 
     def _folder(self, inner: Mapping[str, str]) -> str:
-        builder = self.repo.TreeBuilder()
-        for name, tree in inner.items():
-            builder.insert(name, tree, FOLDER)
-        write: Callable[[], pygit2.Oid] = builder.write
-        return str(written("what gc left", self.repo, write))
+        """A tree of trees with names of one length, in the order of which they are; one that is there is not written.
+
+        Else libgit2 would make the pack in which it is young, and nothing in there could be swept (sweeping.py).
+        """
+        rows = [b"%o %s\0%s" % (FOLDER, name.encode(), bytes.fromhex(tree)) for name, tree in sorted(inner.items())]
+        content = b"".join(rows)
+        tree = hashlib.sha1(b"tree %d\0%s" % (len(content), content)).hexdigest()
+        if tree not in self.repo:
+            written("what gc left", self.repo, partial(self.repo.odb.write, pygit2.enums.ObjectType.TREE, content))
+        return tree
 
     def _commit(self, message: str, tree: str, parents: list[str]) -> str:
         return entry_commit(self.repo, self.host, message, tree, parents, int(time.time()))

@@ -35,6 +35,7 @@ READING = (
     "decisions",
     "doctor",
     "fsck",
+    "gc",
 )
 
 

@@ -93,7 +93,10 @@ def _lines(made: Plan) -> Iterator[Text]:
     ]
     yield from table(rows, "llrr")
     if not made.going:
-        yield Text("  nothing is there to go", "dim")
+        mine = (
+            "nothing is there to go" if made.staying else "this clone keeps no evidence of it; others let go of theirs"
+        )
+        yield Text(f"  {mine}", "dim")
     if made.thinned:
         yield Text(f"  {count(made.thinned, 'piece')} went before", "dim")
 
