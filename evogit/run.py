@@ -26,6 +26,7 @@ from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
 from evogit.engine.stop_request import HeededModel, StopRequest
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.team import Team
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.llm import Model
@@ -259,11 +260,17 @@ class Run:
         evaluator = Evaluator(
             self.task,
             provider=self.settings.sandbox,
-            jobs=self.settings.jobs,
+            jobs=max(self.settings.jobs, 1),
             drawing=drawing,
             private=[self.repository.path, self.repository.common],
         )
-        return await stack.enter_async_context(evaluator)
+        await stack.enter_async_context(evaluator)
+        if not self.settings.workers:
+            return evaluator
+        asked, jobs = self.settings.sandbox, min(self.settings.jobs, evaluator.jobs)
+        show = self.observer.activity if self.observer else lambda worker, doing: None
+        team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, show=show)
+        return await stack.enter_async_context(team)
 
     def _selector(self, anatomy: Anatomy) -> Selector:
         return open_selector(self.settings.selector, traits_of(self.task, self.repository), anatomy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
@@ -84,6 +85,48 @@ class AgentSpec:
 
     def __str__(self) -> str:
         return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """A remote worker, as `--workers COMMAND[:N]` names it; `jobs` are N, None for as many as its machine has cores.
+
+    `label` is what it is called on the screen: its name in the settings, or the command.
+    """
+
+    command: str
+    jobs: int | None = None
+    label: str = ""
+
+    @classmethod
+    def parse(cls, text: str, known: Mapping[str, WorkerSpec] | None = None) -> WorkerSpec:
+        """Read `COMMAND[:N]`, or `NAME[:N]` of one that is `known`. Only digits at the very end are N.
+
+        Raises:
+            UsageError: when it is something else.
+        """
+        match = re.fullmatch(r"(.*?)(?::(\d+))?", text, re.DOTALL)
+        assert match  # anything is a command
+        command, jobs = match[1].strip(), int(match[2]) if match[2] else None
+        if named := (known or {}).get(command):
+            return cls(named.command, jobs or named.jobs, command)
+        return cls(command, jobs, command)
+
+    @property
+    def argv(self) -> list[str]:
+        """The command in its words; no shell reads it."""
+        return shlex.split(self.command)
+
+    def __post_init__(self) -> None:
+        try:
+            words = self.argv
+        except ValueError as error:
+            raise UsageError(f"expected a command after --workers, got {self.command!r}: {error}") from None
+        if not words or self.jobs == 0:
+            raise UsageError(
+                "expected --workers COMMAND[:N], a command that runs `evogit worker` somewhere, such as "
+                f"'ssh gpu1 evogit worker:4', got {self.command!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +215,8 @@ class Settings(RunLimits):
 
     population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: tuple[WorkerSpec, ...] = ()
+    """Where candidates are evaluated beside this machine, or with 0 `jobs` instead of it."""
     selector: str = DEFAULT_SELECTOR
     """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
     split: str = "train"
@@ -195,7 +240,7 @@ class Settings(RunLimits):
         RunLimits.__post_init__(self)
         if self.agents < 1:
             raise UsageError(f"expected --agents above 0, got {self.agents}")
-        if self.jobs < 1:
-            raise UsageError(f"expected --jobs above 0, got {self.jobs}")
+        if self.jobs < (0 if self.workers else 1):
+            raise UsageError(f"expected --jobs above 0, or 0 with --workers, got {self.jobs}")
         if self.deterministic and (self.minutes is not None or self.join):
             raise UsageError("--deterministic cannot go with --minutes or --join, which depend on the clock")

@@ -155,6 +155,15 @@ class AgentTable(_UserTable):
     """How many."""
 
 
+class WorkerTable(_UserTable):
+    """`[workers.NAME]`: a remote worker, for `evogit run --workers NAME`."""
+
+    command: str = Field(min_length=1)
+    """What runs `evogit worker` there, such as "ssh gpu1 evogit worker"; no shell reads it."""
+    jobs: int | None = Field(default=None, gt=0)
+    """How many candidates it evaluates at a time; default: one per core that it has there."""
+
+
 class UserSettings(_UserTable):
     """A whole settings.toml."""
 
@@ -166,6 +175,8 @@ class UserSettings(_UserTable):
     """Models by the name that people call them by."""
     commands: dict[Word, CommandTable] = {}
     """Coding programs by the name that `--agent` calls them by."""
+    workers: dict[Word, WorkerTable] = {}
+    """Remote workers by the name that `--workers` calls them by."""
     agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
     """The agents of runs that are started without naming any."""
 
@@ -225,6 +236,7 @@ def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
 def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
     if not loc:
         return UserSettings.model_fields
-    if loc[0] in ("agents", "commands"):
-        return (AgentTable if loc[0] == "agents" else CommandTable).model_fields
+    tables: dict[int | str, type[BaseModel]] = {"agents": AgentTable, "commands": CommandTable, "workers": WorkerTable}
+    if loc[0] in tables:
+        return tables[loc[0]].model_fields
     return (PriceTable if loc[-1] == "price" and len(loc) == 3 else ModelTable).model_fields

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
@@ -110,8 +111,13 @@ class Start:
             parts=self.context.task.parts,
             repeats=self.context.task.repeats,
             inputs=backend.inputs,
-            settings={**asdict(self.settings), "agents": self.settings.agents},
+            settings=self._told_settings(),
         )
+
+    def _told_settings(self) -> dict[str, Any]:
+        """The settings but for workers' commands, which are a person's own: only how many there are."""
+        told = {**asdict(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
+        return told if self.settings.workers else {name: value for name, value in told.items() if name != "workers"}
 
     def _names(self, agents: int) -> list[str]:
         """`a1` and so on; an engine that joins others takes free names."""

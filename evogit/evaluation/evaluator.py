@@ -27,6 +27,7 @@ from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorPro
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
 from evogit.evaluation.inputs import Inputs
+from evogit.evaluation.machine import machine
 from evogit.sandbox import Completed, Files
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
@@ -36,6 +37,15 @@ OnCase = Callable[[str, Mapping[str, float]], None]
 when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlace:
+    """Where something is evaluated, as far as scores depend on it; the `machine` counts where time is measured."""
+
+    provider: str
+    image: str
+    machine: str = ""
 
 
 class Evaluator:
@@ -80,6 +90,11 @@ class Evaluator:
         return True
 
     @property
+    def drawing(self) -> Inputs:
+        """What inputs are drawn with."""
+        return self._drawing
+
+    @property
     def inputs(self) -> str:
         """The hash of the secret that inputs are drawn with; empty where everybody can make them."""
         return self._drawing.commitment
@@ -119,15 +134,30 @@ class Evaluator:
             processes = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
             await asyncio.gather(*(process.stop() for process in processes if process))
 
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+    @property
+    def place(self) -> EvaluationPlace:
+        """Where it evaluates."""
+        return EvaluationPlace(self.provider, self.image, machine() if self.task.environment.exclusive else "")
+
+    @property
+    def jobs(self) -> int:
+        """How many candidates it evaluates at a time."""
+        return self._jobs
+
+    def key(
+        self, tree: str, split: str, repeat: int = 0, *, base: str = "", place: EvaluationPlace | None = None
+    ) -> str:
         """Identifies everything that an evaluation's result depends on (sha256, hex).
 
         `base` is the id of the seed's files; it counts where these are compared with, prepared, or used by a command.
+        `place` is where it is evaluated, if not here.
         """
-        task, environment = self.task, self.task.environment.described
+        task, environment, place = self.task, self.task.environment.described, place or self.place
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
         way = [task.name, self.digest, asdict(task.limits), task.preload, task.withheld, task.excluded, environment]
-        parts = [tree, base if self._builds_on_seed else "", *way, self.image, self.provider, split, repeat]
+        parts = [tree, base if self._builds_on_seed else "", *way, place.image, place.provider, split, repeat]
+        if place.machine:
+            parts.append(place.machine)
         if self._draws and self.inputs:
             parts.append(self.inputs)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -145,23 +175,36 @@ class Evaluator:
             UsageError: when the evaluator needs the seed and the files have no base.
         """
         files = files if isinstance(files, Files) else Files(files)
-        if (self.needs_seed or self.task.command) and not files.base:
-            raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
+        self.check_base(files)
         hearing = _Hearing(on_case, self.task.limits.total)
         async with self._slot() as process:
             evaluation, evidence = await hearing.of(process, files, split, repeat)
         if self.judged == "pairs":  # all that is known is whether it is valid
             evaluation = replace(evaluation, metrics={}, cases={})
-        evaluation = replace(
+        return self.labelled(evaluation, tree, files, split, repeat, self.place), thinned(evidence)
+
+    def check_base(self, files: Files) -> None:
+        """Refuse files that cannot be evaluated.
+
+        Raises:
+            UsageError: the evaluator needs the seed, and the files have no base.
+        """
+        if (self.needs_seed or self.task.command) and not files.base:
+            raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
+
+    def labelled(
+        self, evaluation: Evaluation, tree: str, files: Files, split: str, repeat: int, place: EvaluationPlace
+    ) -> Evaluation:
+        """The same, saying what was evaluated, how and where."""
+        return replace(
             evaluation,
             split=split,
             repeat=repeat,
             evaluator=self.digest,
-            image=self.image,
-            key=self.key(tree, split, repeat, base=files.base.id if files.base else ""),
+            image=place.image,
+            key=self.key(tree, split, repeat, base=files.base.id if files.base else "", place=place),
             judged=self.judged,
         )
-        return evaluation, thinned(evidence)
 
     @property
     def runner(self) -> Evaluator:

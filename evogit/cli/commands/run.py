@@ -21,6 +21,7 @@ from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_re
 from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
+from evogit.cli.worker_options import with_workers
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import RefusedError, UsageError
@@ -36,6 +37,7 @@ from evogit.review.removing import remains, remove
 @click.argument("task", type=TASK, required=False)
 @with_agents
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
+@with_workers
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
@@ -122,7 +124,7 @@ def run(
         repository.survive_power_loss()
     _warn(terminal, found, repository)
     if found.environment.exclusive:
-        settings = replace(settings, jobs=1)
+        settings = replace(settings, jobs=min(settings.jobs, 1))
     background = detach(terminal, repository, target.name) if detached else None
     terminal = background.terminal if background else terminal
     with RunEnd(hooks, repository, target.name, terminal, setup.models.secrets) as end:

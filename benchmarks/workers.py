@@ -1,0 +1,126 @@
+"""What remote workers gain and cost, behind `sh -c`: evaluations of 0.5 s on one and two, and the overhead of one.
+
+Run: `python benchmarks/workers.py [--evaluations 24] [--seconds 0.5] [--provider bubblewrap]`. What takes the time
+sleeps, so that the machine's cores do not matter. The overhead is that of an evaluation which takes no time, on a warm
+worker with one place against this machine with one place, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import logging
+import shlex
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from evogit.config import Task, load_task
+from evogit.config.run_settings import WorkerSpec
+from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.team import Team
+from evogit.sandbox import Base, Files
+from evogit.sandbox.archive import pack
+
+TASK = """
+name = "sleeping"
+goal = "Sleep."
+editable = ["program.py"]
+[metrics.score]
+direction = "maximize"
+[evaluator]
+kind = "python"
+file = "evaluator/evaluate.py"
+"""
+
+EVALUATE = """
+import time
+from evogit import Case
+
+def evaluate(program, split):
+    time.sleep({seconds})
+    yield Case("one", score=program.call("program:value", [], returns=int).value)
+"""
+
+PROGRAM = b"def value(): return 1\n"
+COMMAND = shlex.join([sys.executable, "-c", "from evogit.cli import main; main()", "worker"])
+ARCHIVE = pack({"program.py": PROGRAM})
+FILES = Files(pack({}), (), Base(hashlib.sha256(ARCHIVE).hexdigest(), ARCHIVE))
+
+
+def task_of(folder: Path, seconds: float) -> Task:
+    """A task whose evaluations take so long."""
+    for part in ("seed", "evaluator"):
+        (folder / part).mkdir(parents=True)
+    (folder / "task.toml").write_text(TASK)
+    (folder / "seed" / "program.py").write_bytes(PROGRAM)
+    (folder / "evaluator" / "evaluate.py").write_text(EVALUATE.format(seconds=seconds))
+    return load_task(folder)
+
+
+async def took(backend: Evaluator | Team, number: int) -> float:
+    """Seconds for so many evaluations that are asked for at once."""
+    began = time.perf_counter()
+    trees = [f"{each:040x}" for each in range(number)]
+    done = await asyncio.gather(*(backend.evaluate(tree, FILES, split="train") for tree in trees))
+    assert all(evaluation.ok for evaluation, _ in done), done[0]
+    return time.perf_counter() - began
+
+
+def team(local: Evaluator, workers: int, provider: str) -> Team:
+    """Workers with one place each, and no place here."""
+    specs = [WorkerSpec(f"sh -c {shlex.quote(COMMAND)}", 1, f"worker {number}") for number in range(workers)]
+    return Team(local, specs, asked=provider, jobs=0)
+
+
+async def rate(local: Evaluator, workers: int, evaluations: int, provider: str) -> float:
+    """Evaluations per second of so many workers, once all are warm."""
+    async with team(local, workers, provider) as there:
+        while await took(there, 2 * workers) > 0.75 * 2 * workers * await took(there, 1) and workers > 1:
+            pass  # they are not all there yet
+        return evaluations / await took(there, evaluations)
+
+
+async def overhead(local: Evaluator, provider: str, times: int) -> tuple[float, float]:
+    """Milliseconds of one evaluation here, and of one on a worker: medians of turns."""
+    async with team(local, 1, provider) as there:
+        await took(local, 3)
+        await took(there, 3)
+        pairs = [(await took(local, 1), await took(there, 1)) for _ in range(times)]
+    here, remote = (1000 * statistics.median(side) for side in zip(*pairs, strict=True))
+    return here, remote
+
+
+async def measure(options: argparse.Namespace) -> dict[str, float]:
+    """All figures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with Evaluator(task_of(folder / "slow", options.seconds), provider=options.provider, jobs=1) as local:
+            one, two = [await rate(local, each, options.evaluations, options.provider) for each in (1, 2)]
+        async with Evaluator(task_of(folder / "quick", 0), provider=options.provider, jobs=1) as local:
+            here, remote = await overhead(local, options.provider, options.times)
+    return {"one": one, "two": two, "ratio": two / one, "here": here, "remote": remote, "overhead": remote - here}
+
+
+def main() -> None:
+    """Measure, and print a table and a line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--evaluations", type=int, default=24)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--times", type=int, default=60)
+    parser.add_argument("--provider", default="bubblewrap")
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    found = asyncio.run(measure(options))
+    print(f"one worker    {found['one']:.2f} evaluations of {options.seconds:g} s per second")
+    print(f"two workers   {found['two']:.2f}, {found['ratio']:.2f} times as many")
+    print(f"an evaluation {found['here']:.1f} ms here, {found['remote']:.1f} ms there: {found['overhead']:+.1f} ms")
+    print(json.dumps({name: round(value, 3) for name, value in found.items()}))
+
+
+if __name__ == "__main__":
+    main()

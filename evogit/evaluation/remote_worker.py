@@ -1,0 +1,367 @@
+"""One remote worker as a run sees it: a command that is started, fed, watched, and started again when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from evogit.config import Task
+from evogit.config.run_settings import WorkerSpec
+from evogit.core import Evaluation, Evidence
+from evogit.evaluation.task_json import described
+from evogit.evaluation.version import own_version
+from evogit.evaluation.wire import (
+    BEAT,
+    GREETING,
+    LONGEST_ANSWER,
+    LONGEST_HEADER,
+    SILENCE,
+    Wire,
+    WorkerLostError,
+    WorkerRefusedError,
+    answered,
+)
+from evogit.repository.subprocesses import let_go
+from evogit.sandbox import Files
+from evogit.text import plain
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""Seconds before a worker is started again; twice as long each time until it has evaluated something."""
+
+TRIES = 5
+"""Starts of a worker that never spoke, after which it is left out."""
+
+LONGEST_GREETING = 64 * 1024
+"""Bytes that login shells and the like may say before a worker does."""
+
+LONGEST_SAID = 2000
+"""Bytes of a command's stderr that are kept, from its end."""
+
+PATIENCE = 5.0
+"""Seconds for a worker to end by itself."""
+
+MOST_PLACES = 1024
+MOST_BEATS = 100
+"""Signs of life beyond those that are due."""
+
+
+def longest_evaluation(task: Task) -> float:
+    """Seconds after which an evaluation that was not answered never will be; generous, as images may be made."""
+    return 3600 + 15 * task.limits.total
+
+
+@dataclass(slots=True)
+class _Pulse:
+    """Answers a worker's signs of life, as long as these are not far too many."""
+
+    began: float = field(default_factory=time.monotonic)
+    beats: int = 0
+
+    def beat(self, wire: Wire) -> None:
+        """Answer one.
+
+        Raises:
+            WorkerRefusedError: there are too many.
+        """
+        self.beats += 1
+        if self.beats > MOST_BEATS + 2 * (time.monotonic() - self.began) / BEAT:
+            raise WorkerRefusedError("it floods the run with messages")
+        wire.say_alive()
+
+
+@dataclass(slots=True)
+class _Asked:
+    """An evaluation that a worker has been asked for; its place is free again once it is answered."""
+
+    files: Files
+    until: float
+    answer: asyncio.Future[tuple[Evaluation, Evidence]]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a worker says of itself, which is checked against what the run asks for."""
+
+    provider: str
+    image: str
+    machine: str
+    jobs: int
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """One start of a worker, from its offer to its end."""
+
+    wire: Wire
+    offer: Offer
+    asked: dict[int, _Asked] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    over: bool = False
+
+
+class RemoteWorker:
+    """Keeps one worker alive and asks it for evaluations.
+
+    `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each life once it is
+    ready, and refuses it by an error; `freed` is told of each place that is free again; `tell` takes what a person
+    should know, `show` what it does at the moment.
+    """
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        task: Task,
+        greeting: tuple[Mapping[str, Any], bytes],
+        *,
+        offered: Callable[[RemoteWorker, Life], None],
+        freed: Callable[[RemoteWorker, Life], None],
+        tell: Callable[[str], None],
+        show: Callable[[str, str], None],
+    ) -> None:
+        self.spec = spec
+        self.name = spec.label or spec.command
+        self.evaluated = 0
+        self.lost = 0
+        self.refused = ""
+        self._task = task
+        self._metrics = set() if task.pairwise else {metric.name for metric in task.metrics}
+        self._greeting = greeting
+        self._offered = offered
+        self._freed = freed
+        self._tell = tell
+        self._show = show
+        self._numbers = count(1)
+        self._spoke = False
+        self._failures = 0
+
+    async def keep(self) -> None:
+        """Have it at work until this is cancelled, or the worker is refused."""
+        while not self.refused:
+            before = self.evaluated
+            try:
+                self._show(self.name, "starting")
+                await self._live()
+            except WorkerRefusedError as error:
+                self.refused = str(error)
+                break
+            except WorkerLostError as error:
+                self._failures = 1 if self.evaluated > before else self._failures + 1
+                if not self._spoke and self._failures >= TRIES:
+                    self.refused = f"{error}, {TRIES} times in a row"
+                    break
+                await self._pause(str(error))
+        self._show(self.name, f"left out: {self.refused}")
+        self._tell(f"the worker {self.name} is left out: {self.refused}")
+
+    async def _pause(self, why: str) -> None:
+        seconds = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
+        self.lost += self._spoke
+        self._show(self.name, f"gone, started again in {seconds:g} s: {why}")
+        self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {why}")
+        await asyncio.sleep(seconds)
+
+    async def evaluate(
+        self, life: Life, tree: str, files: Files, split: str, repeat: int
+    ) -> tuple[Evaluation, Evidence]:
+        """Have it evaluate a candidate.
+
+        Raises:
+            WorkerLostError: it is gone, and the answer with it.
+        """
+        if life.over:
+            raise WorkerLostError("it ended")
+        number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
+        life.asked[number] = _Asked(files, time.monotonic() + longest_evaluation(self._task), answer)
+        self._show_work(life)
+        request = {"evaluate": number, "tree": tree, "split": split, "repeat": repeat, "removed": files.removed}
+        try:
+            life.wire.say({**request, "based": files.base.id if files.base else ""}, files.changed)
+            await life.wire.taken()
+            found: tuple[Evaluation, Evidence] = await answer
+        except asyncio.CancelledError:
+            answer.cancel()
+            if not life.over:  # its place is free once the worker says that it is
+                life.wire.say({"drop": number})
+            raise
+        return found
+
+    def _show_work(self, life: Life) -> None:
+        busy = f"evaluating {len(life.asked)}" if life.asked else "waiting"
+        self._show(self.name, f"{busy}, {self.evaluated} done")
+
+    # --- one life -------------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        """From the start of the command to its end, which is an error."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.spec.argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+            )
+        except OSError as error:
+            raise WorkerLostError(f"{self.spec.argv[0]}: {error.strerror}") from error
+        said = asyncio.create_task(_last_of(process))
+        self._pulse = _Pulse()
+        life: Life | None = None
+        try:
+            wire = await self._greet(process)
+            life = Life(wire, await self._offer(wire))
+            self._offered(self, life)
+            offer = life.offer
+            self._tell(f"the worker {self.name} is ready: {offer.jobs} at a time, {offer.provider}, {offer.machine}")
+            self._show_work(life)
+            while True:
+                self._take(life, *await wire.hear())
+        except WorkerLostError as error:
+            self._bury(life)
+            await _ended(process)
+            await asyncio.wait([said], timeout=1)
+            raise WorkerLostError(f"{error}{_quoted(said.result() if said.done() else '')}") from None
+        except WorkerRefusedError:
+            await _ended(process, patience=0)
+            raise
+        finally:
+            self._bury(life)
+            await _ended(process)
+            said.cancel()
+
+    def _bury(self, life: Life | None) -> None:
+        if life is None:
+            return
+        life.over = True
+        for asked in life.asked.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(WorkerLostError("it ended"))
+                asked.answer.exception()  # who asked may be gone
+        life.asked.clear()
+
+    async def _greet(self, process: Process) -> Wire:
+        assert process.stdin  # they are pipes
+        assert process.stdout
+        try:
+            await process.stdout.readuntil(GREETING)
+        except asyncio.IncompleteReadError as error:
+            said = error.partial.decode(errors="replace")
+            raise WorkerLostError(f"it ended before it spoke{_quoted(said)}") from None
+        except asyncio.LimitOverrunError:
+            raise WorkerRefusedError("what it says is no greeting of `evogit worker`") from None
+        return Wire(process.stdout, process.stdin, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
+
+    async def _offer(self, wire: Wire) -> Offer:
+        hello, _ = await wire.hear()
+        self._spoke = True
+        version = hello.get("evogit")
+        if version != own_version():
+            raise WorkerRefusedError(f"it has EvoGit {_short(version)}, and this is {own_version()}; install the same")
+        wire.say(*self._greeting)
+        await wire.taken()
+        while "alive" in (told := (await wire.hear())[0]):
+            self._pulse.beat(wire)
+        try:
+            if "refused" in told:
+                raise WorkerRefusedError(_short(told["refused"]["message"]))
+            ready = told["ready"]
+            provider, image, machine = (_short(ready[name]) for name in ("provider", "image", "machine"))
+            return Offer(provider, image, machine, max(1, min(int(ready["jobs"]), MOST_PLACES)))
+        except (LookupError, TypeError, ValueError) as error:
+            raise WorkerRefusedError("it does not say what it offers") from error
+
+    def _take(self, life: Life, header: dict[str, Any], body: bytes) -> None:
+        """What a worker says while it works."""
+        if "alive" in header:
+            self._pulse.beat(life.wire)
+        elif "need" in header:
+            self._give(life, header["need"])
+        else:
+            self._answered(life, header, body)
+        now = time.monotonic()
+        if any(asked.until < now for asked in life.asked.values()):
+            raise WorkerLostError(f"it did not answer for {longest_evaluation(self._task):g} s")
+
+    def _give(self, life: Life, name: object) -> None:
+        """Send the base that it has not, once."""
+        bases = (asked.files.base for asked in life.asked.values())
+        base = next((each for each in bases if each and each.id == name), None)
+        if base is None or base.id in life.given:
+            raise WorkerRefusedError("it asked for files that it was not to have, or again")
+        life.given.add(base.id)
+        life.wire.say({"base": base.id}, base.archive)
+
+    def _answered(self, life: Life, header: dict[str, Any], body: bytes) -> None:
+        number = next((header[kind] for kind in ("answer", "failed", "dropped") if kind in header), None)
+        asked = life.asked.get(number) if type(number) is int else None
+        if asked is None:
+            raise WorkerRefusedError("it answered what it was not asked")
+        if "failed" in header:
+            raise WorkerLostError(f"it failed: {_short(header.get('error'))}")
+        if "dropped" in header and not asked.answer.cancelled():
+            raise WorkerRefusedError("it dropped what it was asked for")
+        if "answer" in header:
+            found = answered(header, body, self._metrics)
+            self.evaluated += 1
+            if not asked.answer.done():
+                asked.answer.set_result(found)
+        del life.asked[number]  # type: ignore[arg-type]  # it is there
+        self._show_work(life)
+        self._freed(self, life)
+
+
+async def _last_of(process: Process) -> str:
+    """The end of what a command says on stderr, however much it is."""
+    assert process.stderr  # it is a pipe
+    kept = b""
+    while piece := await process.stderr.read(LONGEST_GREETING):
+        kept = (kept + piece)[-LONGEST_SAID:]
+    return kept.decode(errors="replace")
+
+
+async def _ended(process: Process, patience: float = PATIENCE) -> None:
+    """See to the end of a worker, also when the run is given up meanwhile."""
+    ending = asyncio.ensure_future(_end(process, patience))
+    try:
+        await asyncio.shield(ending)
+    except asyncio.CancelledError:
+        await ending
+        raise
+
+
+async def _end(process: Process, patience: float) -> None:
+    """Let a worker end by itself, as nothing more comes, or kill it and what the command started."""
+    assert process.stdin  # it is a pipe
+    process.stdin.close()
+    if process.returncode is None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    let_go(process)  # asyncio waits until all is read, which may be endless
+    await process.wait()
+
+
+def _quoted(said: str) -> str:
+    """The last line of what a command said, for a message."""
+    last = plain(said).strip().rpartition("\n")[2].strip()
+    return f" ({last[-200:]})" if last else ""
+
+
+def _short(value: object) -> str:
+    """What a worker says, made harmless."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return plain(text)[:500]
+
+
+def greeting(task: Task, *, provider: str, secret: bytes, jobs: int | None) -> tuple[Mapping[str, Any], bytes]:
+    """What a worker is told first."""
+    files = task.evaluator_files()
+    about = {"provider": provider, "secret": secret.hex(), "jobs": jobs or 0, "digest": task.evaluator_digest}
+    listing = [[path, mode, len(data)] for path, (data, mode) in files.items()]
+    return {"task": described(task), "files": listing, **about}, b"".join(data for data, _ in files.values())

@@ -1,0 +1,179 @@
+"""Spreads the evaluations of a run over this machine and remote workers, whichever is free."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from evogit.config.run_settings import WorkerSpec
+from evogit.core import Evaluation, EvaluatorError, Evidence, Judged
+from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
+from evogit.evaluation.evidence_limits import thinned
+from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
+from evogit.evaluation.wire import WorkerLostError, WorkerRefusedError
+from evogit.sandbox import Files
+
+logger = logging.getLogger(__name__)
+
+Seat = tuple[RemoteWorker, Life | None] | None
+"""Where one evaluation can go: to this life of a worker (None: it is left out), or None: to this machine."""
+
+
+class Team:
+    """Evaluates on `jobs` places of this machine and on workers; an async context manager around an entered `local`.
+
+    A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
+    answered counts. `asked` is the sandbox that the run asked for, which workers choose among their own. Where times
+    are measured, all is evaluated on one kind of machine: this one, or with no `jobs` that of the first worker.
+    """
+
+    def __init__(
+        self,
+        local: Evaluator,
+        specs: Sequence[WorkerSpec],
+        *,
+        asked: str,
+        jobs: int,
+        show: Callable[[str, str], None] = lambda name, doing: None,
+    ) -> None:
+        self._local = local
+        self._asked = asked
+        self._place: EvaluationPlace | None = local.place if jobs else None
+        self._jobs = jobs
+        self._free: asyncio.Queue[Seat] = asyncio.Queue()
+        self._keeping: list[asyncio.Task[None]] = []
+        for _ in range(jobs):
+            self._free.put_nowait(None)
+        self._workers = [
+            RemoteWorker(
+                spec,
+                local.task,
+                greeting(local.task, provider=asked, secret=local.drawing.secret, jobs=spec.jobs),
+                offered=self._take_on,
+                freed=lambda worker, life: self._free.put_nowait((worker, life)),
+                tell=lambda said: logger.warning("%s", said),
+                show=show,
+            )
+            for spec in specs
+        ]
+        self.digest = local.digest
+        self.provider = local.provider
+        self.image = local.image
+
+    @property
+    def judged(self) -> Judged:
+        """Where scores come from."""
+        return self._local.judged
+
+    @property
+    def inputs(self) -> str:
+        """The hash of the secret that inputs are drawn with."""
+        return self._local.inputs
+
+    @property
+    def looks_again(self) -> bool:
+        """A new best is evaluated once more at the end."""
+        return self._local.looks_again
+
+    @property
+    def runner(self) -> Evaluator:
+        """Commands run on this machine."""
+        return self._local
+
+    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
+        """Identifies everything that an evaluation's result depends on."""
+        return self._local.key(tree, split, repeat, base=base, place=self._place)
+
+    async def __aenter__(self) -> Self:
+        """Start the workers; with no places here wait for the first of them.
+
+        Raises:
+            EvaluatorError: all are left out, and there is no place here.
+        """
+        self._keeping = [asyncio.create_task(self._keep(worker)) for worker in self._workers]
+        if not self._jobs:
+            try:
+                self._free.put_nowait(await self._seat())
+            except BaseException:
+                await self.__aexit__()
+                raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """End the workers."""
+        for keeping in self._keeping:
+            keeping.cancel()
+        await asyncio.gather(*self._keeping, return_exceptions=True)
+
+    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
+        """Evaluate a candidate where there is a free place, and elsewhere if that goes away.
+
+        Raises:
+            EvaluatorError: there is no place, nor will be; or as an `Evaluator` does.
+            SandboxError: as an `Evaluator` does.
+            UsageError: as an `Evaluator` does.
+        """
+        self._local.check_base(files)
+        while True:
+            seat = await self._seat()
+            if seat is None:
+                try:
+                    return await self._local.evaluate(tree, files, split=split, repeat=repeat)
+                finally:
+                    self._free.put_nowait(None)
+            worker, life = seat
+            with contextlib.suppress(WorkerLostError):
+                evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat)
+                place = self._place_of(life)
+                return self._local.labelled(evaluation, tree, files, split, repeat, place), thinned(evidence)
+
+    async def _keep(self, worker: RemoteWorker) -> None:
+        await worker.keep()
+        self._free.put_nowait((worker, None))  # whoever waits for it alone must know
+
+    async def _seat(self) -> tuple[RemoteWorker, Life] | None:
+        """A free place: of this life of a worker, or None: here.
+
+        Raises:
+            EvaluatorError: there is none, nor will be.
+        """
+        while True:
+            seat = await self._free.get()
+            if seat is None:
+                return None
+            worker, life = seat
+            if life and not life.over:
+                return worker, life
+            if not self._jobs and all(each.refused for each in self._workers):
+                self._free.put_nowait(seat)  # for others who wait
+                why = "; ".join(f"{each.name}: {each.refused}" for each in self._workers)
+                raise EvaluatorError(f"no worker is left, and --jobs 0 evaluates nothing here: {why}")
+
+    def _take_on(self, worker: RemoteWorker, life: Life) -> None:
+        """Have a worker that is ready work for us.
+
+        Raises:
+            WorkerRefusedError: what it offers is not what was asked for.
+        """
+        place = self._place_of(life)
+        if place.provider not in (("docker", "bubblewrap") if self._asked == "auto" else (self._asked,)):
+            raise WorkerRefusedError(f"it has the sandbox {place.provider!r}, and --sandbox is {self._asked}")
+        if self._place and place.machine != self._place.machine:
+            raise WorkerRefusedError(
+                f"it is another kind of machine ({place.machine}) than what measures this task "
+                f"({self._place.machine}), and exclusive = true compares times"
+            )
+        if not self._place:
+            self._place = place
+            self.provider = place.provider
+            self.image = place.image
+        for _ in range(life.offer.jobs):
+            self._free.put_nowait((worker, life))
+
+    def _place_of(self, life: Life) -> EvaluationPlace:
+        offer = life.offer
+        machine = offer.machine if self._local.task.environment.exclusive else ""
+        return EvaluationPlace(offer.provider, offer.image, machine)

@@ -1,0 +1,253 @@
+"""Remote workers: real ones behind `sh -c`, and scripts that die, lie and flood in their place."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shlex
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from evogit.config import Task, load_task
+from evogit.config.run_settings import Settings, WorkerSpec
+from evogit.core import EvaluatorError, UsageError
+from evogit.evaluation import worker_main
+from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.machine import machine
+from evogit.evaluation.team import Team
+from evogit.evaluation.version import own_version
+from evogit.sandbox import Base, Files
+from evogit.sandbox.archive import pack
+from tests.clock import until
+from tests.conftest import EVALUATE, PROGRAM, write_task
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+REAL = shlex.join([sys.executable, "-c", "from evogit.cli import main; main()", "worker"])
+SEED = Base(hashlib.sha256(pack({"program.py": PROGRAM.encode()})).hexdigest(), pack({"program.py": PROGRAM.encode()}))
+FILES = Files(pack({}), (), SEED)
+
+SCRIPT = """
+import json, os, struct, sys, time
+PREFIX = struct.Struct(">IQ")
+def say(header, body=b"", size=None):
+    text = json.dumps(header).encode()
+    os.write(1, PREFIX.pack(len(text), len(body) if size is None else size) + text + body)
+def hear():
+    while True:
+        header, body = PREFIX.unpack(sys.stdin.buffer.read(PREFIX.size))
+        told, content = json.loads(sys.stdin.buffer.read(header)), sys.stdin.buffer.read(body)
+        if "alive" not in told:
+            return told
+OK = {"status": "ok", "metrics": {"score": 1.0}, "cases": {}, "stages": {}, "reason": "",
+      "cost": {"wall": 1, "cpu": 1, "memory": 1}, "starved": False}
+def evaluation(number, **other):
+    say({"answer": number, "evaluation": {**OK, **other}, "feedback": {}, "log": "", "stdout": 0})
+version, provider, machine = sys.argv[1:4]
+os.write(1, b"\\nevogit worker, protocol 1\\n")
+say({"evogit": version})
+hear()
+say({"ready": {"provider": provider, "image": "other", "machine": machine, "jobs": 1}})
+number = hear()["evaluate"]
+"""
+"""A worker that has been asked for its first evaluation; what it then does is added."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Evaluator]:
+    task = load_task(write_task(tmp_path_factory.mktemp("tiny") / "tiny", evaluate=EVALUATE))
+    async with Evaluator(task, provider="none", jobs=2) as evaluator:
+        yield evaluator
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where workers of this test keep what they have."""
+    for name, variable in (("cache", "XDG_CACHE_HOME"), ("tmp", "TMPDIR")):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(variable, str(tmp_path / name))
+    return tmp_path
+
+
+def script(folder: Path, does: str, *, version: str = "", provider: str = "none", kind: str = "") -> WorkerSpec:
+    file = folder / f"worker-{hashlib.sha256(does.encode()).hexdigest()[:6]}.py"
+    file.write_text(SCRIPT + does)
+    words = [sys.executable, "-S", str(file), version or own_version(), provider, kind or machine()]
+    return WorkerSpec(shlex.join(words), 1, "other")
+
+
+def team(local: Evaluator, specs: Sequence[WorkerSpec], jobs: int = 0) -> Team:
+    return Team(local, specs, asked="none", jobs=jobs)
+
+
+# --- real workers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+async def test_a_worker_says_what_this_machine_says(local: Evaluator, folder: Path) -> None:
+    here, _ = await local.evaluate("a" * 40, FILES, split="train")
+    async with team(local, [WorkerSpec(f"sh -c {shlex.quote(REAL)}", 1)]) as there:
+        evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
+        assert there.key("a" * 40, "train", base=SEED.id) == evaluation.key
+        giving_up = asyncio.create_task(there.evaluate("b" * 40, FILES, split="train"))
+        await asyncio.sleep(0.01)
+        giving_up.cancel()
+        again, _ = await there.evaluate("c" * 40, FILES, split="holdout")
+    assert replace(evaluation, cost=here.cost) == here
+    assert again.ok, "the one place was free again"
+    assert (folder / "cache" / "evogit" / "worker-bases" / SEED.id).read_bytes() == SEED.archive
+    assert not list((folder / "tmp").glob("evogit-worker-*")), "nothing is left behind"
+
+
+@pytest.mark.slow
+async def test_the_files_of_a_commands_evaluator_travel(folder: Path) -> None:
+    toml = """\
+name = "tiny"
+goal = "More."
+editable = ["program.py"]
+[metrics.score]
+direction = "maximize"
+[evaluator]
+kind = "command"
+command = "python3 tests/measure.py"
+folder = "tests"
+[evaluator.read]
+score = "regex:score: (.*)"
+"""
+    task_folder = folder / "task"
+    write_task(task_folder, toml=toml)
+    (task_folder / "tests").mkdir()
+    (task_folder / "tests" / "measure.py").write_text("print('score: 7')\n")
+    local = Evaluator(load_task(task_folder), provider="none", jobs=1)
+    async with local, team(local, [WorkerSpec(REAL, 1)]) as there:
+        evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
+    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 7.0}), evaluation.reason
+
+
+# --- workers that cannot be used ------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "answers for others": ("evaluation(number + 1)", "it answered what it was not asked"),
+    "drops what it was asked": ("say({'dropped': number})", "it dropped what it was asked for"),
+    "sends 10 GB": ("say({'answer': number}, size=10 << 30)", "more than is allowed"),
+    "says no JSON": ("os.write(1, PREFIX.pack(9, 0) + b'[' * 9)", "no message"),
+    "nests deeply": ("os.write(1, PREFIX.pack(10**6, 0) + b'[' * 10**6)", "no message"),
+    "has other metrics": ("evaluation(number, metrics={'other': 1})", "no evaluation"),
+    "is infinitely good": ("evaluation(number, metrics={'score': float('inf')})", "no evaluation"),
+    "knows another status": ("evaluation(number, status='best')", "no evaluation"),
+    "asks for another's files": ("say({'need': '/etc/passwd'})", "it asked for files that it was not to have"),
+    "asks again and again": (
+        f"say({{'need': '{SEED.id}'}}); say({{'need': '{SEED.id}'}})",
+        "it asked for files that it was not to have, or again",
+    ),
+    "floods": ("while True: say({'alive': True})", "it floods the run"),
+}
+
+
+@pytest.mark.parametrize(("does", "why"), HOSTILE.values(), ids=HOSTILE)
+async def test_a_worker_that_breaks_the_rules_is_left_out(local: Evaluator, folder: Path, does: str, why: str) -> None:
+    told: list[str] = []
+    spec = script(folder, f"{does}\nsys.stdin.buffer.read()")
+    async with Team(local, [spec], asked="none", jobs=0, show=lambda _, doing: told.append(doing)) as there:
+        with pytest.raises(EvaluatorError, match=f"no worker is left.*{why}"):
+            await there.evaluate("a" * 40, FILES, split="train")
+    assert why in told[-1]
+
+
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [
+        ({"version": "0.0.1"}, "it has EvoGit 0.0.1, and this is .*; install the same"),
+        ({"provider": "bubblewrap"}, "it has the sandbox 'bubblewrap', and --sandbox is none"),
+    ],
+)
+async def test_a_worker_that_does_not_fit_is_refused(
+    local: Evaluator, folder: Path, about: dict[str, str], why: str
+) -> None:
+    with pytest.raises(EvaluatorError, match=why):
+        async with team(local, [script(folder, "", **about)]):
+            pass
+
+
+async def test_a_worker_without_a_sandbox_is_refused(local: Evaluator, folder: Path) -> None:
+    with pytest.raises(EvaluatorError, match="it has the sandbox 'none', and --sandbox is auto"):
+        async with Team(local, [script(folder, "")], asked="auto", jobs=0):
+            pass
+
+
+async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, tiny: Callable[..., Task]) -> None:
+    task = tiny()
+    timed = Evaluator(replace(task, environment=replace(task.environment, exclusive=True)), provider="none", jobs=1)
+    assert timed.key("a", "train") != timed.key("a", "train", place=replace(timed.place, machine="x86_64 Other"))
+    other = Team(timed, [script(folder, "", kind="x86_64 Other")], asked="none", jobs=1)
+    said: list[str] = []
+    other._workers[0]._tell = said.append
+    async with other:
+        await until(lambda: said, "that it is left out")
+    assert "another kind of machine (x86_64 Other)" in said[0]
+
+
+@pytest.mark.parametrize("does", ["os.abort()", "say({'failed': number, 'error': 'the daemon is gone'})"])
+async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, folder: Path, does: str) -> None:
+    async with team(local, [script(folder, does)], jobs=1) as both:
+        evaluations = [both.evaluate(str(n) * 40, FILES, split="train") for n in range(4)]
+        done = await asyncio.gather(*evaluations)
+    assert [evaluation.image for evaluation, _ in done] == [local.image] * 4
+
+
+async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evogit.evaluation.remote_worker.FIRST_PAUSE", 0.001)
+    with pytest.raises(EvaluatorError, match=r"it ended before it spoke \(no such host\), 5 times in a row"):
+        async with team(local, [WorkerSpec("sh -c 'echo no such host; exit 255'", label="gpu")]):
+            pass
+    with pytest.raises(EvaluatorError, match="nowhere/at-all: No such file"):
+        async with team(local, [WorkerSpec("/nowhere/at-all worker", label="gpu")]):
+            pass
+
+
+# --- what a person says ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("ssh gpu1 evogit worker:4", WorkerSpec("ssh gpu1 evogit worker", 4, "ssh gpu1 evogit worker")),
+        ("sh -c 'evogit worker'", WorkerSpec("sh -c 'evogit worker'", None, "sh -c 'evogit worker'")),
+        ("gpu", WorkerSpec("ssh gpu1 evogit worker", 2, "gpu")),
+        ("gpu:8", WorkerSpec("ssh gpu1 evogit worker", 8, "gpu")),
+    ],
+)
+async def test_workers_are_commands_or_names(text: str, spec: WorkerSpec) -> None:
+    assert WorkerSpec.parse(text, {"gpu": WorkerSpec("ssh gpu1 evogit worker", 2, "gpu")}) == spec
+
+
+@pytest.mark.parametrize("text", ["", ":4", "ssh gpu1 evogit worker:0", "sh -c 'open"])
+async def test_what_is_no_command_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--workers"):
+        WorkerSpec.parse(text)
+
+
+async def test_no_places_here_need_workers() -> None:
+    assert Settings(jobs=0, workers=(WorkerSpec("ssh gpu1 evogit worker"),)).jobs == 0
+    with pytest.raises(UsageError, match="--jobs above 0, or 0 with --workers"):
+        Settings(jobs=0)
+
+
+async def test_a_cache_gives_what_was_put_there_only(folder: Path) -> None:
+    worker_main.remember(SEED.id, SEED.archive)
+    assert worker_main.recalled(SEED.id) == SEED.archive
+    (folder / "cache" / "evogit" / "worker-bases" / SEED.id).write_bytes(b"spoilt")
+    assert worker_main.recalled(SEED.id) is None
+    worker_main.remember("../../evil", b"x")
+    assert worker_main.recalled("../../evil") is None
+    for number in range(worker_main.KEPT_BASES + 3):
+        archive = b"%d" % number
+        worker_main.remember(hashlib.sha256(archive).hexdigest(), archive)
+    kept = os.listdir(folder / "cache" / "evogit" / "worker-bases")  # noqa: PTH208
+    assert len(kept) == worker_main.KEPT_BASES
