@@ -205,6 +205,13 @@ def test_a_run_goes_on_after_it_and_is_thinned_again(talkative: Talkative, cli: 
     check(cli, talkative.folder)
 
 
+def test_the_new_chain_is_as_old_as_what_it_holds_so_that_git_walks_it_fast(talkative: Talkative, cli: Cli) -> None:
+    cli("gc", *ALL, cwd=talkative.folder)
+    keep = f"refs/evogit/toy/keep/{Repository.open(talkative.folder).host}"
+    held = git(talkative.folder, "log", "--format=%ct", keep).split()
+    assert held[0] == max(held[1:])
+
+
 def test_a_fork_keeps_what_it_has_and_one_of_later_knows_what_is_gone(talkative: Talkative, cli: Cli) -> None:
     folder = talkative.folder
     fork(folder, "early", talkative.best)
