@@ -80,7 +80,7 @@ def test_a_failure_shows_the_output_and_what_to_change_and_leaves_the_files(cli:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     done = cli("init", *options, "--json", cwd=folder, PATH=f"{program.parent}:{os.environ['PATH']}")
-    assert f"those in /usr of this machine, and yours is {program}." in done.json["advice"]
+    assert f"it has what is in /usr of this machine, and yours is {program}." in done.json["advice"]
     assert (folder / "evogit.toml").exists()
 
 

@@ -217,6 +217,7 @@ def test_the_keyboard_is_enough_and_dark_mode_is_dark(page: Page, served: Served
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("promote it")
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("s")
     expect(page.locator("#details")).to_contain_text("seed step")
     page.keyboard.press("l")
