@@ -235,6 +235,8 @@ class Dashboard:
     def _headline(self, width: int) -> Text:
         history, dot = self._view.history, f" {self._view.glyphs.dot} "
         agents, jobs = count(self._settings.agents, "agent"), f"{self._settings.jobs} evaluated at a time"
+        if self._settings.workers:
+            jobs += f" here, others on {count(len(self._settings.workers), 'worker')}"
         line = Text.assemble((history.run, "bold"), (dot + dot.join([agents, jobs, self._settings.split]), "dim"))
         spent = clock(time.monotonic() - self._began)
         return line.append(spent.rjust(max(width - 1 - line.cell_len, len(spent) + 1)), "dim")
