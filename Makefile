@@ -8,6 +8,7 @@ help: ## Show this list
 
 demo: .venv/evogit.done ## Evolve circle_packing for a minute, offline, in ./evogit-demo
 	.venv/bin/evogit demo
+	@echo '     (evogit is .venv/bin/evogit; . .venv/bin/activate makes it plain evogit)'
 
 test: .venv/dev.done ## Run the checks, then every test, those of Docker too; starts a daemon where none answers
 	scripts/with-docker scripts/test
