@@ -15,6 +15,7 @@ import { Plot } from "./plot.js";
 import { Run } from "./run.js";
 import { runPage } from "./run_page.js";
 import { saveFigure } from "./save.js";
+import { MOST_COUNTED } from "./scene.js";
 import { openSource } from "./source.js";
 import { State } from "./state.js";
 import { GLYPHS, Table, scoreText } from "./table.js";
@@ -373,7 +374,7 @@ class Page {
     const shapes = ["● mutation", "■ merge", "▲ graft", "⬟ human", ...["best", "seed", "failed", "promoted", "pruned"].map((kind) => `${GLYPHS[kind]} ${kind}`)];
     const { shown, folded, layout } = this.picture;
     if (layout.kind === "scored" && this.run.holdout.size) shapes.push("◇ on the holdout");
-    if (folded.size) shapes.push("9▸ dead ends folded: double-click, or e");
+    if (folded.size && shown.size < MOST_COUNTED) shapes.push("9▸ dead ends folded: double-click, or e");
     const size = held ? `${count(held.size, "candidate")} of ${whole(this.run.amount)}` : `${whole(shown.size)} of ${count(this.run.amount, "candidate")}`;
     fill(byId("legend"), el("span", { class: "entry quiet" }, size), colours.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
   }

@@ -8,6 +8,8 @@ export const FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
 
 const SHAPE = { seed: "diamond", mutation: "circle", merge: "square", graft: "triangle", human: "pentagon" };
 
+export const MOST_COUNTED = 400; // candidates shown, up to which the folded ones are counted beside them
+
 const MOST_LABELS = 40;
 const WIDEST = 130; // pixels of a label
 const MOST_INTERVALS = 2000;
@@ -243,7 +245,7 @@ function labels(picture, camera, theme) {
   const named = names(picture, camera);
   const counts = [];
   const { layout, folded, shown } = picture;
-  if (shown.size < 400)
+  if (shown.size < MOST_COUNTED)
     for (const [index, amount] of folded)
       if (camera.sees(layout.x[index], layout.y[index])) counts.push([camera.toX(layout.x[index]) + 7, camera.toY(layout.y[index]) + 12, `${whole(amount)}▸`]);
   const [left, right] = [[], []];
