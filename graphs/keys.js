@@ -15,7 +15,12 @@ export class Keys {
   }
 
   press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const dialog = document.querySelector("dialog[open]");
+    if (dialog && event.key === "Escape") {
+      event.preventDefault(); // else a busy browser may close it later, and the next one with it
+      dialog.close();
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || dialog) return;
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
     if (event.key === "Escape" && typing) event.target.blur();
     if (typing || (event.key === "Enter" && event.target.tagName === "BUTTON")) return;

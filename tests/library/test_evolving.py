@@ -201,7 +201,7 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": [length]}, "got <function length"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "editable": ["*.txt"]}, "a file of the seed"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "timeout": 0}, "timeout= above 0"),
-        ({"task": "program.py", "evaluate": length, "evaluations": 2, "jobs": 0}, "above 0, got 0"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "jobs": 0}, "above 0"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "repeats": -1}, "repeats= of 0"),
         ({"task": "nothing", "evaluations": 2}, "no task nothing"),
     ],
