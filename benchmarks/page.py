@@ -135,7 +135,9 @@ def measured(browser: Browser, repository: Path, deltas: int) -> dict[str, float
         told |= {"event": statistics.median(late), "latest": max(late), "heap": heap(session)}
         delays(page, run, deltas)
         page.wait_for_timeout(3000)
-        return told | {"grown": heap(session), "server": peak(process)}
+        told |= {"grown": heap(session), "server": peak(process)}
+        page.close()
+        return told
 
 
 def main() -> None:
