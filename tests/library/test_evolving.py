@@ -449,7 +449,13 @@ def test_what_crashes_or_hangs_in_a_process_of_its_own_is_one_failure(ending: An
         return 1.0
 
     result = evogit.evolve(
-        "program.py", fatal, evaluations=3, isolated=True, timeout=3, agents=ScriptedAgent(grow), jobs=1
+        "program.py",
+        fatal,
+        evaluations=3,
+        isolated=True,
+        timeout=3 if status == "timeout" else 100,
+        agents=ScriptedAgent(grow),
+        jobs=1,
     )
     assert [each.status for each in result][:2] == ["ok", status]
     assert said in result.candidates[1].failure

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from evogit.core import Metric, Status
 from evogit.testing import RecordedRun
 from tests.cli.conftest import EVOGIT, environment
+from tests.clock import PATIENCE
 
 Evaluate = Callable[..., Any]
 
@@ -98,7 +99,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium without a screen; for a module, as no other loop can run in this process meanwhile."""
+    expect.set_options(timeout=1000 * PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+def window(browser: Browser, **options: Any) -> BrowserContext:
+    """A window that shares nothing with others, and waits as long as other tests do."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(1000 * PATIENCE)
+    return context

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.page.conftest import write_run
+from tests.page.conftest import window, write_run
 from tests.page.guarding import Served, serving
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def found(page: Page, rules: Any) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_serious_is_wrong_for_who_cannot_see_or_point(browser: Browser, served: Served, scheme: Any) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
+    context = window(browser, color_scheme=scheme, viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.goto(served.url)
     page.wait_for_selector("body[data-ready]")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.page.conftest import window
 from tests.page.guarding import Served, serving, small_run
 
 pytestmark = pytest.mark.slow
@@ -20,7 +21,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def page(browser: Browser, served: Served) -> Iterator[Page]:
-    opened = browser.new_page()
+    opened = window(browser).new_page()
     opened.goto(served.url)
     opened.wait_for_selector("body[data-ready]")
     opened.goto(f"{served.origin}/#select=best")

@@ -6,7 +6,6 @@ import asyncio
 import re
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,20 +18,16 @@ from evogit.repository import Repository
 from evogit.review import open_run
 from evogit.testing import InMemoryBackend, RecordedRun, ScriptedAgent, add_note
 from tests.cli.conftest import EVOGIT, environment
-from tests.page.conftest import Served, write_run
+from tests.clock import wait_until
+from tests.page.conftest import Served, window, write_run
 
 pytestmark = pytest.mark.slow
-
-PATIENCE = 20_000
-"""Milliseconds that a step may take on a busy machine before it counts as never."""
 
 
 @pytest.fixture
 def page(browser: Browser, served: Served) -> Iterator[Page]:
     """A page of its own in the browser; nothing may be asked of anybody but the server, nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    expect.set_options(timeout=PATIENCE)
+    context = window(browser, viewport={"width": 1280, "height": 800})
     opened = context.new_page()
     wrong: list[str] = []
     asked: list[str] = []
@@ -161,14 +156,6 @@ def parents(briefs: list[Brief], commit: str) -> int:
     return sum(brief.parent.commit == commit for brief in list(briefs))
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait for what another thread does."""
-    end = time.monotonic() + PATIENCE / 1000
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def decide(page: Page, button: str, reason: str) -> None:
     """What a person does to decide about the selected candidate."""
     page.get_by_role("button", name=button, exact=True).click()
@@ -183,7 +170,7 @@ def test_the_file_opens_from_disk_asks_nobody_and_has_everything(
 ) -> None:
     file = tmp_path / "run.html"
     export(served, file, tmp_path)
-    context = browser.new_context(offline=True)
+    context = window(browser, offline=True)
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from evogit.text import is_seen
 from tests.cli.conftest import Cli, Forked, cli, environment  # noqa: F401
+from tests.page.conftest import window
 from tests.page.guarding import Served, serving
 from tests.page.hostile import MEGABYTE, write_hostile_run
 
@@ -155,7 +156,7 @@ def settle(page: Page) -> None:
 
 @contextmanager
 def opened(browser: Browser, **options: Any) -> Iterator[Page]:
-    context = browser.new_context(**options)
+    context = window(browser, **options)
     context.add_init_script(WATCH)
     page = context.new_page()
     wrong: list[str] = []

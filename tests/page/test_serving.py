@@ -11,13 +11,10 @@ from evogit.cli.commands.serve import write_passage
 from evogit.testing import RecordedRun
 from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.clock import wait_until
-from tests.page.conftest import write_run
+from tests.page.conftest import window, write_run
 from tests.page.guarding import RUN, everything, read_answer, serving, small_run
 
 ABOUT = f"/api/runs/{RUN}"
-
-PATIENCE = 60_000
-"""Milliseconds."""
 
 
 @pytest.mark.slow
@@ -36,8 +33,7 @@ def add(folder: Path, title: str) -> None:
 def test_a_tab_of_yesterday_says_so_and_goes_on_when_the_new_address_is_opened(
     browser: Browser, tmp_path: Path
 ) -> None:
-    expect.set_options(timeout=PATIENCE)
-    context = browser.new_context()
+    context = window(browser)
     old, new = context.new_page(), context.new_page()
     with serving(small_run(tmp_path / "own")) as served:
         old.goto(served.url)
@@ -74,7 +70,7 @@ def test_a_run_that_is_not_there_does_not_take_the_place_of_the_one_that_is_show
     browser: Browser, tmp_path: Path
 ) -> None:
     with serving(small_run(tmp_path / "own")) as served:
-        page: Page = browser.new_page()
+        page: Page = window(browser).new_page()
         page.goto(served.url)
         page.wait_for_selector("body[data-ready]")
         page.evaluate("location.hash = 'run=nowhere'")
@@ -100,7 +96,7 @@ def test_the_browser_is_started_without_the_key_in_its_command_line(tmp_path: Pa
 def test_a_file_leads_to_the_page(browser: Browser, tmp_path: Path) -> None:
     with serving(small_run(tmp_path / "own")) as served:
         write_passage(tmp_path / "page.html", served.url)
-        page = browser.new_page()
+        page = window(browser).new_page()
         page.goto((tmp_path / "page.html").as_uri())
         expect(page.locator("#facts")).to_contain_text("6 candidates")
         assert served.token not in page.url
@@ -110,11 +106,10 @@ def test_a_file_leads_to_the_page(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_tabs_out_of_sight_hold_no_connection_and_are_told_what_they_missed(browser: Browser, tmp_path: Path) -> None:
     """A browser has six for a server: six tabs of six runs would hang."""
-    expect.set_options(timeout=PATIENCE)
     with serving(small_run(tmp_path / "own")) as served:
         for number in range(6):
             write_run(tmp_path / "own", f"more-{number}")
-        context = browser.new_context()
+        context = window(browser)
         tabs = [context.new_page() for _ in range(7)]
         tabs[0].goto(served.url)
         expect(tabs[0].locator("#facts")).to_contain_text("6 candidates")
