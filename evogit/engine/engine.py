@@ -304,7 +304,7 @@ class Engine:
     ) -> Bred | FailedProposal:
         self._show(name, "thinking" if move.operator == "mutation" else "merging")
         account = self._account.of_move(name, number)
-        if not agent.prolific and not self._settings.deterministic:
+        if move.operator == "mutation" and not agent.prolific and not self._settings.deterministic:
             await self._profiles.take(self._context.history.phylogeny[move.parents[0]])
         made = await self._tried(
             self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)
