@@ -169,7 +169,8 @@ def _parts(statements: Iterable[_Statement], known: frozenset[str]) -> Parts:
     parts = Parts()
     for each in statements:
         name = each.name or (each.kind if each.kind and each.bare not in known else each.bare)
-        parts[name, seen[name]] = _Part(each.text, tuple(_parts(each.members, known).items()))
+        members = tuple(_parts(each.members, known).items()) if each.members else ()
+        parts[name, seen[name]] = _Part(each.text, members)
         seen[name] += 1
     return parts
 
