@@ -226,6 +226,7 @@ class Engine:
             self._history.attempts.horizon = number - self._quota.agents if self._settings.deterministic else None
             if not self._shares.allow(name):
                 self._show(name, "waiting, as others gain more for what they cost")
+                self._quota.stand_back(name)
                 await self._turns.skip(number)
             elif self._quota.reserve(name):
                 failed = await self._move(number, name, agent)

@@ -90,6 +90,11 @@ class Quota:
         self._thinking += 1
         return True
 
+    def stand_back(self, agent: str) -> None:
+        """Keep no room for an agent that was refused and will not ask again for a while."""
+        if agent in self._waiting:
+            self._waiting.remove(agent)
+
     def _has_room(self, ahead: int) -> bool:
         """Whether there is room for another move after those that are in flight and `ahead` more."""
         counts = self._history.counts

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evogit import Repository, Run, Settings, Task
-from evogit.agents import Brief, Proposal
+from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config.run_settings import AgentSpec
 from evogit.core import Spent
 from evogit.engine import kind_shares
@@ -43,8 +43,14 @@ def paid(tokens: int, gain: int, before: Callable[[int], Awaitable[None]] | None
     return ScriptedAgent(think)
 
 
-async def moves(folder: Path, task: Task, agents: list[ScriptedAgent], **limits: Any) -> Counter[str]:
-    """How often each agent asked its model."""
+async def moves(
+    folder: Path,
+    task: Task,
+    agents: list[ScriptedAgent],
+    told: Callable[[str, str], None] = lambda agent, doing: None,
+    **limits: Any,
+) -> Counter[str]:
+    """How often each agent asked its model; `told` hears what agents do."""
     asked: Counter[str] = Counter()
 
     def value(asked: Asked) -> float:
@@ -55,7 +61,8 @@ async def moves(folder: Path, task: Task, agents: list[ScriptedAgent], **limits:
             if isinstance(entry.event, Spent):
                 asked[entry.event.agent] += 1
 
-        def activity(self, agent: str, doing: str) -> None: ...
+        def activity(self, agent: str, doing: str) -> None:
+            told(agent, doing)
 
     settings = Settings(**{"population": SHARED, "deterministic": True, **limits})
     backend = InMemoryBackend(task, value)
@@ -84,6 +91,32 @@ async def test_nobody_waits_where_calls_use_up_no_limit(tmp_path: Path, plain: T
     agents = [*(paid(1_000, 1) for _ in range(2)), *(paid(10_000, 0) for _ in range(2))]
     asked = await moves(tmp_path / "r", plain, agents, evaluations=40)
     assert max(asked.values()) <= 2 * min(asked.values())
+
+
+async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> None:
+    """Two dear agents and a cheap one; a dear one is refused the last room, and then its kind has to wait."""
+    heard = {name: asyncio.Event() for name in ("refused", "outdone", "next")}
+
+    def told(agent: str, doing: str) -> None:
+        if agent == "a2" and doing == "waiting":
+            heard["refused"].set()
+        elif agent == "a2" and doing.startswith("waiting, as others gain"):
+            heard["outdone"].set()
+        elif agent == "a1" and doing == "waiting":
+            heard["next"].set()
+
+    async def cheap(move: int) -> None:
+        await asyncio.wait_for(heard["refused"].wait(), PATIENCE)
+
+    async def nothing(move: int) -> None:
+        for each in ("outdone", "next"):
+            await asyncio.wait_for(heard[each].wait(), PATIENCE)
+        raise NoUsableChangeError("nothing came to mind")
+
+    agents = [paid(1_000, 9, cheap), paid(10_000, 1), paid(10_000, 1, nothing)]
+    limits = {"population": (AgentSpec("editor", "m"), AgentSpec("coder", "m", 2)), "evaluations": 4, "proposals": 40}
+    asked = await asyncio.wait_for(moves(tmp_path / "r", plain, agents, told, deterministic=False, **limits), PATIENCE)
+    assert asked["a1"] == 2
 
 
 async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(
