@@ -34,8 +34,8 @@ from evogit.repository.subprocesses import let_go
 from evogit.sandbox import Files
 from evogit.text import plain
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""Seconds before a worker is started again; twice as long each time until it has evaluated something."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+"""Seconds before a worker is started again; twice as long each time until it was ready to work."""
 
 TRIES = 5
 """Starts of a worker that never spoke, after which it is left out."""
@@ -146,7 +146,6 @@ class RemoteWorker:
     async def keep(self) -> None:
         """Have it at work until this is cancelled, or the worker is refused."""
         while not self.refused:
-            before = self.evaluated
             try:
                 self._show(self.name, "starting")
                 await self._live()
@@ -154,7 +153,7 @@ class RemoteWorker:
                 self.refused = str(error)
                 break
             except WorkerLostError as error:
-                self._failures = 1 if self.evaluated > before else self._failures + 1
+                self._failures += 1
                 if not self._spoke and self._failures >= TRIES:
                     self.refused = f"{error}, {TRIES} times in a row"
                     break
@@ -163,7 +162,7 @@ class RemoteWorker:
         self._tell(f"the worker {self.name} is left out: {self.refused}")
 
     async def _pause(self, why: str) -> None:
-        seconds = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
+        seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
         self.lost += self._spoke
         self._show(self.name, f"gone, started again in {seconds:g} s: {why}")
         self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {why}")
@@ -215,6 +214,7 @@ class RemoteWorker:
             wire = await self._greet(process)
             life = Life(wire, await self._offer(wire))
             self._offered(self, life)
+            self._failures = 0
             offer = life.offer
             self._tell(f"the worker {self.name} is ready: {offer.jobs} at a time, {offer.provider}, {offer.machine}")
             self._show_work(life)

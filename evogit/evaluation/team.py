@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Self
@@ -15,6 +14,9 @@ from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
 from evogit.evaluation.wire import WorkerLostError, WorkerRefusedError
 from evogit.sandbox import Files
+
+LOSSES = 20
+"""Workers that may be lost over one evaluation, which then counts as one that the evaluator failed on."""
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +119,7 @@ class Team:
             UsageError: as an `Evaluator` does.
         """
         self._local.check_base(files)
-        while True:
+        for _ in range(LOSSES):
             seat = await self._seat()
             if seat is None:
                 try:
@@ -125,10 +127,15 @@ class Team:
                 finally:
                     self._free.put_nowait(None)
             worker, life = seat
-            with contextlib.suppress(WorkerLostError):
+            try:
                 evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat)
+            except WorkerLostError as error:
+                lost = f"{LOSSES} times in a row the worker that evaluated it was gone, {worker.name} last: {error}"
+            else:
                 place = self._place_of(life)
                 return self._local.labelled(evaluation, tree, files, split, repeat, place), thinned(evidence)
+        failed = Evaluation(status="evaluator-error", reason=lost)
+        return self._local.labelled(failed, tree, files, split, repeat, self._place or self._local.place), Evidence()
 
     async def _keep(self, worker: RemoteWorker) -> None:
         await worker.keep()

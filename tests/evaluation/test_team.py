@@ -201,6 +201,16 @@ async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, 
     assert [evaluation.image for evaluation, _ in done] == [local.image] * 4
 
 
+async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
+    local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 2)
+    async with team(local, [script(folder, "os.abort()")]) as there:
+        evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
+    assert evaluation.status == "evaluator-error"
+    assert "2 times in a row the worker that evaluated it was gone, other last: it ended" in evaluation.reason
+
+
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evogit.evaluation.remote_worker.FIRST_PAUSE", 0.001)
     with pytest.raises(EvaluatorError, match=r"it ended before it spoke \(no such host\), 5 times in a row"):
