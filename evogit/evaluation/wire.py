@@ -22,6 +22,9 @@ from evogit.evaluation.frames import PREFIX, frame
 GREETING = b"\nevogit worker, protocol 1\n"
 """The first that a worker says; whoever does not know the number must refuse."""
 
+END = b"\n"
+"""After each frame: `srun` passes whole lines on, and holds the rest back."""
+
 BEAT = 5.0
 """Seconds between two signs of life of a worker."""
 
@@ -61,7 +64,7 @@ class Wire:
 
     def say(self, header: Mapping[str, Any], body: bytes = b"") -> None:
         """Send a frame, without waiting until the other side takes it."""
-        self._writer.write(frame(header, body))
+        self._writer.write(frame(header, body) + END)
 
     def say_alive(self) -> None:
         """Say so, unless there is more to come anyway."""
@@ -96,7 +99,10 @@ class Wire:
             raise WorkerRefusedError("it sent something that is no message") from error
         if not isinstance(told, dict):
             raise WorkerRefusedError("it sent something that is no message")
-        return told, await self._read(body)
+        content = await self._read(body)
+        if await self._read(len(END)) != END:
+            raise WorkerRefusedError("it sent something that is no message")
+        return told, content
 
     async def _read(self, size: int) -> bytes:
         pieces = []

@@ -38,11 +38,11 @@ import json, os, struct, sys, time
 PREFIX = struct.Struct(">IQ")
 def say(header, body=b"", size=None):
     text = json.dumps(header).encode()
-    os.write(1, PREFIX.pack(len(text), len(body) if size is None else size) + text + body)
+    os.write(1, PREFIX.pack(len(text), len(body) if size is None else size) + text + body + b"\\n")
 def hear():
     while True:
         header, body = PREFIX.unpack(sys.stdin.buffer.read(PREFIX.size))
-        told, content = json.loads(sys.stdin.buffer.read(header)), sys.stdin.buffer.read(body)
+        told, content = json.loads(sys.stdin.buffer.read(header)), sys.stdin.buffer.read(body + 1)
         if "alive" not in told:
             return told
 OK = {"status": "ok", "metrics": {"score": 1.0}, "cases": {}, "stages": {}, "reason": "",
