@@ -516,12 +516,14 @@ class Halted:
     """An engine could do nothing for so many seconds, up to this entry, and went on.
 
     `asleep`: the machine slept, or the process was stopped. `no-room`: the disk of the repository was full.
+    `remote`: it went on alone, as the Git server was away or refused what it pushed, for the reason in `detail`.
     """
 
     event: Literal["halted"] = "halted"
     engine: str
-    reason: Literal["asleep", "no-room"]
+    reason: Literal["asleep", "no-room", "remote"]
     seconds: float
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from evogit.engine.desk import Desk, Question
 from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
+from evogit.engine.exchange import Exchange
 from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
 from evogit.engine.stop_request import HeededModel, StopRequest
@@ -123,6 +124,7 @@ class Run:
             if self.settings.minutes is not None:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
             context = self._enter(stack)
+            exchange = await stack.enter_async_context(self._exchange(context)) if self.settings.remote else None
             backend = self.backend or await self._backend(stack)
             asking = AskingInOrder()
             models = asking.of(self._heeded) if self.settings.deterministic else self._heeded
@@ -139,6 +141,7 @@ class Run:
                 models=self._heeded,
                 observer=self.observer,
                 asking=asking,
+                elsewhere=exchange.busy if exchange else lambda engine: False,
             )
             before = context.entries
             stopped = await engine.evolve()
@@ -271,6 +274,11 @@ class Run:
         show = self.observer.activity if self.observer else lambda worker, doing: None
         team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, show=show)
         return await stack.enter_async_context(team)
+
+    def _exchange(self, context: RunContext) -> Exchange:
+        show = self.observer.activity if self.observer else lambda who, doing: None
+        remote = context.repository.remote(self.name, self.settings.remote)
+        return Exchange(context, remote, every=self.settings.sync_every, show=show)
 
     def _selector(self, anatomy: Anatomy) -> Selector:
         return open_selector(self.settings.selector, traits_of(self.task, self.repository), anatomy)

@@ -28,6 +28,7 @@ from evogit.core import (
 HALTED = {
     "asleep": "the machine slept, or the process was stopped",
     "no-room": "the disk was full",
+    "remote": "the Git server was away or refused, and the run went on alone",
 }
 """Why an engine could do nothing, in words."""
 
@@ -65,7 +66,8 @@ def event_line(view: View, event: Event) -> Text:
             names = " ".join(commit[:SHORT] for commit in event.candidates) or event.undoes[:SHORT]
             return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}".strip(" :"))
         case Halted():
-            return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}")
+            why = f": {first_line(event.detail)}" if event.detail else ""
+            return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}{why}")
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
 

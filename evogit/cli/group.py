@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "check": Listed("tasks", "evaluate a task's seed", "evogit check my_task"),
         "audit": Listed("audit", "attack a task's evaluator", "evogit audit my_task"),
         "run": Listed("run", "evolve, or resume", "evogit run circle_packing --minutes 5"),
+        "sync": Listed("sync", "exchange with a Git server", "evogit sync origin"),
         "worker": Listed("worker", "evaluate for a run elsewhere", "evogit worker"),
     },
     "Look": {

@@ -226,6 +226,10 @@ class Settings(RunLimits):
     detached: bool = False
     """Whether it goes on without the terminal that it was started from."""
     sandbox: str = "auto"
+    remote: str = ""
+    """The Git server through which engines of other hosts take part, as for `git push`; empty: none do."""
+    sync_every: float = 10.0
+    """Seconds between two exchanges with it."""
     panel: tuple[str, ...] = ()
     """Models that compare candidates, which the task names."""
     agreed: tuple[str, ...] = ()
@@ -244,3 +248,7 @@ class Settings(RunLimits):
             raise UsageError(f"expected --jobs above 0, or 0 with --workers, got {self.jobs}")
         if self.deterministic and (self.minutes is not None or self.join):
             raise UsageError("--deterministic cannot go with --minutes or --join, which depend on the clock")
+        if self.deterministic and self.remote:
+            raise UsageError("--deterministic cannot go with --remote, as it depends on when others are heard of")
+        if not 0 < self.sync_every < math.inf:
+            raise UsageError(f"expected --sync-every above 0 seconds, got {self.sync_every}")

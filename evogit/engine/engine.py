@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -41,6 +42,9 @@ LONGEST_PAUSE = 5.0
 STAGGER = 0.01
 """Seconds between the first moves of two agents: hundreds that ask in step would wait for each other ever after."""
 
+
+CLOCKS_DIFFER = 60.0
+"""Seconds by which the clocks of two machines may differ."""
 
 Made = TypeVar("Made", Advice, Bred)
 
@@ -84,6 +88,7 @@ class Engine:
         models: Models = no_models,
         observer: Observer | None = None,
         asking: AskingInOrder | None = None,
+        elsewhere: Callable[[str], bool] = lambda engine: False,
     ) -> None:
         self._context = context
         self._journal, self._history = context.journal, context.history
@@ -99,7 +104,7 @@ class Engine:
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
         panel = open_panel(context, models, self._account)
-        self._evaluations = Evaluations(context, backend, settings.evaluations, panel)
+        self._evaluations = Evaluations(context, backend, settings.evaluations, panel, elsewhere)
         self._profiles = Profiles(context.task, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
@@ -117,6 +122,7 @@ class Engine:
         exact, full = settings.deterministic, self._quota.full
         self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
         self._again = ""
+        self._began = context.history.seq, time.time()
         self._turns = self._begin_turns(asking)
 
     def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
@@ -355,10 +361,15 @@ class Engine:
     # --- watching -----------------------------------------------------------------------------------------------
 
     def _hear(self, entry: Entry) -> None:
-        if isinstance(entry.event, Decision) and entry.event.kind == "stop":
+        if isinstance(entry.event, Decision) and entry.event.kind == "stop" and not self._is_old(entry):
             self._stopping.ask("asked", f"by {entry.event.by}")
         if self._observer is not None:
             self._observer.entry(entry)
+
+    def _is_old(self, entry: Entry) -> bool:
+        """Whether it is about engines of before: older by the run's clock, and by that of whoever's machine."""
+        seq, when = self._began
+        return entry.seq <= seq and entry.time < when - CLOCKS_DIFFER
 
     def _show(self, agent: str, doing: str) -> None:
         if self._observer is not None:

@@ -92,7 +92,8 @@ Result = tuple[Evaluation, Evidence | str]
 class Evaluations:
     """Has candidates of one run evaluated by `backend`; what people added only within the `limit` of the run.
 
-    A `panel` compares those that are valid with others before they are ranked.
+    A `panel` compares those that are valid with others before they are ranked. What an engine has that is at work
+    `elsewhere` is left to it, but for the seed, which all wait for.
     """
 
     def __init__(
@@ -101,9 +102,11 @@ class Evaluations:
         backend: EvaluationBackend,
         limit: int | None = None,
         panel: Panel | None = None,
+        elsewhere: Callable[[str], bool] = lambda engine: False,
     ) -> None:
         self._limit = limit
         self._panel = panel
+        self._elsewhere = elsewhere
         self._repository = context.repository
         self._journal = context.journal
         self._history = context.history
@@ -305,7 +308,9 @@ class Evaluations:
             candidate = free[commit]
             if candidate.engine == me:
                 return candidate.operator == "seed" or commit in back
-            return candidate.engine not in others
+            return candidate.engine not in others and (
+                candidate.operator == "seed" or not self._elsewhere(candidate.engine)
+            )
 
         return [commit for commit in free if commit not in beyond and is_ours(commit)]
 

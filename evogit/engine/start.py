@@ -21,7 +21,7 @@ from evogit.history import History
 from evogit.history.context import RunContext
 
 EPOCH = 946_684_800
-"""2000-01-01 in seconds: when a deterministic run on a seed that is not a commit begins."""
+"""2000-01-01 in seconds: when a seed that is not a commit is committed where all must get the same one."""
 
 
 logger = logging.getLogger(__name__)
@@ -115,16 +115,19 @@ class Start:
         )
 
     def _told_settings(self) -> dict[str, Any]:
-        """The settings but for workers' commands, which are a person's own: only how many there are."""
+        """The settings but for addresses and workers' commands, which are a person's own: only how many there are."""
         told = {**asdict(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
-        return told if self.settings.workers else {name: value for name, value in told.items() if name != "workers"}
+        private = {"remote", "sync_every", *([] if self.settings.workers else ["workers"])}
+        return {name: value for name, value in told.items() if name not in private}
 
     def _names(self, agents: int) -> list[str]:
-        """`a1` and so on; an engine that joins others takes free names."""
+        """`a1` and so on, after the host's name where others take part; an engine that joins takes free names."""
         engines = self._history.engines.values() if self.settings.join else ()
         taken = [name for started in engines for name in started.agents]
-        first = 1 + max((int(name[1:]) for name in taken if re.fullmatch("a[0-9]+", name)), default=0)
-        return [f"a{number}" for number in range(first, first + agents)]
+        before = f"{self.context.repository.host}-a" if self.settings.remote else "a"
+        known = (re.fullmatch(f"{re.escape(before)}([0-9]+)", name) for name in taken)
+        first = 1 + max((int(found[1]) for found in known if found), default=0)
+        return [f"{before}{number}" for number in range(first, first + agents)]
 
     def _propose_seed(self, commit: str) -> None:
         self.context.journal.keep({}, commit)
@@ -158,7 +161,7 @@ class Start:
             tree,
             (),
             author="seed",
-            time=EPOCH if self.settings.deterministic else int(time.time()),
+            time=EPOCH if self.settings.deterministic or self.settings.remote else int(time.time()),
             title=f"seed of {self.context.task.name}",
             trailers={"Agent": "seed", "Operator": "seed"},
         )

@@ -136,7 +136,7 @@ class Outage:
 class Interruption:
     """A time in which nothing went on, from `since` to `until` (seconds since the epoch; None: still).
 
-    `what` is `asleep` or `no-room` as in `Halted`, or `endpoint`: `model` did not answer, in `attempts`, for the reason
+    `what` is as in `Halted`, for the reason `why`, or `endpoint`: `model` did not answer, in `attempts`, for the reason
     `why`.
     """
 

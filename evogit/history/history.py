@@ -175,7 +175,8 @@ class History(RunState):
         outage.why = event.failure
 
     def _halted(self, event: Halted, entry: Entry) -> None:
-        self._halt(Interruption(what=event.reason, since=round(entry.time - event.seconds), until=entry.time))
+        since = round(entry.time - event.seconds)
+        self._halt(Interruption(what=event.reason, since=since, until=entry.time, why=event.detail))
 
     def _halt(self, over: Interruption) -> None:
         self.halts.append(over)

@@ -7,11 +7,11 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evogit.core import RefusedError, RepositoryError
+from evogit.core import RefusedError, RepositoryError, UsageError
 
 
 def host_name(common: Path) -> str:
@@ -48,11 +48,36 @@ def _name_host(file: Path) -> None:
         draft.unlink()
 
 
+def name_clone(common: Path, name: str, journals: Collection[str]) -> None:
+    """Let the clone have this name, as the machine's says nothing; `journals` are the hosts that have one here.
+
+    Raises:
+        UsageError: it cannot be one.
+        RefusedError: it has another one that a journal has by now.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,46}", name):
+        raise UsageError(f"expected --host of small letters, digits and dashes, got {name!r}")
+    file = common / "evogit" / "host"
+    known = file.read_text().strip() if file.exists() else ""
+    if known == name:
+        return
+    if known in journals or name in journals:
+        raise RefusedError(
+            f"this clone cannot be the host {name}, as runs have a journal of "
+            f"{'it as ' + known if known in journals else 'another one of that name'}; leave --host out"
+        )
+    with _permitted():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f"host.{os.urandom(4).hex()}")
+        draft.write_text(f"{name}\n")
+        draft.replace(file)
+
+
 def forget_clone(common: Path) -> None:
     """Remove the clone's name, its scratch folder and secrets, unless an engine begins a run just now."""
     with suppress(OSError):
         (common / "evogit" / "engines").rmdir()
-        for folder in ("scratch", "keys", "holdouts", "logs"):
+        for folder in ("scratch", "keys", "holdouts", "logs", "remotes"):
             shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
         (common / "evogit" / "host").unlink(missing_ok=True)
         (common / "evogit").rmdir()

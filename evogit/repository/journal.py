@@ -120,7 +120,10 @@ class Journal:
             for name in self._repo.references:
                 if name.startswith(self._folder):
                     self._seen.setdefault(name.removeprefix(self._folder), None)
-        return sorted((entry for host in self._seen for entry in self._news(host)), key=_order)
+        found = list[Entry]()
+        while news := [entry for host in self._seen for entry in self._news(host)]:  # a child may be read before
+            found += news  # its parent came; once nothing more comes, all that came before is here
+        return sorted(found, key=_order)
 
     def _news(self, host: str) -> list[Entry]:
         """Entries of one host's chain that were not read yet, oldest first."""
@@ -170,14 +173,7 @@ class Journal:
 
         Copies of a host's entries under another name do not count: what they tell would be counted twice.
         """
-        if not self.key:
-            return True
-        found = self._repo.get(commit)
-        if not isinstance(found, pygit2.Commit) or found.committer.name != host:
-            return False
-        record, told = journal_records.unsealed(found.message)
-        before = str(found.parent_ids[0]) if found.parent_ids else None
-        return hmac.compare_digest(told.encode(), seal(self.key, host, before, record).encode())
+        return not self.key or has_seal(self._repo, self.key, host, commit)
 
     @property
     def key(self) -> bytes:
@@ -314,3 +310,13 @@ def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, pa
     """Write a commit of a journal of `host` at `now`, in seconds since the epoch; no ref moves."""
     who = pygit2.Signature(host, f"{host}@evogit.invalid", now, 0)
     return str(written("a journal entry", repo, partial(repo.create_commit, None, who, who, message, tree, parents)))
+
+
+def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
+    """Whether somebody with this key wrote an entry of a host's journal."""
+    found = repo.get(commit)
+    if not isinstance(found, pygit2.Commit) or found.committer.name != host:
+        return False
+    record, told = journal_records.unsealed(found.message)
+    before = str(found.parent_ids[0]) if found.parent_ids else None
+    return hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())

@@ -19,7 +19,7 @@ from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
 from evogit.repository.faults import advice, written
 from evogit.repository.holdout_marks import Holdouts
-from evogit.repository.journal import BEGINNING, Journal, Position
+from evogit.repository.journal import BEGINNING, Journal, Position, has_seal
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evogit.repository.keeping import Keeping, Whole
     from evogit.repository.merge import Merger
     from evogit.repository.patches import Compared
+    from evogit.repository.remote import Contact, Remote
     from evogit.repository.sweeping import Swept
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
@@ -190,6 +191,42 @@ class Repository:
 
         return forks.fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
 
+    def remote(self, run: str, name: str) -> Remote:
+        """A run on a Git server, which is named as for `git push`."""
+        from evogit.repository.remote import Remote
+
+        def sealed(host: str, commit: str) -> bool:
+            key = self.keys.find(run)
+            return not key or has_seal(self._repo, key, host, commit)
+
+        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed)
+
+    def contact(self, run: str) -> Contact | None:
+        """How a run stands with its Git server; None where it has none."""
+        from evogit.repository.remote import read_contact
+
+        return read_contact(self.common, check_run_name(run))
+
+    async def runs_there(self, name: str) -> list[str]:
+        """Names of the runs that a Git server has; a person may be asked for their password.
+
+        Raises:
+            RepositoryError: it was not reached.
+        """
+        from evogit.repository.remote import runs_there
+
+        return await runs_there(self.common, self.path, name, seconds=None, asks=True)
+
+    def name_clone(self, name: str) -> None:
+        """Give this clone the name under which it writes.
+
+        Raises:
+            UsageError: it cannot be one.
+            RefusedError: it has another one that a journal has by now.
+        """
+        journals = {host for run in self.runs() for host in self.keeping(run).tips("journal")}
+        engines.name_clone(self.common, name, journals)
+
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
         from evogit.repository.inspection import read_chain
@@ -243,6 +280,8 @@ class Repository:
     def forget_run(self, run: str) -> None:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
         self.snapshot(run).forget()
+        for end in ("json", "lock", "draft"):
+            (self.common / "evogit" / "remotes" / f"{run}.{end}").unlink(missing_ok=True)
         self.keys.forget(run)
         self.log_file(run).unlink(missing_ok=True)
         texts = self.landing_text(run, "").parent

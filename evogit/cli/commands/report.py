@@ -235,7 +235,7 @@ def _interruptions(view: View, interruptions: list[dict[str, Any]]) -> Section:
     for each in interruptions[-ROWS:]:
         since, until = each["since"], each["until"]
         over = [time.strftime("%H:%M:%S", time.localtime(until)), clock(until - since)] if until else ["", ""]
-        about = first_line(HALTED.get(each["what"], ""))
+        about = ": ".join(filter(None, [first_line(HALTED.get(each["what"], "")), first_line(each["why"])]))
         if each["what"] == "endpoint":
             attempts = count(each["attempts"], "attempt")
             about = f"{view.model(each['model'])} did not answer, {attempts}: {first_line(each['why'])}"

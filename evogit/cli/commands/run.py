@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -14,6 +15,7 @@ from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.program_consent import check_programs, prepare
+from evogit.cli.remote_options import Server, meet, with_remote
 from evogit.cli.run_end import INTERRUPTED, RunEnd
 from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
 from evogit.cli.selector_option import list_selectors, selector_before
@@ -71,6 +73,7 @@ from evogit.review.removing import remains, remove
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside an engine that is already running.")
 @click.option("--detach", "detached", is_flag=True, help="Go on without this terminal; `evogit attach` shows the run.")
+@with_remote
 @with_origin
 @with_hooks
 @sandbox_option
@@ -85,6 +88,7 @@ def run(
     asked: AgentOptions,
     origin: Origin,
     jobs: int | None,
+    server: Server,
     hooks: Hooks,
     selector: str | None,
     detached: bool,
@@ -105,7 +109,8 @@ def run(
         chosen["jobs"] = jobs
     settings = Settings(**chosen, detached=detached)  # type: ignore[arg-type]
     hooks.check()
-    target = resolve_run(task, repo, name, origin)
+    read = partial(resolve_run, task, repo, name, origin)
+    target = meet(terminal, read(), server, read) if server.name else read()
     found, history = target.task, target.history
     _refuse_idle(settings, found)
     anew = _begins_anew(target, settings)

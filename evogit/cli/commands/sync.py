@@ -1,0 +1,65 @@
+"""`evogit sync`: fetch and push a run by hand, as `evogit run --remote` does all the time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evogit.cli.locate_run import find_repository
+from evogit.cli.remote_options import address, exchange
+from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
+from evogit.core import NotFoundError, RepositoryError
+from evogit.repository import Repository
+from evogit.repository.remote import Exchanged
+from evogit.review import SCHEMA
+
+
+@click.command()
+@click.argument("remote", required=False)
+@name_option
+@with_repo
+@with_terminal
+def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | None) -> None:
+    """Fetch what other hosts did in a run, and push what was written here: candidates, evaluations, decisions.
+
+    REMOTE is a remote of the repository or an address; default: the one of `evogit run --remote`, else `origin`.
+    Without --name all runs are exchanged, those of the server too that are not here. Nothing is overwritten, there
+    or here.
+    """
+    repository = Repository.discover(Path(repo or ".")) if remote else find_repository(repo)
+    server = address(remote or _usual(repository, name))
+    runs = [name] if name else sorted({*repository.runs(), *asyncio.run(repository.runs_there(server))})
+    if not runs:
+        raise NotFoundError(f"expected a run here or on {server}; begin one with `evogit run --remote`")
+    done, failed = dict[str, Exchanged](), dict[str, str]()
+    for run in runs:
+        try:
+            done[run] = exchange(repository, run, server)
+        except RepositoryError as error:
+            failed[run] = str(error)
+    if terminal.json:
+        told = {run: asdict(each) for run, each in done.items()}
+        terminal.data({"schema": SCHEMA, "remote": server, "done": told, "failed": failed})
+    else:
+        terminal.show([line for run, each in done.items() for line in _lines(run, each)])
+    if failed:
+        raise RepositoryError("; ".join(f"{run}: {why}" for run, why in failed.items()))
+
+
+def _lines(run: str, done: Exchanged) -> list[Text]:
+    came = f"{done.came:,} journal entries of other hosts came" if done.came else "nothing new of other hosts came"
+    went = "what was written here went" if done.went else "nothing new of this one went"
+    notes = (Text(f"  {escape(note)}", "yellow") for note in done.notes)
+    return [Text.assemble((run, "bold"), f": {came}, {went}"), *notes]
+
+
+def _usual(repository: Repository, name: str | None) -> str:
+    """The server that a run here has, else the usual remote."""
+    contacts = [found for run in repository.runs() if name in (None, run) and (found := repository.contact(run))]
+    return contacts[0].remote if contacts else "origin"

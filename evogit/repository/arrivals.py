@@ -1,0 +1,159 @@
+"""What a fetch brought of other hosts, looked at before it becomes a part of the run here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import Proposed, RefusedError, RepositoryError
+from evogit.repository import journal_records, refs
+from evogit.repository.keeping import Keeping, is_link, read_commit
+from evogit.text import one_line
+
+KINDS = ("keep", "thinned", "journal")
+"""The refs of a host, in the order in which they move: what a journal names is kept before it counts."""
+
+HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+"""What a host may be called."""
+
+Sealed = Callable[[str, str], bool]
+"""Whether an entry of a host's journal has the seal of this run, as far as one is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """The refs of one host as a server has them, and what its journal would bring."""
+
+    host: str
+    tips: Mapping[str, str]
+    proposals: Sequence[Proposed]
+    entries: int
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Moves the refs of other hosts to where a server has them, forwards alone and only with all that they name.
+
+    So whoever reads the run beside us never meets an entry without its candidate, or a child without its parents.
+    """
+
+    repo: pygit2.Repository
+    common: Path
+    run: str
+    host: str
+    sealed: Sealed
+    _fruitless: set[tuple[str, str, str | None]] = field(default_factory=set)
+
+    def take(self, staged: Mapping[str, Mapping[str, str]], known: Callable[[str], bool]) -> tuple[int, list[str]]:
+        """Take in what is `staged` (host -> kind -> commit); how many entries came, and what did not, and why.
+
+        `known` tells the candidates of the run.
+        """
+        found, notes = list[_Arrival](), list[str]()
+        for host, tips in sorted(staged.items()):
+            try:
+                if arrival := self._look(host, tips):
+                    found.append(arrival)
+            except (RefusedError, RepositoryError) as error:
+                notes.append(f"left {one_line(host, 60)} as it was: {error}")
+        ready = _closed(found, known)
+        notes += [f"{each.host} waits for what it builds on" for each in found if each not in ready]
+        for each in ready:
+            for kind in KINDS:
+                self._move(kind, each)
+        return sum(each.entries for each in ready), notes
+
+    def _look(self, host: str, tips: Mapping[str, str]) -> _Arrival | None:
+        """What a host's journal would bring; None where it brings nothing.
+
+        Raises:
+            RefusedError: a newer version wrote it.
+            RepositoryError: it is no journal, of nobody with the key, or lacks what it names.
+        """
+        tip, here = tips.get("journal"), self._here("journal", host)
+        if tip is None or tip == here or (host, tip, here) in self._fruitless:
+            return None
+        if not HOST.fullmatch(host):
+            raise RepositoryError("expected letters, digits and dashes as the name of a host")
+        if not self.sealed(host, tip):
+            raise RepositoryError("its journal is not sealed with the key of this run")
+        if host == self.host and here and chain(self.repo, here, tip) is not None:
+            return None  # as ever: the server has what was pushed
+        news = chain(self.repo, tip, here)
+        if news is None:
+            self._fruitless.add((host, tip, here))
+            return None  # an older state, or another journal of that name: ours stays
+        proposals = [event for event in self._events(news) if isinstance(event, Proposed)]
+        if lost := next((each.candidate for each in proposals if each.candidate not in self.repo), None):
+            raise RepositoryError(f"its candidate {lost[:7]} did not come with it")
+        return _Arrival(host, tips, proposals, len(news))
+
+    def _events(self, commits: Sequence[str]) -> Iterator[object]:
+        for commit in commits:
+            found = read_commit(self.repo, commit)
+            if not isinstance(found, str):
+                yield journal_records.decode(found.message)[0]
+
+    def _move(self, kind: str, arrival: _Arrival) -> None:
+        tip, here = arrival.tips.get(kind), self._here(kind, arrival.host)
+        if tip is None or tip == here:
+            return
+        only = is_link if kind == "keep" else None
+        if chain(self.repo, tip, here, only) is None and not (kind == "keep" and here and self._holds(tip, here)):
+            return
+        refs.swap(self.repo, self.common, f"refs/evogit/{self.run}/{kind}/{arrival.host}", tip, here)
+
+    def _holds(self, tip: str, here: str) -> bool:
+        """Whether a `keep` that was written anew, as `evogit gc` does, holds all candidates that the one here holds."""
+        keeping = Keeping(self.repo, self.run)
+        wanted = keeping.read([here]).commits
+        return keeping.reached(keeping.read([tip]), wanted) == wanted
+
+    def _here(self, kind: str, host: str) -> str | None:
+        return refs.target(self.repo, f"refs/evogit/{self.run}/{kind}/{host}")
+
+
+def _closed(found: Sequence[_Arrival], known: Callable[[str], bool]) -> list[_Arrival]:
+    """Those all of whose candidates descend from known ones, and from those of each other."""
+    ready = list(found)
+    while True:
+        new = {each.candidate for arrival in ready for each in arrival.proposals}
+        lacking = [each for each in ready if not _complete(each, new, known)]
+        if not lacking:
+            return ready
+        ready = [each for each in ready if each not in lacking]
+
+
+def _complete(arrival: _Arrival, new: Collection[str], known: Callable[[str], bool]) -> bool:
+    parents = {parent for each in arrival.proposals for parent in each.parents}
+    return all(parent in new or known(parent) for parent in parents)
+
+
+def chain(
+    repo: pygit2.Repository, tip: str, before: str | None, only: Callable[[pygit2.Commit], bool] | None = None
+) -> list[str] | None:
+    """The commits of a chain after `before` (None: all), newest first; None where it does not lead there.
+
+    `only` tells the links of a chain that ends at a commit of another kind.
+
+    Raises:
+        RepositoryError: a commit of it is missing, or is none.
+    """
+    found, commit = list[str](), tip
+    while commit != before:
+        link = read_commit(repo, commit)
+        if isinstance(link, str):
+            raise RepositoryError(f"the entry {commit[:10]} {link}")
+        if only and not only(link):
+            break
+        found.append(commit)
+        if not link.parent_ids:
+            break
+        commit = str(link.parent_ids[0])
+    else:
+        return found
+    return found if before is None else None

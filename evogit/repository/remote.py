@@ -1,0 +1,264 @@
+"""A run on a Git server: what each host pushes there, and what it fetches of others.
+
+Each host writes its own refs alone, here and there, and only forwards (but for its own `keep` after `evogit gc`). What
+a server has is fetched to refs of ours below `fetched/`, looked at, and then taken in (arrivals.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+import pygit2
+
+from evogit.core import UsageError
+from evogit.repository import refs
+from evogit.repository.arrivals import KINDS, Arrivals, Sealed, chain
+from evogit.repository.keeping import is_link
+from evogit.repository.person_git import RemoteError, person_git, why
+
+PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
+"""Where a server may have the refs of hosts. Some refuse all but branches and tags."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """How a run stands with a server, for who wants to know: a file that can be deleted.
+
+    Attributes:
+        remote: its name, or its address without a password.
+        prefix: where it takes our refs; empty until that is known.
+        met: when all was exchanged last, in seconds since the epoch; 0: never.
+        failing: when attempts began to fail, 0 while they do not; tries: how many failed; why: the last reason.
+        notes: what was left out of what came last.
+    """
+
+    remote: str
+    prefix: str = ""
+    met: float = 0.0
+    failing: float = 0.0
+    tries: int = 0
+    why: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What one fetch and push did: entries of others that came, refs of ours that went."""
+
+    came: int = 0
+    went: int = 0
+    notes: Sequence[str] = ()
+
+
+class _DeclinedError(RemoteError):
+    """The server takes no refs of that kind."""
+
+
+class Remote:
+    """One run on one server, which is named as for `git push`: a remote of the repository's, or an address."""
+
+    def __init__(self, repo: pygit2.Repository, common: Path, run: str, host: str, name: str, sealed: Sealed) -> None:
+        if name.startswith("-") or not name:
+            raise UsageError(f"expected the name of a remote or an address, got {name!r}")
+        self._repo = repo
+        self._common = common
+        self._where = common, Path(repo.workdir or common)
+        self._run = run
+        self._host = host
+        self._name = name
+        self._file = contact_file(common, run)
+        self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
+        self._arrivals = Arrivals(repo, common, run, host, sealed)
+        self.shown = re.sub(r"://[^/@\s]+@", "://", name)
+
+    @property
+    def contact(self) -> Contact:
+        """How it stands, as far as anybody noted that here."""
+        found = read_contact(self._common, self._run)
+        return found if found and found.remote == self.shown else Contact(self.shown)
+
+    # --- exchanging -----------------------------------------------------------------------------------------------
+
+    async def exchange(
+        self, known: Callable[[], Callable[[str], bool]], *, seconds: float | None, asks: bool = False
+    ) -> Exchanged:
+        """Fetch what other hosts pushed and push what this one wrote; each may take so many seconds.
+
+        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here
+        at this moment is waited for where somebody `asks`, and trusted to do it where not.
+
+        Raises:
+            RemoteError: the server was not reached or refused something; what was fetched before is taken in.
+            RepositoryError: what came cannot be written.
+        """
+        with self._alone(wait=asks) as alone:
+            if not alone:
+                return Exchanged()
+            try:
+                await self._fetch(seconds, asks=asks)
+                came, notes = self._take_in(known())
+                went = await self._push(seconds, asks=asks)
+            except RemoteError as error:
+                self._failed(str(error))
+                raise
+            met = replace(self.contact, met=time.time(), failing=0.0, tries=0, why="", notes=tuple(notes))
+            self._note(met)
+            return Exchanged(came, went, notes)
+
+    async def _fetch(self, seconds: float | None, *, asks: bool) -> None:
+        places = [(prefix, kind) for prefix in PREFIXES for kind in KINDS]
+        specs = [f"+{prefix}{self._run}/{kind}/*:{self._stage(prefix)}{kind}/*" for prefix, kind in places]
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
+        done = await person_git(*self._where, "fetch", *options, self._name, *specs, seconds=seconds, asks=asks)
+        if done.code:
+            raise RemoteError(f"fetching from {self.shown}: {why(done.stderr)}")
+
+    def _take_in(self, known: Callable[[str], bool]) -> tuple[int, list[str]]:
+        came, notes = 0, list[str]()
+        for prefix in PREFIXES:
+            staged: dict[str, dict[str, str]] = {}
+            for kind in KINDS:
+                folder = f"{self._stage(prefix)}{kind}/"
+                for ref in (name for name in self._repo.references if name.startswith(folder)):
+                    staged.setdefault(ref.removeprefix(folder), {})[kind] = refs.target(self._repo, ref) or ""
+            entries, told = self._arrivals.take(staged, known)
+            came += entries
+            notes += told
+        return came, notes
+
+    # --- pushing --------------------------------------------------------------------------------------------------
+
+    async def _push(self, seconds: float | None, *, asks: bool) -> int:
+        """Push our refs below the first prefix that the server takes; how many moved there."""
+        journal = self._ours("journal")  # first, as all that it names is kept by now
+        if journal is None:
+            return 0
+        tips = {"keep": self._ours("keep"), "thinned": self._ours("thinned"), "journal": journal}
+        proven = self.contact.prefix
+        for prefix in [proven] if proven else PREFIXES:
+            try:
+                went = await self._push_below(prefix, tips, seconds, asks=asks)
+            except _DeclinedError:
+                if prefix == (proven or PREFIXES[-1]):
+                    raise
+            else:
+                if not proven:
+                    self._note(replace(self.contact, prefix=prefix))
+                return went
+        return 0
+
+    async def _push_below(self, prefix: str, tips: dict[str, str | None], seconds: float | None, *, asks: bool) -> int:
+        moves = [(kind, tip) for kind, tip in tips.items() if tip and tip != self._there(prefix, kind)]
+        if not moves:
+            return 0
+        self._check_ours(prefix)
+        options = ("--porcelain", "--no-verify", "--no-follow-tags")
+        leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
+        specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
+        command = ("push", *options, *leases, self._name, *specs)
+        done = await person_git(*self._where, *command, seconds=seconds, asks=asks)
+        refused = [line for line in done.stdout.decode(errors="replace").splitlines() if line.startswith("!")]
+        if done.code and refused and all("[remote rejected]" in line for line in refused):
+            raise _DeclinedError(f"{self.shown} takes no refs below {prefix}: {why(refused[0].split(chr(9))[-1])}")
+        if done.code:
+            raise RemoteError(f"pushing to {self.shown}: {why(chr(10).join([*refused, done.stderr]))}")
+        for kind, tip in moves:
+            refs.move(self._repo, self._common, f"{self._stage(prefix)}{kind}/{self._host}", tip)
+        return len(moves)
+
+    def _check_ours(self, prefix: str) -> None:
+        """Refuse to write where another clone does.
+
+        Raises:
+            RemoteError: the server has entries of this host that are not here.
+        """
+        there, here = self._there(prefix, "journal"), self._ours("journal")
+        if there and here and chain(self._repo, here, there) is None:
+            raise RemoteError(
+                f"{self.shown} has another journal of the host {self._host}: this clone is a copy of one that pushes, "
+                "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
+            )
+
+    def _lease(self, prefix: str, kind: str) -> list[str]:
+        """What lets our own `keep`, thinned since, take the place of exactly the one that we pushed before."""
+        there, here = self._there(prefix, kind), self._ours(kind)
+        if kind != "keep" or there is None or here is None or chain(self._repo, here, there, is_link) is not None:
+            return []
+        return [f"--force-with-lease={prefix}{self._run}/{kind}/{self._host}:{there}"]
+
+    # --- what is noted ----------------------------------------------------------------------------------------------
+
+    def _ours(self, kind: str) -> str | None:
+        return refs.target(self._repo, f"refs/evogit/{self._run}/{kind}/{self._host}")
+
+    def _there(self, prefix: str, kind: str) -> str | None:
+        return refs.target(self._repo, f"{self._stage(prefix)}{kind}/{self._host}")
+
+    def _stage(self, prefix: str) -> str:
+        return f"{self._staged}{'heads' if prefix == PREFIXES[1] else 'plain'}/"
+
+    def _failed(self, reason: str) -> None:
+        past = self.contact
+        since = past.failing or time.time()
+        self._note(replace(past, failing=since, tries=past.tries + 1, why=reason))
+
+    def _note(self, contact: Contact) -> None:
+        with suppress(OSError):  # a full disk, perhaps; it is for people to read
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            draft = self._file.with_suffix(".draft")
+            draft.write_text(json.dumps(asdict(contact)), encoding="utf-8")
+            draft.replace(self._file)
+
+    @contextmanager
+    def _alone(self, *, wait: bool) -> Iterator[bool]:
+        """One process of this clone exchanges at a time; yields whether it is this one."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+
+def _folder_of(name: str) -> str:
+    """A folder of refs for a remote: its name where that is a plain one."""
+    plain = re.fullmatch(r"[A-Za-z0-9_-]+", name)
+    return name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+
+
+def contact_file(common: Path, run: str) -> Path:
+    """Where it is noted how a run stands with its server."""
+    return common / "evogit" / "remotes" / f"{run}.json"
+
+
+def read_contact(common: Path, run: str) -> Contact | None:
+    """How a run stands with its server; None where it has none, or nothing was noted."""
+    try:
+        told = json.loads(contact_file(common, run).read_text(encoding="utf-8"))
+        return Contact(**{each.name: told[each.name] for each in fields(Contact)} | {"notes": tuple(told["notes"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def runs_there(common: Path, folder: Path, name: str, *, seconds: float | None, asks: bool = False) -> list[str]:
+    """Names of the runs that a server has.
+
+    Raises:
+        RemoteError: it was not reached.
+    """
+    patterns = [f"{prefix}*" for prefix in PREFIXES]
+    done = await person_git(common, folder, "ls-remote", "--quiet", name, *patterns, seconds=seconds, asks=asks)
+    if done.code:
+        raise RemoteError(f"asking {re.sub(r'://[^/@]+@', '://', name)}: {why(done.stderr)}")
+    found = re.findall(r"\trefs/(?:heads/)?evogit/([^/\s]+)/journal/", done.stdout.decode(errors="replace"))
+    return sorted(set(found))

@@ -1,0 +1,76 @@
+"""Engines of several hosts over one bare repository."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.engines import campaign
+from evogit.config import Task
+from evogit.config.run_settings import Settings
+from evogit.repository import Repository
+from evogit.run import Run
+from evogit.testing import InMemoryBackend, ScriptedAgent
+from tests.clock import until
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "server.git"], check=True)
+    return tmp_path / "server.git"
+
+
+def host(tmp_path: Path, name: str, key: bytes = b"") -> Repository:
+    repository = Repository.create(tmp_path / name)
+    repository.name_clone(name)
+    if key:
+        repository.keys.keep("r", key)
+    return repository
+
+
+def run_of(repository: Repository, task: Task, server: Path, **settings: Any) -> Run:
+    about = Settings(remote=str(server), sync_every=0.05, **settings)
+    backend = InMemoryBackend(task, pause=0.02)
+    return Run(repository, task, "r", about, agents=[ScriptedAgent()], backend=backend)
+
+
+async def meet(repository: Repository, server: Path) -> None:
+    """What `evogit run --remote` and `evogit sync` do first."""
+    await repository.remote("r", str(server)).exchange(lambda: lambda commit: False, seconds=None)
+
+
+async def test_a_server_that_is_away_holds_nothing_up_and_is_told(
+    tmp_path: Path, tiny: Callable[..., Task], server: Path
+) -> None:
+    ours = host(tmp_path, "alpha", b"k" * 32)
+    run = run_of(ours, tiny(), server, evaluations=500)
+    evolving = asyncio.create_task(run.evolve())
+    await until(lambda: ours.contact("r") and ours.contact("r").met)
+    server.rename(away := tmp_path / "away")
+    await until(lambda: ours.contact("r").tries >= 3)
+    assert "does not appear to be a git repository" in ours.contact("r").why
+    before = run.history.counts.evaluated
+    await until(lambda: run.history.counts.evaluated > before)
+    away.rename(server)
+    await until(lambda: run.history.interruptions)
+    [told] = run.history.interruptions
+    assert (told.what, "does not appear to be a git repository" in told.why) == ("remote", True)
+    run.stop()
+    await evolving
+    assert not ours.contact("r").failing
+
+
+@pytest.mark.slow
+def test_four_engines_hold_the_same_although_one_dies_and_one_is_cut_off(tmp_path: Path) -> None:
+    found = campaign(tmp_path, 6, 3, every=0.3, evaluation=0.05)
+    assert len(set(found["living"])) == 1
+    assert set(found["beta"]) == {found["pushed"]}
+    assert len(set(found["all"])) == 1  # with what the dead one had not pushed
+    assert found["decisions"] == 3
+    assert all(found["evaluations"].values())
+    assert [each["what"] for each in found["halts"]] == ["remote"]

@@ -1,0 +1,340 @@
+"""Hosts that meet on a real Git server: a bare repository on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evogit.core import RefusedError, UsageError
+from evogit.repository import Repository
+from evogit.repository.person_git import RemoteError, why
+from evogit.repository.remote import Exchanged
+from evogit.testing import RecordedRun
+from tests.clock import wait_until
+from tests.plain_git import git
+
+KEY = b"k" * 32
+
+
+@dataclass
+class Host:
+    """A clone, and the run as it reads it."""
+
+    repository: Repository
+    server: str
+
+    @property
+    def run(self) -> RecordedRun:
+        return RecordedRun(self.repository)
+
+    @property
+    def candidates(self) -> set[str]:
+        return {each.commit for each in self.run.history.phylogeny}
+
+    def ref(self, kind: str, of: str = "") -> str:
+        return f"refs/evogit/r/{kind}/{of or self.repository.host}"
+
+    def tip(self, kind: str, of: str = "") -> str | None:
+        return self.repository.target(self.ref(kind, of))
+
+    def sync(self, seconds: float | None = None) -> Exchanged:
+        def known() -> Callable[[str], bool]:
+            return self.candidates.__contains__ if "r" in self.repository.runs() else lambda commit: False
+
+        return asyncio.run(self.repository.remote("r", self.server).exchange(known, seconds=seconds))
+
+
+Join = Callable[..., Host]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    return tmp_path / "server.git"
+
+
+@pytest.fixture
+def join(tmp_path: Path, server: Path) -> Join:
+    """Makes hosts, which have the run's key unless another one is given."""
+
+    def make(name: str, key: bytes = KEY, folder: Path | None = None) -> Host:
+        repository = Repository.open(folder) if folder else Repository.create(tmp_path / name)
+        repository.name_clone(name)
+        if key:
+            repository.keys.keep("r", key)
+        return Host(repository, str(server))
+
+    return make
+
+
+def refuse(server: Path, refs: str) -> None:
+    hook = server / "hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f'#!/bin/sh\ncase "$1" in {refs}) echo "branches alone, please" >&2; exit 1;; esac\n')
+    hook.chmod(0o755)
+
+
+def lives(pid: Path) -> bool:
+    """Whether a process that wrote its number is at work; one that nobody asks after is not."""
+    state = Path(f"/proc/{pid.read_text().strip()}/stat") if pid.exists() else pid
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def refs_of(server: Path) -> list[str]:
+    return git(server, "for-each-ref", "--format=%(refname)").split()
+
+
+def test_what_one_host_writes_reaches_the_others(join: Join) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    assert (alpha.sync().went, beta.sync().came) == (2, 3)
+    child = beta.run.add_files({"main.py": b"2\n"}, seed, value=2.0)
+    beta.run.decide("prune", seed)
+    beta.sync()
+    assert alpha.sync().came == 3
+    assert (alpha.candidates, alpha.run.history.pruned) == ({seed, child}, {seed})
+    assert git(alpha.repository.path, "show", f"{child}:main.py") == "2\n"
+    assert alpha.sync() == Exchanged(0, 0, [])
+
+
+def test_a_server_that_takes_branches_alone_has_the_refs_there(join: Join, server: Path) -> None:
+    refuse(server, "refs/evogit/*")
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    assert refs_of(server) == ["refs/heads/evogit/r/journal/alpha", "refs/heads/evogit/r/keep/alpha"]
+    beta.sync()
+    assert beta.candidates == {seed}
+    (server / "hooks/update").unlink()
+    beta.run.decide("promote", seed)
+    beta.sync()  # which found another place, and is heard all the same
+    assert "refs/evogit/r/journal/beta" in refs_of(server)
+    alpha.sync()
+    assert alpha.run.history.promoted == {seed}
+    assert alpha.repository.contact("r").prefix == "refs/heads/evogit/"  # type: ignore[union-attr]
+
+
+def test_a_server_that_takes_nothing_is_told_with_its_words(join: Join, server: Path) -> None:
+    refuse(server, "*")
+    alpha = join("alpha")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    with pytest.raises(RemoteError, match=r"takes no refs below refs/heads/evogit/: .*hook declined"):
+        alpha.sync()
+    contact = alpha.repository.contact("r")
+    assert contact
+    assert (contact.tries, contact.failing > 0, "hook declined" in contact.why) == (1, True, True)
+
+
+def test_two_copies_of_a_clone_never_overwrite_each_other(join: Join, tmp_path: Path) -> None:
+    alpha = join("alpha")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    shutil.copytree(alpha.repository.path, tmp_path / "copy")
+    copy = Host(Repository.open(tmp_path / "copy"), alpha.server)
+    alpha.run.decide("promote", seed)
+    copy.run.decide("prune", seed)
+    alpha.sync()
+    with pytest.raises(RemoteError, match="another journal of the host alpha"):
+        copy.sync()
+    assert git(Path(alpha.server), "rev-parse", alpha.ref("journal")).strip() == alpha.tip("journal")
+    assert copy.run.history.pruned == {seed}
+
+
+def test_a_clone_that_was_put_back_takes_its_own_entries_from_the_server(join: Join, tmp_path: Path) -> None:
+    alpha = join("alpha")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    shutil.copytree(alpha.repository.path, tmp_path / "backup")
+    alpha.run.decide("promote", seed)
+    alpha.sync()
+    backup = Host(Repository.open(tmp_path / "backup"), alpha.server)
+    assert backup.sync().came == 1
+    assert backup.run.history.promoted == {seed}
+
+
+def test_a_server_with_an_older_state_takes_nothing_away(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    old = alpha.tip("journal")
+    child = alpha.run.add_files({"main.py": b"2\n"}, seed, value=2.0)
+    alpha.sync()
+    beta.sync()
+    git(server, "update-ref", alpha.ref("journal"), str(old))
+    beta.sync()
+    assert beta.candidates == {seed, child}
+    alpha.sync()
+    assert git(server, "rev-parse", alpha.ref("journal")).strip() == alpha.tip("journal")
+
+
+def test_what_builds_on_a_host_that_is_not_there_waits_for_it(join: Join, server: Path) -> None:
+    alpha, beta, gamma = join("alpha"), join("beta"), join("gamma")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    beta.run.add_files({"main.py": b"2\n"}, seed, value=2.0)
+    beta.sync()
+    git(server, "update-ref", "-d", alpha.ref("journal"))
+    assert gamma.sync() == Exchanged(0, 0, ["beta waits for what it builds on"])
+    assert gamma.repository.runs() == []
+    git(server, "update-ref", alpha.ref("journal"), str(alpha.tip("journal")))
+    assert gamma.sync().came == 5
+    assert len(gamma.candidates) == 2
+
+
+def test_a_journal_without_its_candidates_is_not_taken_in(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    git(alpha.repository.path, "push", "-q", str(server), alpha.ref("journal"))
+    told = beta.sync()
+    assert told.came == 0
+    assert "did not come with it" in told.notes[0]
+    alpha.sync()
+    assert beta.sync().came == 3
+
+
+@pytest.mark.parametrize("theirs", [b"", b"x" * 32])
+def test_a_stranger_changes_nothing_here(join: Join, theirs: bytes) -> None:
+    alpha, stranger = join("alpha"), join("stranger", theirs)
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    stranger.run.add_files({"main.py": b"x\n"}, value=99.0)
+    stranger.sync()
+    assert alpha.sync().notes == ["left stranger as it was: its journal is not sealed with the key of this run"]
+    assert (alpha.candidates, alpha.tip("journal", "stranger")) == ({seed}, None)
+
+
+def test_what_a_stranger_does_to_a_hosts_refs_there_reaches_nobody(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    stranger = join("stranger", b"")
+    stranger.run.add_files({"main.py": b"x\n"}, value=99.0)
+    for kind in ("journal", "keep"):
+        git(stranger.repository.path, "push", "-qf", str(server), f"{stranger.ref(kind)}:{alpha.ref(kind)}")
+    before = {kind: beta.tip(kind, "alpha") for kind in ("journal", "keep")}
+    beta.sync()
+    assert {kind: beta.tip(kind, "alpha") for kind in before} == before
+    alpha.run.decide("promote", seed)
+    with pytest.raises(RemoteError, match="another journal of the host alpha"):
+        alpha.sync()
+    assert alpha.run.history.promoted == {seed}
+
+
+def test_a_newer_version_of_evogit_elsewhere_stops_nobody(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha", b""), join("beta", b"")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    tree = git(beta.repository.path, "hash-object", "-wt", "tree", "/dev/null").strip()
+    record = json.dumps({"evogit": 99, "seq": 1, "event": "x"})
+    entry = git(beta.repository.path, "commit-tree", tree, input=f"x\n\n{record}\n").strip()
+    git(beta.repository.path, "push", "-q", str(server), f"{entry}:{beta.ref('journal')}")
+    assert "upgrade this one" in alpha.sync().notes[0]
+    assert alpha.candidates == {seed}
+
+
+def test_evidence_that_its_host_lets_go_of_goes_there_too(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    run = alpha.run
+    seed = run.add_files({"main.py": b"1\n"}, value=1.0, evidence=({}, {"stdout": b"hello\n"}))
+    evidence = run.history.evidence[seed]
+    alpha.sync()
+    beta.sync()
+    alpha.repository.thin("r", {evidence}, "all")
+    alpha.sync()
+    assert git(server, "rev-parse", alpha.ref("keep")).strip() == alpha.tip("keep")
+    run.add_files({"main.py": b"2\n"}, seed, value=2.0)
+    alpha.sync()
+    beta.sync()
+    assert beta.tip("keep", "alpha") == alpha.tip("keep")
+    assert evidence in beta.repository.keeping("r").thinned()
+    assert len(beta.candidates) == 2
+
+
+def test_a_shallow_clone_takes_part(join: Join, server: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    git(tmp_path, "init", "-q", "-b", "main", str(own))
+    for number in range(5):
+        (own / "main.py").write_text(f"{number}\n")
+        git(own, "add", ".")
+        git(own, "commit", "-qm", f"step {number}")
+    git(own, "push", "-q", str(server), "main")
+    alpha = join("alpha", folder=own)
+    seed = git(own, "rev-parse", "main").strip()
+    alpha.run.propose(candidate=seed, tree=alpha.repository.tree_of(seed))
+    alpha.run.evaluate(seed, 1.0)
+    alpha.sync()
+    git(tmp_path, "clone", "-q", "--depth", "1", "-b", "main", f"file://{server}", "shallow")
+    beta = join("beta", folder=tmp_path / "shallow")
+    beta.server = "origin"
+    beta.sync()
+    child = beta.run.add_files({"main.py": b"better\n"}, seed, value=2.0)
+    beta.sync()
+    alpha.sync()
+    assert alpha.candidates == {seed, child}
+    assert (tmp_path / "shallow/.git/shallow").exists()
+    assert git(tmp_path / "shallow", "status", "--porcelain") == ""
+    assert not [ref for ref in refs_of(tmp_path / "shallow") if "remotes/origin/evogit" in ref]
+
+
+def test_hooks_of_the_person_are_for_their_own_branches(join: Join, tmp_path: Path) -> None:
+    alpha = join("alpha")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    for name in ("pre-push", "reference-transaction"):
+        hook = alpha.repository.path / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/{name}\n")
+        hook.chmod(0o755)
+    assert alpha.sync().went == 2
+    assert not list(tmp_path.glob("*-*"))
+
+
+def test_a_server_that_stalls_is_given_up_with_all_that_was_started(
+    join: Join, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "ssh")
+    alpha = join("alpha")
+    alpha.server = "ssh://ada:secret@example.invalid/run.git"
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    with pytest.raises(RemoteError, match="git fetch was not done within"):
+        alpha.sync(seconds=1.0)
+    contact = alpha.repository.contact("r")
+    assert contact
+    assert (contact.remote, "secret" in contact.why) == ("ssh://example.invalid/run.git", False)
+    wait_until(lambda: not lives(tmp_path / "pid"), "the end of what git started")
+
+
+def test_what_a_server_says_is_one_harmless_line() -> None:
+    said = "remote: \x1b[2Jhello\nfatal: unable to access 'https://ada:secret@example.invalid/x/': \u202eno\n"
+    assert why(said) == "fatal: unable to access 'https://example.invalid/x/': no"
+
+
+def test_a_clone_is_named_once(join: Join) -> None:
+    alpha = join("alpha")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.repository.name_clone("alpha")
+    with pytest.raises(RefusedError, match="leave --host out"):
+        alpha.repository.name_clone("beta")
+    with pytest.raises(UsageError, match="small letters"):
+        alpha.repository.name_clone("../x")
+
+
+def test_nothing_is_left_of_a_run_that_is_removed(join: Join) -> None:
+    from evogit.review.removing import remove
+
+    alpha = join("alpha")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    remove(alpha.repository, "r")
+    assert subprocess.run(["git", "-C", alpha.repository.path, "for-each-ref"], capture_output=True).stdout == b""
+    assert not list((alpha.repository.common / "evogit").rglob("r.*"))
