@@ -123,9 +123,12 @@ export class Actions {
   // Say what was done, with its undo.
   tell({ words, decision, undo }) {
     const said = (words ?? ["Done."])[0];
-    const toast = el("div", { class: "toast" }, el("span", {}, "Done: ", visible(said)));
-    if (undo) toast.append(button("Undo", () => this.begin({ kind: "undo", decision }), { title: undo }));
-    toast.append(button("×", () => toast.remove(), { "aria-label": "Close" }));
+    this.say(`Done: ${said}`, undo ? button("Undo", () => this.begin({ kind: "undo", decision }), { title: undo }) : null);
+  }
+
+  // Tell something for a while.
+  say(words, more = null) {
+    const toast = el("div", { class: "toast" }, el("span", {}, visible(words)), more, button("×", () => toast.remove(), { "aria-label": "Close" }));
     this.toasts.append(toast);
     setTimeout(() => toast.remove(), 15000);
   }

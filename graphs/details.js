@@ -1,7 +1,7 @@
 // One candidate: what it is, what it changed, how it was evaluated, what its agent was told and said.
 
 import { diffView } from "./diff.js";
-import { button, el, facts, fill, firstLine, grid, visible } from "./dom.js";
+import { button, el, facts, fill, firstLine, grid, titleOf, visible } from "./dom.js";
 import { age, count, margin, number } from "./format.js";
 import { GLYPHS, changeText, scoreText } from "./table.js";
 
@@ -39,7 +39,7 @@ export class Details {
   // What changes without being asked for while a run goes on.
   refresh() {
     this.parent.querySelector(".title")?.replaceWith(this.head());
-    for (const each of this.parent.querySelectorAll("[data-title]")) each.textContent = firstLine(this.titles.title(Number(each.dataset.title)) ?? "");
+    for (const each of this.parent.querySelectorAll("[data-title]")) fill(each, titleOf(this.titles.title(Number(each.dataset.title)) ?? ""));
   }
 
   head() {
@@ -50,7 +50,7 @@ export class Details {
       "div",
       { class: "title" },
       el("h2", {}, el("span", { class: `glyph ${kind}`, title: kind }, GLYPHS[kind]), ` ${run.short(index)} `, el("span", { class: "quiet" }, kind === "scored" ? "" : kind)),
-      el("p", { class: "subject" }, firstLine(title ?? "…")),
+      el("p", { class: "subject" }, titleOf(title ?? "…")),
       el("p", { class: "score" }, el("strong", {}, scoreText(run, index)), " ", el("span", { class: run.gain(index) > 0 ? "better" : "quiet" }, changeText(run, index))),
     );
   }
@@ -92,7 +92,7 @@ export class Details {
   link(index) {
     const { run } = this;
     const text = `${GLYPHS[run.kind(index)]} ${run.short(index)}`;
-    return el("span", { class: "candidate" }, button(text, () => this.on.select(index), { class: "link" }), ` ${scoreText(run, index)} `, el("span", { class: "quiet", "data-title": index }, firstLine(this.titles.title(index) ?? "")));
+    return el("span", { class: "candidate" }, button(text, () => this.on.select(index), { class: "link" }), ` ${scoreText(run, index)} `, el("span", { class: "quiet", "data-title": index }, titleOf(this.titles.title(index) ?? "")));
   }
 
   links(indices) {
@@ -108,7 +108,7 @@ export class Details {
     const [record, pinned] = await Promise.all([this.source.candidate(index), pin === null ? null : this.source.candidate(pin).catch(() => null)]);
     const edges = run.edges(index);
     const name = { parent: "parent", merge: "merged with", graft: "grafted from", inspiration: "lines of" };
-    const by = [firstLine(record.agent), record.operator + (record.strategy ? ` (${firstLine(record.strategy)})` : ""), run.modelName(index)].filter(Boolean);
+    const by = [index === run.seed ? "" : firstLine(record.agent), record.operator + (record.strategy ? ` (${firstLine(record.strategy)})` : ""), run.modelName(index)].filter(Boolean);
     return el(
       "div",
       {},

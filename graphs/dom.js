@@ -54,6 +54,11 @@ export function firstLine(text) {
   return visible(String(text).split("\n", 1)[0]);
 }
 
+// A title, in which no arrow is broken between two lines.
+export function titleOf(text) {
+  return firstLine(text).split(/(->)/).map((part) => (part === "->" ? el("span", { class: "unbroken" }, part) : part));
+}
+
 // Two columns: names and what belongs to them, without what is empty.
 export function facts(pairs) {
   const rows = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "" && value.length !== 0);

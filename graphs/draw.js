@@ -78,11 +78,17 @@ const LAYERS = {
     }
   },
 
-  text(context, { items, colour, font, align, baseline }) {
+  // `halo`: the colour around letters that lie over marks and lines.
+  text(context, { items, colour, font, align, baseline, halo }) {
     context.fillStyle = colour;
     context.font = font;
     context.textAlign = align ?? "left";
     context.textBaseline = baseline ?? "middle";
+    context.strokeStyle = halo;
+    context.lineWidth = 3;
+    context.lineJoin = "round";
+    context.setLineDash([]);
+    if (halo) for (const [x, y, text] of items) context.strokeText(text, x, y);
     for (const [x, y, text] of items) context.fillText(text, x, y);
   },
 };

@@ -17,7 +17,7 @@ const NUMBERS = {
   score: (run, index) => run.value[index],
   change: (run, index) => run.gain(index),
   evaluation: (run, index) => run.evaluated[index] || NaN,
-  dollars: (run, index) => run.dollars[index],
+  dollars: (run, index) => run.dollars[index] ?? NaN,
   seconds: (run, index) => (run.elapsed[index] < 0 ? NaN : run.elapsed[index] / 1000),
 };
 

@@ -3,7 +3,7 @@
 import { Actions } from "./act.js";
 import { comparePage } from "./compare_page.js";
 import { Details, TABS } from "./details.js";
-import { button, byId, el, fill, firstLine, visible } from "./dom.js";
+import { button, byId, el, fill, firstLine, titleOf, visible } from "./dom.js";
 import { FilterError, chosen, parse } from "./filter.js";
 import { count, number, whole } from "./format.js";
 import { Keys } from "./keys.js";
@@ -36,7 +36,7 @@ class Page {
     this.dark.addEventListener("change", () => this.refresh());
     this.plot = new Plot(byId("canvas"), byId("minimap"), {
       select: (index) => this.select(index),
-      hover: (index, x, y) => this.tip(index, x, y),
+      hover: (index, x, y, folded) => this.tip(index, x, y, folded),
       open: (index) => this.unfold(index),
     });
     this.keys = new Keys(this.commands());
@@ -52,7 +52,7 @@ class Page {
     this.run = new Run(told);
     this.acting = this.source.live && !this.run.about.read_only;
     this.titles = new Titles(this.source, () => this.titled());
-    this.table = new Table(byId("table"), this.titles, { select: (index) => this.select(index) });
+    this.table = new Table(byId("table"), this.titles, { select: (index) => this.select(index), sort: (sort) => this.state.set({ sort }) });
     const on = {
       select: (index) => this.select(index),
       tab: (tab, focus) => this.turn(tab, focus),
@@ -153,6 +153,7 @@ class Page {
   refresh() {
     if (!this.run) return;
     const { run, state } = this;
+    if (state.colour === "file") this.titles.tell(run);
     const held = this.filter ? chosen(run, this.filter, this.found) : null;
     const root = this.selected ?? run.best ?? run.seed;
     const view = VIEWS.includes(state.view) && (state.view !== "clade" || root !== null) ? state.view : "skeleton";
@@ -164,6 +165,7 @@ class Page {
     this.plot.mark({ selected: this.selected, pinned: this.pinned });
     this.legend(colours.legend, held);
     const all = held ?? this.picture.shown;
+    this.table.arrange(state.sort);
     this.table.show(run, this.filter || state.all === "1" ? all : { [Symbol.iterator]: () => Array(run.amount).keys() });
     this.facts();
     this.drawn = performance.now();
@@ -209,6 +211,11 @@ class Page {
     this.run.take(delta);
     this.titles.grown(this.run.amount);
     this.facts();
+    this.anew();
+  }
+
+  // Draw all of it soon, but no more often than it can be drawn.
+  anew() {
     const wait = Math.max(SPARING * Math.min(this.run.amount / 20000, 3), 60) - (performance.now() - this.drawn);
     this.soon ??= setTimeout(() => this.renew(), Math.max(wait, 0));
   }
@@ -234,6 +241,7 @@ class Page {
   titled() {
     this.table.draw();
     this.details.refresh();
+    if (this.state.colour === "file") this.anew();
   }
 
   decided() {
@@ -341,7 +349,7 @@ class Page {
       clearTimeout(wait);
       wait = setTimeout(() => this.state.set({ filter: event.target.value }), 150);
     });
-    fill(byId("tools"), button("Save", () => saveFigure(this.plot, this.run), { title: "the view as SVG or PNG" }), button("◐", () => this.shade(), { title: "t: light or dark", "aria-label": "Light or dark" }), button("?", () => this.keys.help(), { title: "keys", "aria-label": "Keys" }));
+    fill(byId("tools"), button("Save", () => saveFigure(this.plot, this.run, (file) => this.actions.say(`Saved as ${file}.`)), { title: "the view as SVG or PNG" }), button("◐", () => this.shade(), { title: "t: light or dark", "aria-label": "Light or dark" }), button("?", () => this.keys.help(), { title: "keys", "aria-label": "Keys" }));
     this.resizable();
   }
 
@@ -371,12 +379,25 @@ class Page {
       mark.style.background = colour;
       return el("span", { class: "entry" }, mark, firstLine(name));
     };
-    const shapes = ["● mutation", "■ merge", "▲ graft", "⬟ human", ...["best", "seed", "failed", "promoted", "pruned"].map((kind) => `${GLYPHS[kind]} ${kind}`)];
+    const shapes = [...this.operators(), ...this.kinds()];
     const { shown, folded, layout } = this.picture;
     if (layout.kind === "scored" && this.run.holdout.size) shapes.push("◇ on the holdout");
-    if (folded.size && shown.size < MOST_COUNTED) shapes.push("9▸ dead ends folded: double-click, or e");
+    if (folded.size && shown.size < MOST_COUNTED) shapes.push("9▸ folded dead ends: click");
     const size = held ? `${count(held.size, "candidate")} of ${whole(this.run.amount)}` : `${whole(shown.size)} of ${count(this.run.amount, "candidate")}`;
-    fill(byId("legend"), el("span", { class: "entry quiet" }, size), colours.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
+    const inOrder = colours.toSorted(([a], [b]) => a.localeCompare(b, undefined, { numeric: true }));
+    fill(byId("legend"), el("span", { class: "entry quiet" }, size), inOrder.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
+  }
+
+  // The marks that occur in this run.
+  operators() {
+    const marks = { mutation: "●", merge: "■", graft: "▲", human: "⬟" };
+    return Object.keys(marks).filter((name) => this.run.names.operators.includes(name)).map((name) => `${marks[name]} ${name}`);
+  }
+
+  kinds() {
+    const { run } = this;
+    const occurs = { best: run.best !== null, seed: run.seed !== null, failed: run.status.some((_, index) => run.failed(index)), promoted: run.promoted.size, pruned: run.pruned.size };
+    return Object.keys(occurs).filter((kind) => occurs[kind]).map((kind) => `${GLYPHS[kind]} ${kind}`);
   }
 
   facts() {
@@ -391,14 +412,24 @@ class Page {
     document.title = `${run.best === null ? "" : `${number(run.value[run.best], run.about.places)} · `}${visible(run.about.run)} · EvoGit`;
   }
 
-  tip(index, x, y) {
+  tip(index, x, y, folded) {
     const tip = byId("tip");
     tip.hidden = index === null;
     if (index === null) return;
     const { run } = this;
-    fill(tip, el("strong", {}, `${run.short(index)}  ${scoreText(run, index)}`), el("div", {}, firstLine(this.titles.title(index) ?? "…")), el("div", { class: "quiet" }, `${firstLine(run.agentName(index))}, ${run.operatorName(index)}`));
+    fill(tip, el("strong", {}, `${run.short(index)}  ${scoreText(run, index)}`), folded ? el("div", {}, this.folding(index)) : this.about(index));
     const left = Math.min(x + 14, this.plot.camera.width - tip.offsetWidth - 8);
     tip.style.transform = `translate(${Math.max(left, 0)}px, ${Math.max(y - tip.offsetHeight - 10, 0)}px)`;
+  }
+
+  about(index) {
+    const { run } = this;
+    return [el("div", {}, titleOf(this.titles.title(index) ?? "…")), el("div", { class: "quiet" }, `${firstLine(run.agentName(index))}, ${run.operatorName(index)}`)];
+  }
+
+  folding(index) {
+    const amount = this.picture.folded.get(index);
+    return amount ? `click: show its ${count(amount, "dead end")}` : "click: fold its dead ends";
   }
 
   resizable() {

@@ -1,8 +1,9 @@
-// Colours that colour-blind eyes tell apart (Okabe and Ito, 2008), for light and dark grounds.
+// Colours that colour-blind eyes tell apart (Okabe and Ito, 2008), for light and dark grounds. Gold comes last: the way to
+// the best has it.
 
 const HUES = {
-  light: ["#0072b2", "#d55e00", "#009e73", "#b06a9a", "#a07800", "#3a9bd0", "#6a51a3", "#8c564b"],
-  dark: ["#56b4e9", "#ff8f3f", "#2fd3a2", "#e39cc7", "#f0d03c", "#8fd0ff", "#b39ddb", "#d7a692"],
+  light: ["#0072b2", "#d55e00", "#009e73", "#b06a9a", "#3a9bd0", "#6a51a3", "#8c564b", "#a07800"],
+  dark: ["#56b4e9", "#ff8f3f", "#2fd3a2", "#e39cc7", "#8fd0ff", "#b39ddb", "#d7a692", "#f0d03c"],
 };
 
 export const THEMES = {
@@ -43,15 +44,19 @@ export const COLOURINGS = {
   operator: { names: "operators", of: "operator" },
   model: { names: "models", of: "model" },
   status: { names: "statuses", of: "status" },
+  file: { names: "files", of: "file" },
 };
 
-// What each index is coloured by, and the legend: the most frequent have a hue each, the rest share one.
+// What each index is coloured by, and the legend: the most frequent have a hue each, in the order in which they came, so
+// that colours stay while a run goes on; the rest share one. The seed has a mark of its own.
 export function colouring(run, by, theme) {
   const { names, of } = COLOURINGS[by];
   const counts = new Map();
   for (const place of run[of]) counts.set(place, (counts.get(place) ?? 0) + 1);
+  counts.delete(run.names[names].indexOf("seed"));
   const ranked = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || a - b);
-  const hues = new Map(ranked.slice(0, theme.hues.length).map((place, k) => [place, theme.hues[k]]));
+  const most = ranked.slice(0, theme.hues.length).sort((a, b) => a - b);
+  const hues = new Map(most.map((place, k) => [place, theme.hues[k]]));
   const legend = [...hues].map(([place, colour]) => [run.names[names][place] || "none", colour]);
   if (ranked.length > hues.size) legend.push([`${ranked.length - hues.size} more`, theme.others]);
   return { colour: (index) => hues.get(run[of][index]) ?? theme.others, legend };

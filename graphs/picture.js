@@ -20,7 +20,8 @@ export function picture(run, { view, axis, scale, chosen, open, root, everything
   const before = new Map(way.map((each, k) => [each, way[k + 1]]));
   for (const edge of edges) if (before.has(edge[0]) && (before.get(edge[0]) === edge[1] || edge[2] === "folded")) edge[2] = "way";
   const steps = way.filter((each) => run.gain(each) > 0).sort((a, b) => run.gain(b) - run.gain(a)).slice(0, MOST_STEPS);
-  return { run, view, axis, scale, shown, steps, edges, folded: chosen ? new Map() : folded, layout, ghostly: deadEnds && !chosen ? all(run) : null };
+  const counted = chosen ? { folded: new Map(), open: [] } : { folded, open };
+  return { run, view, axis, scale, root, shown, steps, edges, ...counted, layout, ghostly: deadEnds && !chosen ? all(run) : null };
 }
 
 function shownOf(run, { chosen, open, everything, root }) {

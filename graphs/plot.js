@@ -2,17 +2,19 @@
 
 import { Camera } from "./camera.js";
 import { draw } from "./draw.js";
-import { scene } from "./scene.js";
+import { countAt, scene } from "./scene.js";
 
 const NEAR = 14; // pixels within which a mark is meant
+const TWICE = 500; // milliseconds within which two clicks are a double-click
 
 export class Plot {
-  // `on`: {select(index), hover(index, x, y), open(index)}.
+  // `on`: {select(index), hover(index, x, y, folded), open(index)}.
   constructor(canvas, minimap, on) {
     Object.assign(this, { canvas, minimap, on });
     this.camera = new Camera(1, 1);
     this.focus = { selected: null, pinned: null, hovered: null };
     this.fitted = true;
+    this.unfolded = 0; // when, in milliseconds, a click unfolded or folded something
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     this.listen();
   }
@@ -142,7 +144,7 @@ export class Plot {
     canvas.addEventListener("pointerup", release);
     canvas.addEventListener("pointercancel", release);
     canvas.addEventListener("pointerleave", () => this.on.hover(null));
-    canvas.addEventListener("dblclick", () => this.focus.selected !== null && this.on.open(this.focus.selected));
+    canvas.addEventListener("dblclick", (event) => this.focus.selected !== null && !this.repeats(event) && this.on.open(this.focus.selected));
     this.minimap.addEventListener("pointerdown", (event) => this.jump(event));
     this.minimap.addEventListener("pointermove", (event) => event.buttons && this.jump(event));
   }
@@ -171,15 +173,30 @@ export class Plot {
   }
 
   hover(event) {
-    const index = this.near(event.offsetX, event.offsetY);
+    const folded = this.foldedAt(event);
+    const index = folded ?? this.near(event.offsetX, event.offsetY);
     if (index !== this.focus.hovered) this.mark({ hovered: index });
-    this.on.hover(index, event.offsetX, event.offsetY);
+    this.on.hover(index, event.offsetX, event.offsetY, folded !== null);
     this.canvas.style.cursor = index === null ? "grab" : "pointer";
   }
 
   click(event) {
-    const index = this.near(event.offsetX, event.offsetY);
-    if (index !== null) this.on.select(index);
+    const folded = this.foldedAt(event);
+    const index = folded ?? this.near(event.offsetX, event.offsetY);
+    if (index === null || this.repeats(event)) return;
+    if (folded === null) this.on.select(index);
+    else this.on.open(index);
+    this.unfolded = folded === null ? 0 : event.timeStamp;
+  }
+
+  // Whether it is the second click of one on a count: the first did what is meant, and what is there now is something else.
+  repeats({ timeStamp }) {
+    return timeStamp - this.unfolded < TWICE;
+  }
+
+  // Whose dead ends are folded or unfolded by a click there; null: nobody's.
+  foldedAt({ offsetX, offsetY }) {
+    return this.picture ? countAt(this.picture, this.camera, offsetX, offsetY) : null;
   }
 
   jump(event) {

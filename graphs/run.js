@@ -5,7 +5,7 @@ const DIGITS = 8; // of an id, as far as the page knows it
 export class Run {
   constructor(payload) {
     this.about = payload;
-    this.names = payload.names;
+    this.names = { ...payload.names, files: ["not read yet"] };
     this.amount = 0;
     this.ids = [];
     this.time = []; // seconds since the epoch
@@ -15,11 +15,12 @@ export class Run {
     this.strategy = [];
     this.model = [];
     this.status = []; // 0: waits for its evaluation
+    this.file = []; // place in `names.files`, as far as it was told
     this.value = []; // NaN: none
     this.margin = []; // half of the 95 % interval, 0: exact
     this.evaluated = []; // the how many-th evaluation it was, 0: none yet
     this.elapsed = []; // milliseconds after the beginning, -1: none yet
-    this.dollars = []; // spent by the whole run until its evaluation
+    this.dollars = []; // spent by the whole run until its evaluation; null: none yet, or no price is known
     this.tokens = [];
     this.holdout = new Map(); // index -> [value, low, high]
     this.second = new Map(); // index -> further parents
@@ -49,25 +50,33 @@ export class Run {
     if (!columns?.amount) return;
     const first = columns.first ?? 0;
     const ids = hexadecimal(columns.id);
-    let elapsed = 0;
-    let tokens = 0;
+    const elapsed = totals(columns.elapsed);
+    const tokens = totals(columns.tokens);
+    const dollars = totals(columns.dollars);
     for (let k = 0; k < columns.amount; k += 1) {
       const index = first + k;
       this.ids.push(ids.slice(k * DIGITS, (k + 1) * DIGITS));
       this.time.push((index ? this.time[index - 1] : this.about.began) + columns.time[k]);
       this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
-      for (const name of ["agent", "operator", "strategy", "model", "status", "dollars"]) this[name].push(columns[name][k]);
+      for (const name of ["agent", "operator", "strategy", "model", "status"]) this[name].push(columns[name][k]);
+      this.file.push(0);
       this.value.push(columns.value[k] ?? NaN);
       this.margin.push(half(columns.margin[index]));
       this.evaluated.push(columns.evaluated[k] === null ? 0 : columns.evaluated[k] + index);
-      elapsed += columns.elapsed[k] ?? 0;
-      this.elapsed.push(columns.elapsed[k] === null ? -1 : elapsed);
-      tokens += columns.tokens[k] ?? 0;
-      this.tokens.push(columns.tokens[k] === null ? 0 : tokens);
+      this.elapsed.push(elapsed[k] ?? -1);
+      this.tokens.push(tokens[k] ?? 0);
+      this.dollars.push(dollars[k] === null ? null : dollars[k] / 1e9);
     }
     this.amount = first + columns.amount;
     for (const name of ["holdout", "second", "inspiration"])
       for (const [index, found] of Object.entries(columns[name])) this[name].set(Number(index), found);
+  }
+
+  // Say which file a candidate changed, or that it was none or several.
+  touch(index, paths) {
+    const name = paths.length > 1 ? "several files" : (paths[0] ?? "no file");
+    if (!this.names.files.includes(name)) this.names.files.push(name);
+    this.file[index] = this.names.files.indexOf(name);
   }
 
   // Over the fittest valid one that it comes from, as `gain` in evogit/review/gains.py; NaN: none.
@@ -227,6 +236,12 @@ function reach(starts, neighbours) {
         waiting.push(each);
       }
   return found;
+}
+
+// What differences add up to; null where there is none.
+function totals(steps) {
+  let sum = 0;
+  return steps.map((step) => (step === null ? null : (sum += step)));
 }
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,7 +1,7 @@
 // A run as a whole: what `evogit report` says, drawn. Every figure comes from the server; bars are shares of the largest.
 
 import { canvasOf, curves } from "./curve.js";
-import { button, el, facts, firstLine, grid, visible } from "./dom.js";
+import { button, el, facts, firstLine, grid, titleOf, visible } from "./dom.js";
 import { amount, change, clock, count, dollars, margin, number, percent, whole } from "./format.js";
 
 const ROWS = 12;
@@ -149,7 +149,7 @@ function steps(run, report, on) {
     button(each.commit.slice(0, 7), () => on.select(each.commit), { class: "link" }),
     firstLine(each.agent),
     visible(each.operator),
-    firstLine(each.title),
+    el("span", {}, titleOf(each.title)),
   ]);
   const hidden = told.length - largest.length;
   return el("div", {}, grid(["", "gain", "candidate", "agent", "operator", "title"], rows, "lrllll"), hidden > 0 ? el("p", { class: "quiet" }, `The largest of ${told.length} steps.`) : null);
@@ -165,16 +165,18 @@ function contributions(run, kind, rows) {
   if (!rows.length) return null;
   const most = Math.max(...rows.map((each) => Math.abs(each.gained)), 1e-300);
   const paid = rows.some((each) => each.calls);
-  const heads = ["", "gained on the way to the best", kind.replace(/s$/, ""), "proposals", "valid", "better", "records", ...(paid ? ["tokens", "spent"] : [])];
-  const table = rows.slice(0, ROWS).map((each) => [
+  const heads = [kind.replace(/s$/, ""), "", "gained", "proposals", "valid", "better", "records", ...(paid ? ["tokens", "spent"] : [])];
+  const inOrder = kind === "agents" ? rows : [...rows].sort((a, b) => b.gained - a.gained);
+  const table = inOrder.slice(0, ROWS).map((each) => [
+    firstLine(each.name || "none") + (each.kind ? ` (${firstLine(each.kind)})` : ""),
     bar(each.gained / most),
     number(each.gained, run.about.places),
-    firstLine(each.name || "none") + (each.kind ? ` (${firstLine(each.kind)})` : ""),
     ...[each.proposals, each.valid, each.improved, each.records].map(whole),
     ...(paid ? [whole(each.tokens), dollars(each.dollars)] : []),
   ]);
-  const shared = kind === "operators" ? el("p", { class: "quiet" }, "One that was made by several operators counts for each of them, so these are more than the proposals.") : null;
-  return card(kind[0].toUpperCase() + kind.slice(1), el("div", {}, grid(heads, table, "lrlrrrrrr"), shared), "wide");
+  const shared = kind === "operators" ? " One that was made by several operators counts for each of them, so these are more than the proposals." : "";
+  const meant = el("p", { class: "quiet" }, `Gained: on the way to the best.${shared}`);
+  return card(kind[0].toUpperCase() + kind.slice(1), el("div", {}, grid(heads, table, "llrrrrrrr"), meant), "wide");
 }
 
 function crossings(run, report) {

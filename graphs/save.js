@@ -4,25 +4,31 @@ import { button, el } from "./dom.js";
 import { draw } from "./draw.js";
 import { svg } from "./figure.js";
 
-export function saveFigure(plot, run) {
+// `saved(file)`: a browser was given the file.
+export function saveFigure(plot, run, saved) {
   const name = `${run.about.run.replace(/[^\w.-]/g, "_")}-graph`;
+  const give = (blob, kind) => {
+    save(blob, `${name}.${kind}`);
+    dialog.close();
+    saved(`${name}.${kind}`);
+  };
   const dialog = el(
     "dialog",
     { class: "dialog", "aria-label": "Save the view", onclose: () => dialog.remove() },
     el("h2", {}, "Save the view"),
     el("p", {}, "As it is drawn now. `evogit graph --format html` makes one file of the whole run."),
-    el("div", { class: "buttons end" }, button("Cancel", () => dialog.close()), button("PNG", () => savePng(plot.scene(), name)), button("SVG", () => save(new Blob([svg(plot.scene())], { type: "image/svg+xml" }), `${name}.svg`), { class: "primary" })),
+    el("div", { class: "buttons end" }, button("Cancel", () => dialog.close()), button("PNG", () => png(plot.scene(), (blob) => give(blob, "png"))), button("SVG", () => give(new Blob([svg(plot.scene())], { type: "image/svg+xml" }), "svg"), { class: "primary" })),
   );
   document.body.append(dialog);
   dialog.showModal();
 }
 
-function savePng(scene, name) {
+function png(scene, give) {
   const canvas = el("canvas", { width: scene.width * 2, height: scene.height * 2 });
   const context = canvas.getContext("2d");
   context.scale(2, 2);
   draw(context, scene);
-  canvas.toBlob((blob) => save(blob, `${name}.png`), "image/png");
+  canvas.toBlob(give, "image/png");
 }
 
 function save(blob, name) {

@@ -33,7 +33,7 @@ export function scene(picture, camera, look, focus) {
 // --- axes -----------------------------------------------------------------------------------------------------------
 
 function frame(picture, camera, theme) {
-  if (picture.layout.kind !== "scored") return [];
+  if (picture.layout.kind !== "scored") return captions(picture, camera, theme);
   const { plot, window } = camera;
   const across = ticks(window.left, window.right, plot.width, 110).filter((x) => x >= 0);
   const up = ticks(Math.max(window.low, picture.layout.low), window.high, plot.height, 48);
@@ -49,6 +49,19 @@ function frame(picture, camera, theme) {
     { ...text, align: "center", items: across.map((x) => [camera.toX(x), bottom + 14, axisText(picture.axis, x)]) },
     { ...text, align: "right", items: [[plot.x + plot.width, bottom + 28, unit]] },
   ];
+}
+
+// What across and up mean where neither is a quantity.
+function captions({ layout, run, root }, camera, theme) {
+  const { plot, window } = camera;
+  const bottom = plot.y + plot.height;
+  const text = { kind: "text", colour: theme.faint, font: FONT };
+  const right = (told) => ({ ...text, align: "right", items: [[plot.x + plot.width, bottom + 28, told]] });
+  const left = (told) => ({ ...text, items: [[plot.x, bottom + 28, told]] });
+  if (layout.kind === "laned") return [left("top lane: the way to the best"), right("oldest → newest")];
+  const steps = ticks(window.left, window.right, plot.width, 110).filter((x) => x >= 0 && Number.isInteger(x));
+  const items = steps.map((x) => [camera.toX(x), bottom + 14, whole(x)]);
+  return [left(`all that was bred from ${run.short(root)}`), { ...text, align: "center", items }, right("generations")];
 }
 
 function levelText(picture, y) {
@@ -91,10 +104,15 @@ function edges(picture, camera, look) {
     kind,
     points: points[name],
     colour: colours[name] ?? look.theme.edge,
-    alpha: name === "parent" || name === "folded" ? 0.8 : 0.65,
+    alpha: name === "parent" || name === "folded" ? faintness(points[name].length / 4) : 0.65,
     clipped: true,
   }));
   return [...drawn, { kind, points: points.way, colour: look.theme.best, width: 2, clipped: true }].filter((each) => each.points.length);
+}
+
+// A few edges are to be followed one by one; of many it is to be seen where they are dense, and what lies over them.
+function faintness(amount) {
+  return Math.min(Math.max(200 / amount, 0.25), 0.8);
 }
 
 function outside({ window: { left, right, low, high } }, x, y, toX, toY) {
@@ -242,20 +260,42 @@ function focusRings({ layout }, camera, theme, { selected, pinned, hovered }) {
 
 // The ids of what matters, and how many dead ends are folded into a candidate.
 function labels(picture, camera, theme) {
-  const named = names(picture, camera);
-  const counts = [];
-  const { layout, folded, shown } = picture;
-  if (shown.size < MOST_COUNTED)
-    for (const [index, amount] of folded)
-      if (camera.sees(layout.x[index], layout.y[index])) counts.push([camera.toX(layout.x[index]) + 7, camera.toY(layout.y[index]) + 12, `${whole(amount)}▸`]);
-  const [left, right] = [[], []];
-  const edge = camera.plot.x + camera.plot.width - WIDEST;
-  for (const item of sparse(named.map(([x, ...rest]) => [Math.min(x, edge), ...rest]), WIDEST, 14)) (item[0] < edge ? right : left).push(item);
+  const edge = nameEdge(camera);
+  const named = placedNames(picture, camera);
+  const style = { kind: "text", colour: theme.text, font: FONT, halo: theme.ground, clipped: true };
+  const left = named.filter(([x]) => x >= edge).map(([, y, text]) => [camera.plot.x + camera.plot.width - 12, y, text]);
   return [
-    { kind: "text", items: sparse(counts, 26, 12), colour: theme.faint, font: "10px system-ui, 'DejaVu Sans', sans-serif", clipped: true },
-    { kind: "text", items: right, colour: theme.text, font: FONT, clipped: true },
-    { kind: "text", items: left.map(([, y, text]) => [camera.plot.x + camera.plot.width - 12, y, text]), align: "right", colour: theme.text, font: FONT, clipped: true },
+    { ...style, items: counts(picture, camera), colour: theme.faint, font: "10px system-ui, 'DejaVu Sans', sans-serif" },
+    { ...style, items: named.filter(([x]) => x < edge) },
+    { ...style, items: left, align: "right" },
   ];
+}
+
+// Beside candidates, as [x, y, text, index]: how many dead ends are folded into each, or that its own are unfolded.
+export function counts(picture, camera) {
+  const { layout, folded, shown, open } = picture;
+  if (shown.size >= MOST_COUNTED) return [];
+  const told = [...[...folded].map(([index, amount]) => [index, `${whole(amount)}▸`]), ...[...open].map((index) => [index, "▾"])];
+  const seen = told.filter(([index]) => shown.has(index) && camera.sees(layout.x[index], layout.y[index]));
+  const placed = seen.map(([index, text]) => [camera.toX(layout.x[index]) + 7, camera.toY(layout.y[index]) + 12, text, index]);
+  const named = placedNames(picture, camera);
+  const free = ([x, y]) => named.every(([left, level]) => x < left - 26 || x > left + WIDEST || Math.abs(y - level) > 11);
+  return sparse(placed.filter(free), 26, 12);
+}
+
+// The count that a pixel is on: the candidate that it belongs to, or null.
+export function countAt(picture, camera, x, y) {
+  const found = counts(picture, camera).find(([left, middle, text]) => x >= left - 2 && x <= left + 6 * text.length + 6 && Math.abs(y - middle) <= 8);
+  return found ? found[3] : null;
+}
+
+function nameEdge({ plot }) {
+  return plot.x + plot.width - WIDEST;
+}
+
+function placedNames(picture, camera) {
+  const edge = nameEdge(camera);
+  return sparse(names(picture, camera).map(([x, ...rest]) => [Math.min(x, edge), ...rest]), WIDEST, 14);
 }
 
 // The best, the seed, what people promoted, and the steps that brought most.

@@ -11,6 +11,7 @@ const DEFAULTS = {
   dead: "1",
   all: "",
   filter: "",
+  sort: "",
   select: "best",
   pin: "",
   tab: "summary",

@@ -13,6 +13,7 @@ export class SvgContext {
     this.fillStyle = "#000";
     this.strokeStyle = "#000";
     this.lineWidth = 1;
+    this.lineJoin = "miter";
     this.globalAlpha = 1;
     this.font = "12px sans-serif";
     this.textAlign = "left";
@@ -91,11 +92,19 @@ export class SvgContext {
   }
 
   fillText(text, x, y) {
+    this.write(text, x, y, `fill="${this.fillStyle}"`);
+  }
+
+  strokeText(text, x, y) {
+    this.write(text, x, y, `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="${this.lineJoin}"`);
+  }
+
+  write(text, x, y, colours) {
     const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign];
     const baseline = { middle: "central", top: "hanging", alphabetic: "auto" }[this.textBaseline];
     const [, size, family] = /(\d+)px (.+)/.exec(this.font);
     const style = `font-size="${size}" font-family="${escape(family)}" text-anchor="${anchor}" dominant-baseline="${baseline}"`;
-    this.parts.push(`<text x="${round(x)}" y="${round(y)}" ${style} fill="${this.fillStyle}"${this.alpha()}>${escape(text)}</text>`);
+    this.parts.push(`<text x="${round(x)}" y="${round(y)}" ${style} ${colours}${this.alpha()}>${escape(text)}</text>`);
   }
 
   alpha() {

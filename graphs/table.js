@@ -8,6 +8,9 @@ const SPARE = 6; // rows above and below the view
 
 export const GLYPHS = { best: "★", seed: "◆", scored: "●", failed: "○", waiting: "·", promoted: "✚", pruned: "✂" };
 
+const NEWEST = "candidate"; // by what is sorted unless a person says otherwise, and what an address need not tell
+const UPWARDS = "-up";
+
 const COLUMNS = [
   { name: "", width: "1.6em", cell: (run, index) => GLYPHS[run.kind(index)] },
   { name: "candidate", width: "5.2em", cell: (run, index) => run.short(index), by: (run, index) => index },
@@ -34,10 +37,10 @@ function worst(run, value, sign = run.higherIsBetter ? 1 : -1) {
 }
 
 export class Table {
-  // `on`: {select(index)}.
+  // `on`: {select(index), sort(order)}.
   constructor(parent, titles, on) {
     Object.assign(this, { titles, on });
-    this.sorted = { column: 1, down: true };
+    this.arrange("");
     this.heads = COLUMNS.map((column, k) => this.head(column, k));
     this.header = el("div", { role: "row", class: "row heads" }, this.heads);
     this.body = el("div", { role: "presentation", class: "rows" });
@@ -57,10 +60,18 @@ export class Table {
     return el("span", { role: "columnheader", class: column.right ? "right" : null }, el("button", attributes, column.name));
   }
 
+  // An order as the address has it: a column's name, with `-up` from the least on; the newest first is empty.
+  arrange(order) {
+    const name = order.endsWith(UPWARDS) ? order.slice(0, -UPWARDS.length) : order;
+    const column = COLUMNS.findIndex((each) => each.by && each.name === name);
+    this.sorted = { column: Math.max(column, 1), down: !order.endsWith(UPWARDS) };
+  }
+
   sort(column) {
-    this.sorted = { column, down: this.sorted.column === column ? !this.sorted.down : true };
+    const { name } = COLUMNS[column];
+    const down = this.sorted.column !== column || !this.sorted.down;
     this.scroller.scrollTop = 0;
-    this.show(this.run, this.indices);
+    this.on.sort(name === NEWEST && down ? "" : name + (down ? "" : UPWARDS));
   }
 
   // Show these candidates of a run; the sorting and the place in the list stay.
@@ -112,7 +123,7 @@ export class Table {
     const place = this.order?.indexOf(index) ?? -1;
     const { scrollTop, clientHeight } = this.scroller;
     if (place >= 0 && (place * ROW < scrollTop || (place + 1) * ROW > scrollTop + clientHeight))
-      this.scroller.scrollTop = Math.max(place * ROW - clientHeight / 2, 0);
+      this.scroller.scrollTop = Math.max(place - Math.floor(clientHeight / ROW / 2), 0) * ROW;
     this.draw();
   }
 

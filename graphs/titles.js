@@ -19,6 +19,17 @@ export class Titles {
     return this.of(index)?.paths[index % BLOCK] ?? [];
   }
 
+  // Tell a run which files its candidates changed, and fetch what is not here, block by block.
+  tell(run) {
+    let missing = null;
+    for (let index = 0; index < run.amount; index += 1) {
+      const block = this.blocks.get(Math.floor(index / BLOCK));
+      if (block && index % BLOCK < block.paths.length) run.file[index] || run.touch(index, block.paths[index % BLOCK]);
+      else missing ??= index;
+    }
+    if (missing !== null) this.of(missing);
+  }
+
   // A block that grew since must be fetched again.
   grown(amount) {
     const last = Math.floor((amount - 1) / BLOCK);

@@ -22,6 +22,9 @@ EXACT = 20_000
 DIGITS = 11
 """Of the values of larger runs."""
 
+BILLION = 10**9
+"""Parts of a dollar in which money is told: whole numbers add up exactly."""
+
 NAMES = ("agents", "operators", "strategies", "models", "statuses")
 
 WAITING = "waiting"
@@ -50,7 +53,7 @@ class Names:
         return new
 
 
-NEVER = Moment(evaluations=0, proposals=0, elapsed=-1, tokens=-1, dollars=0)
+NEVER = Moment(evaluations=0, proposals=0, elapsed=-1, tokens=-1, dollars=None)
 
 
 @dataclass(slots=True)
@@ -87,9 +90,9 @@ class Columns:
             "evaluated": [
                 each.evaluations - at if each.evaluations else None for at, each in enumerate(moments, first)
             ],
-            "elapsed": _steps([each.elapsed for each in moments]),
-            "dollars": [each.dollars and round(each.dollars, 9) for each in moments],
-            "tokens": _steps([each.tokens for each in moments]),
+            "elapsed": _steps(_known(each.elapsed) for each in moments),
+            "dollars": _steps(None if each.dollars is None else round(each.dollars * BILLION) for each in moments),
+            "tokens": _steps(_known(each.tokens) for each in moments),
             "second": _sparse(known, lambda each: [self._index(parent) for parent in each.parents[1:]]),
             "inspiration": _sparse(known, self._inspirations),
         }
@@ -105,7 +108,7 @@ class Columns:
             "holdout": self._holdout(candidate),
             "evaluated": moment.evaluations,
             "elapsed": moment.elapsed,
-            "dollars": moment.dollars,
+            "dollars": None if moment.dollars is None else round(moment.dollars * BILLION) / BILLION,
             "tokens": max(moment.tokens, 0),
         }
 
@@ -147,12 +150,16 @@ class Columns:
         return [self._index(each) for each in self.history.inspirations.get(candidate.commit, ())]
 
 
-def _steps(times: Sequence[int]) -> list[int | None]:
-    """Each time as the difference to the one before; None where there is none, which is negative."""
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _steps(totals: Iterable[int | None]) -> list[int | None]:
+    """Each total as the difference to the one before; None where there is none."""
     steps, last = list[int | None](), 0
-    for time in times:
-        steps.append(None if time < 0 else time - last)
-        last = last if time < 0 else time
+    for total in totals:
+        steps.append(None if total is None else total - last)
+        last = last if total is None else total
     return steps
 
 

@@ -80,6 +80,42 @@ def test_a_person_looks_at_candidates_and_compares_them(page: Page, served: Serv
     expect(again.locator("#table .rows .row")).to_have_count(2)
 
 
+POINT = """(text) => {
+  const canvas = document.getElementById("canvas");
+  const { left, top, width, height } = canvas.getBoundingClientRect();
+  for (let clientY = top; clientY < top + height; clientY += 4)
+    for (let clientX = left; clientX < left + width; clientX += 4) {
+      canvas.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY }));
+      const tip = document.getElementById("tip");
+      if (!tip.hidden && tip.textContent.includes(text)) return { x: clientX, y: clientY };
+    }
+}"""
+"""Where on the graph the pointer is told a text."""
+
+
+def test_the_graph_unfolds_where_it_counts_and_the_address_keeps_order_and_colours(page: Page, served: Served) -> None:
+    legend = page.locator("#legend")
+    expect(legend).to_contain_text("4 of 6 candidates")
+    for told, shown in (("show its 1 dead end", "5 of 6"), ("fold its dead ends", "4 of 6")):
+        place = page.evaluate(POINT, told)
+        page.mouse.dblclick(place["x"], place["y"])  # as who clicks twice means it once
+        expect(legend).to_contain_text(f"{shown} candidates")
+        page.wait_for_timeout(600)  # longer than a double-click
+    page.get_by_label("colour").select_option("file")
+    expect(legend).to_contain_text("m.py")
+    page.locator("#table").get_by_role("button", name="score").click()
+    page.reload()
+    expect(page.locator("#table .rows .row").first).to_contain_text("merge step")
+    expect(legend).to_contain_text("m.py")
+    page.locator("#table").get_by_role("button", name="score").click()
+    expect(page.locator("#table .rows .row").last).to_contain_text("merge step")
+    page.get_by_role("button", name="Save").click()
+    with page.expect_download():
+        page.get_by_role("button", name="SVG").click()
+    expect(page.locator(".toast")).to_contain_text("Saved as toy-graph.svg")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_deciding_shows_what_it_changes_asks_why_and_can_be_undone(page: Page, served: Served) -> None:
     ids = write_run(served.folder, "deciding")
     show(page, served, run="deciding", select=ids["left"][:7])
