@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import statistics
 import subprocess
@@ -29,11 +30,11 @@ from typing import Any
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 from reading import made
 
+from evogit.core import Proposed
+from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
-from evogit.testing import RecordedRun
 
-RUN = "circle_packing"
 EVENTS = 20
 """Entries of which the delay is measured."""
 
@@ -87,16 +88,22 @@ def frames(page: Page, pan: bool) -> list[float]:
     return list(page.evaluate(FRAMES, pan))
 
 
-def delays(page: Page, run: RecordedRun, amount: int) -> list[float]:
+def propose(run: StoredRun, number: int) -> None:
+    """Journal one more candidate of the run, bred from the best."""
+    best = run.history.phylogeny[str(run.history.best)]
+    made = {"candidate": f"{random.Random(number).getrandbits(160):040x}", "tree": best.tree, "parents": (best.commit,)}
+    run.journal.append(Proposed(engine="host-1", move=number, agent="a1", operator="mutation", title="step", **made))
+
+
+def delays(page: Page, run: StoredRun, amount: int) -> list[float]:
     """Milliseconds from writing an entry until the page has it."""
     page.evaluate(HEAR)
-    best = str(run.history.best)
     found = []
-    for _ in range(amount):
+    for number in range(len(run.history.phylogeny), len(run.history.phylogeny) + amount):
         time.sleep(0.3 if amount == EVENTS else 0)
         page.evaluate("window.heard.splice(0)")
         begun = 1000 * time.time()
-        run.propose(best)
+        propose(run, number)
         if amount == EVENTS:
             page.wait_for_selector("body")  # lets the page run
             while not (heard := page.evaluate("window.heard.splice(0)")):
@@ -130,7 +137,7 @@ def measured(browser: Browser, repository: Path, deltas: int) -> dict[str, float
         page.evaluate("location.hash = 'all=1'")
         page.wait_for_timeout(1500)
         told["all"] = statistics.median(frames(page, pan=True))
-        run = RecordedRun(repository, RUN)
+        run = open_run(Repository.open(repository))
         late = delays(page, run, EVENTS)
         told |= {"event": statistics.median(late), "latest": max(late), "heap": heap(session)}
         delays(page, run, deltas)
@@ -156,8 +163,8 @@ def main() -> None:
         for size in options.candidates:
             copy = Path(passing) / "served"
             shutil.rmtree(copy, ignore_errors=True)
+            open_run(Repository.open(made(folder, size)))  # as any command did before: it leaves a snapshot
             shutil.copytree(made(folder, size), copy)
-            open_run(Repository.open(copy))  # as any command did before: it leaves a snapshot
             found[size] = measured(browser, copy, options.deltas)
     print(f"{'':10}" + "".join(f"{size:>12,}" for size in found))
     for name in next(iter(found.values())):

@@ -81,7 +81,7 @@ export class Live {
   }
 
   take(delta) {
-    if (delta.position <= this.position) return;
+    if (delta.after < this.position) return; // known; engines come and go without an entry, so its position may be the same
     if (delta.after > this.position) {
       this.onReload();
       return;

@@ -54,8 +54,9 @@ def search(run: Run, text: str, path: str) -> Record:
 
 
 def _searched(history: History, candidate: Candidate) -> str:
-    evaluation = history.evaluation(candidate.commit)
-    return f"{candidate.commit} {candidate.title} {evaluation.reason if evaluation else ''}".lower()
+    """What is looked through; only failures have a reason, and each evaluation that is read stays in memory."""
+    failed = history.evaluation(candidate.commit) if history.fitness(candidate.commit) is None else None
+    return f"{candidate.commit} {candidate.title} {failed.reason if failed else ''}".lower()
 
 
 def _paths(run: Run, candidate: Candidate) -> list[str]:

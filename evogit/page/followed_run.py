@@ -116,10 +116,10 @@ class FollowedRun(Following):
         return delta
 
     def since(self, position: int) -> list[Record] | None:
-        """The deltas that lead on from a position; None where they are not known any more."""
-        if position == self._told["position"]:
-            return []
+        """The deltas that lead on from a position, or tell what changed there; None: they are not known any more."""
         found = [delta for delta in self._deltas if delta["after"] >= position]
+        if not found and position == self._told["position"]:
+            return []
         return found if found and found[0]["after"] == position else None
 
     def _remember(self) -> None:

@@ -132,6 +132,9 @@ def test_deciding_shows_what_it_changes_asks_why_and_can_be_undone(page: Page, s
     page.get_by_role("dialog").get_by_role("button", name="Undo").click()
     expect(page.locator("#details h2")).not_to_contain_text("promoted")
     assert not history(served, "deciding").promoted
+    with Repository.open(served.folder).engines("deciding").enter(join=False):
+        expect(page.locator("#state")).to_contain_text("live")
+    expect(page.locator("#state")).to_contain_text("at rest")  # without an entry in the journal
 
 
 def test_a_plan_that_is_out_of_date_is_refused_and_drawn_anew(page: Page, served: Served) -> None:

@@ -248,4 +248,8 @@ def test_who_lost_the_connection_gets_what_was_missed_or_all_of_it(tmp_path: Pat
     assert [delta["added"]["amount"] for delta in missed] == [1, 1, 1]
     assert followed.since(missed[1]["after"]) == missed[1:]
     assert followed.since(missed[-1]["position"]) == []
+    with run.repository.engines("r").enter(join=False):
+        followed.advance()
+    followed.advance()
+    assert [delta["alive"] for delta in followed.since(missed[-1]["position"]) or ()] == [True, False]
     assert followed.since(start - 1) is None
