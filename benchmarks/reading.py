@@ -72,11 +72,11 @@ class Pack:
     def __init__(self, file: Path) -> None:
         self._file = file.open("w+b")
         self._file.write(bytes(12))
-        self._known: set[str] = set()
+        self._known: set[bytes] = set()
 
     def add(self, kind: str, content: bytes) -> str:
         """Write an object unless it is there, and give its id."""
-        found = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(content)) + content, usedforsecurity=False).hexdigest()
+        found = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(content)) + content, usedforsecurity=False).digest()
         if found not in self._known:
             self._known.add(found)
             head, size = self.KINDS[kind] << 4 | len(content) & 15, len(content) >> 4
@@ -84,7 +84,7 @@ class Pack:
                 self._file.write(bytes([head | 128]))
                 head, size = size & 127, size >> 7
             self._file.write(bytes([head]) + zlib.compress(content, 1))
-        return found
+        return found.hex()
 
     def tree(self, files: dict[str, bytes]) -> str:
         """A tree of plain files."""

@@ -331,7 +331,7 @@ class Breeder:
         if self._deterministic_agents or best in (None, parent) or len(bred.parents) > 1:
             return bred
         assert best
-        if parent not in history.phylogeny.ancestors(best):
+        if not history.phylogeny.is_ancestor(parent, best):
             return bred
         try:
             tree = self._crossings.rebased(parent, best, bred.tree)

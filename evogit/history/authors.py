@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from evogit.core import Duplicate, FailedProposal, Proposed, Spent
 from evogit.history.counts import Spending
+from evogit.history.pages import Pages
 
 Done = Proposed | Duplicate | FailedProposal
 """What a move came to."""
@@ -29,25 +30,36 @@ class Effort:
         return next(reversed(self.spent))
 
 
+class Efforts(Pages[tuple[int, str, str], Effort]):
+    """Efforts by number of the move, engine and agent."""
+
+
+LATEST = 10_000
+"""Efforts that came to something of which the order is known: who learns from them looks at far fewer."""
+
+
 @dataclass(slots=True)
 class Authors:
     """An index of the journals: which agent and model made what.
 
     Attributes:
-        efforts: the moves in which models were asked, by number, engine and agent.
-        order: those of them that came to something, by number.
+        efforts: the moves in which models were asked.
+        order: the latest of those that came to something, by number.
         wrote: candidate -> the model that wrote it; without those that no model wrote.
         barren: how many proposals made no candidate, by engine, agent, model, operator and strategy.
     """
 
-    efforts: dict[tuple[int, str, str], Effort] = field(default_factory=dict)
+    efforts: Efforts = field(default_factory=Efforts)
     order: list[tuple[int, str, str]] = field(default_factory=list)
     wrote: dict[str, str] = field(default_factory=dict)
     barren: Counter[tuple[str, str, str, str, str]] = field(default_factory=Counter)
 
     def pay(self, event: Spent) -> None:
         """A model was asked in some move."""
-        effort = self.efforts.setdefault((event.move, event.engine, event.agent), Effort(event.move))
+        key = (event.move, event.engine, event.agent)
+        effort = self.efforts.get(key)
+        if effort is None:
+            effort = self.efforts[key] = Effort(event.move)
         spending = effort.spent.pop(event.model, None) or Spending()
         spending.add(event)
         effort.lost = bool(event.failure)
@@ -75,6 +87,7 @@ class Authors:
         if effort and effort.done is None:
             effort.done = event
             insort(self.order, key)
+            del self.order[:-LATEST]
         model = effort.model if effort else ""
         if not isinstance(event, Proposed):
             self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1

@@ -10,13 +10,13 @@ import json
 import types
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import chain, islice, repeat
 from operator import attrgetter, is_
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
-from evogit.history.pages import Pages
+from evogit.history.pages import FRESH, Content, Pages
 
 Column = list[Any]
 
@@ -28,19 +28,52 @@ DERIVED = {"derived": True}
 
 
 class Texts:
-    """Each text once; columns have its number, so that equal ones are one object, whose hash is found once."""
+    """Each text once; columns have its number, so that equal ones are one object, whose hash is found once.
 
-    def __init__(self) -> None:
+    Ids of candidates are told by the candidate's number, as there are many of them; pages are stored apart.
+    """
+
+    def __init__(self, candidates: Mapping[str, int], pages: list[Content]) -> None:
+        self._candidates = candidates
         self._numbers: dict[str | None, int] = {}
+        self.pages = pages
 
     def numbers(self, values: Iterable[str | None]) -> list[int]:
         """The numbers of texts, new ones for those that are new."""
         known = self._numbers
         return [known.setdefault(value, len(known)) for value in values]
 
-    def table(self) -> list[str | None]:
-        """Text by number."""
-        return list(self._numbers)
+    def encoded(self, part: Codec, value: Any) -> bytes:
+        """A value and the texts in it, which can be read without any other."""
+        told = part.encode([value], self)
+        candidates = cast("Mapping[str | None, int | None]", self._candidates)
+        table = [each if (number := candidates.get(each)) is None else number for each in self._numbers]
+        return json.dumps([table, told], separators=(",", ":")).encode()
+
+    def apart(self) -> Texts:
+        """Other texts, of the same candidates, for what is read by itself."""
+        return Texts(self._candidates, self.pages)
+
+    def page(self, content: Content) -> int:
+        """The number of a page that is stored."""
+        self.pages.append(content)
+        return len(self.pages) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a decoder needs: the texts by number; the ids of all candidates, and all pages, by theirs."""
+
+    texts: Column
+    candidates: Sequence[str]
+    pages: Sequence[Content]
+
+    def decoded(self, part: Codec, told: Content) -> Any:
+        """The value of what `Texts.encoded` gave."""
+        table, told = json.loads(bytes(told))
+        ids = self.candidates
+        texts = [ids[each] if type(each) is int else each for each in table]
+        return part.decode(told, 1, Known(texts, ids, self.pages))[0]
 
 
 class Codec(Protocol):
@@ -49,7 +82,7 @@ class Codec(Protocol):
     def encode(self, values: Column, texts: Texts) -> Any:
         """Values as JSON."""
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
         """So many values of what `encode` gave."""
 
 
@@ -91,7 +124,7 @@ class _Plain:
     def encode(self, values: Column, texts: Texts) -> Any:
         return values[:1] if len(values) > 1 and all(map(is_, values, repeat(values[0]))) else values
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
         found: Column = told if len(told) == amount else told * amount
         return found
 
@@ -100,8 +133,8 @@ class _Text:
     def encode(self, values: Column, texts: Texts) -> Any:
         return _Plain().encode(texts.numbers(values), texts)
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
-        found = list(map(texts.__getitem__, told))
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
+        found = list(map(known.texts.__getitem__, told))
         return found if len(found) == amount else found * amount
 
 
@@ -115,8 +148,8 @@ class _Tuples:
         columns = map(list, zip(*values, strict=True)) if values else repeat([])
         return [part.encode(column, texts) for part, column in zip(self._parts, columns, strict=False)]
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
-        columns = [part.decode(each, amount, texts) for part, each in zip(self._parts, told, strict=True)]
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
+        columns = [part.decode(each, amount, known) for part, each in zip(self._parts, told, strict=True)]
         return list(zip(*columns, strict=True))
 
 
@@ -131,9 +164,9 @@ class _Sequences:
         lengths = list(map(len, values))
         return [lengths, self._inner.encode(list(chain.from_iterable(values)), texts)]
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
         lengths, inner = told
-        make, flat = self._make, iter(self._inner.decode(inner, sum(lengths), texts))
+        make, flat = self._make, iter(self._inner.decode(inner, sum(lengths), known))
         return [make(islice(flat, length)) for length in lengths]
 
 
@@ -151,42 +184,47 @@ class _Mappings:
         flat = list(chain.from_iterable(each.values() for each in values))
         return [len(shapes), self._keys.encode(list(shapes), texts), which, len(flat), self._values.encode(flat, texts)]
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
-        known, shapes, which, length, flat = told
-        keys = self._keys.decode(shapes, known, texts)
-        values = iter(self._values.decode(flat, length, texts))
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
+        amount_of_shapes, shapes, which, length, flat = told
+        keys = self._keys.decode(shapes, amount_of_shapes, known)
+        values = iter(self._values.decode(flat, length, known))
         found = [dict(zip(keys[each], values, strict=False)) for each in which]
         return found if self._make is dict else [self._make(each) for each in found]
 
 
 class _Pages:
-    """Pages as texts of JSON, so that one is read without the others."""
+    """Pages that are stored apart, so that one is read without the others."""
 
-    def __init__(self, kind: type[Pages[Any]]) -> None:
+    def __init__(self, kind: type[Pages[Any, Any]]) -> None:
+        key, value = get_args(cast(Any, kind).__orig_bases__[0])
         self._kind = kind
-        self._pairs = _Mappings(dict, _Text(), codec(get_args(cast(Any, kind).__orig_bases__[0])[0]))
+        self._keys = codec(key)
+        self._pairs = _Mappings(dict, self._keys, codec(value))
 
     def encode(self, values: Column, texts: Texts) -> Any:
         return [self._encode(each, texts) for each in values]
 
-    def _encode(self, pages: Pages[Any], texts: Texts) -> Any:
-        """The number of each id, its page, and the pages."""
-        known = {key: pages.get(key) for key in pages}
-        alike = sorted(known, key=lambda key: pages.group(known[key]))
-        parts = [alike[at : at + PAGE] for at in range(0, len(alike), PAGE)]
-        page_of = {key: number for number, part in enumerate(parts) for key in part}
-        told = [self._pairs.encode([{key: known[key] for key in part}], texts) for part in parts]
-        return [texts.numbers(known), [page_of[key] for key in known], [json.dumps(each) for each in told]]
+    def _encode(self, pages: Pages[Any, Any], texts: Texts) -> Any:
+        """The keys, and the number of the page of each; pages that were not turned to stay as they are."""
+        stored = {page: texts.page(content) for page, content in pages.closed().items()}
+        place = {key: stored.get(page, FRESH) for key, page in pages.places().items()}
+        loose = sorted((key for key, page in place.items() if page == FRESH), key=lambda key: pages.group(pages[key]))
+        for at in range(0, len(loose), PAGE):
+            page = {key: pages[key] for key in loose[at : at + PAGE]}
+            place.update(dict.fromkeys(page, texts.page(texts.apart().encoded(self._pairs, page))))
+        return [self._keys.encode(list(place), texts), list(place.values())]
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
-        return [self._decode(numbers, page_of, pages, texts) for numbers, page_of, pages in told]
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
+        return [self._decode(keys, pages, known) for keys, pages in told]
 
-    def _decode(self, numbers: list[int], page_of: list[int], told: list[str], texts: Column) -> Pages[Any]:
-        def page(number: int) -> Iterable[tuple[str, Any]]:
-            [found] = self._pairs.decode(json.loads(told[number]), 1, texts)
-            return cast("dict[str, Any]", found).items()
+    def _decode(self, keys: Any, pages: list[int], known: Known) -> Pages[Any, Any]:
+        apart = replace(known, texts=[])  # which go with what was decoded
 
-        return self._kind(dict(zip(map(texts.__getitem__, numbers), page_of, strict=True)), page)
+        def page(content: Content) -> Iterable[tuple[Any, Any]]:
+            return cast("dict[Any, Any]", apart.decoded(self._pairs, content)).items()
+
+        place = dict(zip(self._keys.decode(keys, len(pages), known), pages, strict=True))
+        return self._kind(place, known.pages, page)
 
 
 class _Union:
@@ -201,11 +239,11 @@ class _Union:
         parts = [[each for each in values if type(each) is kind] for kind in self._types]
         return [which, [part.encode(each, texts) for part, each in zip(self._codecs, parts, strict=True)]]
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
         which, parts = told
         lengths = Counter(which)
         found = [
-            iter(part.decode(each, lengths[number], texts))
+            iter(part.decode(each, lengths[number], known))
             for number, (part, each) in enumerate(zip(self._codecs, parts, strict=True))
         ]
         return [next(found[each]) for each in which]
@@ -224,10 +262,10 @@ class _Objects:
     def encode(self, values: Column, texts: Texts) -> Any:
         return {name: part.encode(list(map(attrgetter(name), values)), texts) for name, part in self._fields.items()}
 
-    def decode(self, told: Any, amount: int, texts: Column) -> Column:
+    def decode(self, told: Any, amount: int, known: Known) -> Column:
         found: Column = [object.__new__(self._kind) for _ in range(amount)]
         for name, part in self._fields.items():
-            self._fill(found, name, part.decode(told[name], amount, texts))
+            self._fill(found, name, part.decode(told[name], amount, known))
         for each in self._derived:
             self._fill(found, each.name, [_default(each) for _ in range(amount)])
         return found

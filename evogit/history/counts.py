@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evogit.core import HUMAN, PICO, Duplicate, Evaluation, FailedProposal, Proposed, Reserved, Spent, picodollars
+from evogit.core import (
+    HUMAN,
+    PICO,
+    Candidate,
+    Duplicate,
+    Evaluation,
+    FailedProposal,
+    Proposed,
+    Reserved,
+    Spent,
+    picodollars,
+)
 
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
@@ -155,28 +166,26 @@ class Attempts:
     horizon: int | None = None
     _first: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)
     _crossed: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
-    _proposed: dict[str, int] = field(default_factory=dict)
-    """Candidate -> the move that made it."""
 
     def add(self, event: Proposed | Duplicate | FailedProposal) -> None:
-        """Remember one more."""
-        if isinstance(event, Proposed):
-            self._proposed.setdefault(event.candidate, event.move)
-        if len(event.parents) == 2 and event.strategy in CROSSING:
+        """Remember one more of those with two parents; nobody asks for others."""
+        if len(event.parents) != 2:
+            return
+        if event.strategy in CROSSING:
             self._crossed.setdefault((event.operator, event.parents), event.move)
         self._first.setdefault((event.operator, event.strategy, event.parents), event.move)
 
     def made(self, operator: str, strategy: str, parents: tuple[str, ...]) -> bool:
-        """Whether this was tried before with these parents, in this order."""
+        """Whether this was tried before with these two parents, in this order."""
         return self._is_told(self._first.get((operator, strategy, parents)))
 
     def crossed(self, operator: str, parents: tuple[str, ...]) -> bool:
         """Whether this merge or graft was tried before with these parents, in this order, by any strategy."""
         return self._is_told(self._crossed.get((operator, parents)))
 
-    def is_known(self, commit: str) -> bool:
+    def is_known(self, candidate: Candidate) -> bool:
         """Whether a candidate was proposed by now, evaluated or not."""
-        return self._is_told(self._proposed.get(commit))
+        return self._is_told(candidate.move)
 
     def _is_told(self, move: int | None) -> bool:
         return move is not None and (self.horizon is None or move <= self.horizon)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from evogit.core import Entry
 from evogit.history.counts import Counts, Spending
+from evogit.history.pages import Pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Step:
     dollars: float | None
 
 
+class Moments(Pages[str, Moment]):
+    """The moments of all candidates, by id, in the order of evaluation."""
+
+
 @dataclass(slots=True)
 class Course:
     """What only the order and the time of entries tell.
@@ -40,14 +45,14 @@ class Course:
     Attributes:
         began: when the first entry was written, in milliseconds since the epoch.
         elapsed: of the latest entry, in milliseconds since then; started: of the latest start of an engine.
-        moments: id of a candidate -> its moment, in the order of evaluation.
+        moments: of each candidate that was evaluated.
         steps: of the best, oldest first; none where each verdict shifts all strengths, as only the last ones count.
     """
 
     began: int | None = None
     elapsed: int = 0
     started: int = 0
-    moments: dict[str, Moment] = field(default_factory=dict)
+    moments: Moments = field(default_factory=Moments)
     steps: list[Step] = field(default_factory=list)
 
     def tick(self, entry: Entry) -> None:

@@ -70,7 +70,7 @@ class History(RunState):
     def _note_best(self) -> None:
         if self.strengths is None:
             self._best_noted = self._best
-            best = self.phylogeny[self._best].number if self._best else None
+            best = self.phylogeny.numbers[self._best] if self._best else None
             self.course.step(best, self.counts, self.spent)
 
     def _run_started(self, event: RunStarted, entry: Entry) -> None:
@@ -199,7 +199,8 @@ class History(RunState):
         self.faults = {}
         self.best = None
         self.records = []
-        again = {each.commit: replace(each, engine="", move=0) for each in self.phylogeny if each.commit in anew}
+        ranked = (self.phylogeny[commit] for commit in self.phylogeny.ids if commit in anew)
+        again = {each.commit: replace(each, engine="", move=0) for each in ranked}
         self._waiting = again | self._waiting
 
     def _adopted(self, event: Adopted, entry: Entry) -> None:
@@ -301,7 +302,7 @@ class History(RunState):
     def _lead(self) -> None:
         """Where scores are noisy, the best is the fittest of those that can be believed, or the seed."""
         known = {self.seed or "", *self.scores.known()} - self.pruned - self.set_aside
-        ranked = sorted((each for each in known if each in self.scores), key=lambda each: self.phylogeny[each].number)
+        ranked = sorted((each for each in known if each in self.scores), key=self.phylogeny.numbers.__getitem__)
         best: str | None = None
         for each in ranked:
             if self.fitness(each) is not None and (best is None or self.fitter(each, best)):
@@ -321,9 +322,9 @@ class History(RunState):
         records = self.records
         self.best = None
         self.records = []
-        for candidate in self.phylogeny:
-            if candidate.commit in self.scores:
-                self._consider(candidate.commit)
+        for commit in self.phylogeny.ids:
+            if commit in self.scores:
+                self._consider(commit)
         self.records = list(dict.fromkeys([*records, *self.records]))
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
+from evogit.history.columns import DERIVED
+from evogit.history.pages import Pages
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+class Candidates(Pages[str, Candidate]):
+    """All candidates, by id."""
 
 
 @dataclass(eq=False, slots=True)
@@ -18,11 +24,18 @@ class Phylogeny:
     """Candidates and their parent edges, in the order in which the journals learned of them.
 
     A parent is always known before its child, so every edge points from a lower to a higher `number`; the walks
-    below use that to stop early and cost what they visit, not the size of the graph.
+    below use that to stop early and cost what they visit, not the size of the graph. They go by numbers: a hundred
+    thousand candidates themselves are decoded only where somebody looks at them.
     """
 
-    _candidates: dict[str, Candidate] = field(default_factory=dict)
-    _children: dict[str, list[str]] = field(default_factory=dict)
+    _candidates: Candidates = field(default_factory=Candidates)
+    _ids: list[str] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _parents: list[tuple[int, ...]] = field(default_factory=list)
+    """The numbers of the parents of each candidate."""
+    _children: dict[int, list[int]] = field(default_factory=dict, metadata=DERIVED)
+    """The numbers of the children of those that have any, as far as `_linked`."""
+    _linked: int = field(default=0, metadata=DERIVED)
 
     def add(self, candidate: Candidate) -> None:
         """Add one candidate whose parents are known already; adding it again changes nothing.
@@ -30,82 +43,106 @@ class Phylogeny:
         Raises:
             RepositoryError: when a parent is unknown, which means that a journal is incomplete.
         """
-        if candidate.commit in self._candidates:
+        if candidate.commit in self._numbers:
             return
         for parent in candidate.parents:
-            if parent not in self._candidates:
+            if parent not in self._numbers:
                 raise RepositoryError(
                     f"candidate {candidate.commit[:7]} names the parent {parent[:7]}, which no journal proposes; "
                     "fetch the missing journal, or see `evogit doctor`"
                 )
+        self._numbers[candidate.commit] = len(self._ids)
+        self._ids.append(candidate.commit)
+        self._parents.append(tuple([self._numbers[parent] for parent in candidate.parents]))
         self._candidates[candidate.commit] = candidate
-        self._children[candidate.commit] = []
-        for parent in candidate.parents:
-            self._children[parent].append(candidate.commit)
 
     def __len__(self) -> int:
-        return len(self._candidates)
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self._candidates.values())
 
     def __contains__(self, commit: object) -> bool:
-        return commit in self._candidates
+        return commit in self._numbers
 
     def __getitem__(self, commit: str) -> Candidate:
-        try:
-            return self._candidates[commit]
-        except KeyError:
+        found = self._candidates.get(commit)
+        if found is None:
             raise RepositoryError(
                 f"expected the candidate {commit[:7]}, which no journal proposes; fetch the missing journal, or "
                 "see `evogit doctor`"
-            ) from None
+            )
+        return found
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The id of each candidate, by number."""
+        return self._ids
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each candidate, by id."""
+        return self._numbers
 
     def starting_with(self, prefix: str) -> list[Candidate]:
         """The candidates whose id begins with `prefix` (hex digits, any case)."""
         prefix = prefix.lower()
-        return [candidate for commit, candidate in self._candidates.items() if commit.startswith(prefix)]
+        return [self[commit] for commit in self._ids if commit.startswith(prefix)]
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Ids of the parents of `commit`, the fitter or first one first."""
+        return tuple([self._ids[parent] for parent in self._parents[self._numbers[commit]]])
 
     def children(self, commit: str) -> tuple[str, ...]:
         """Ids of the candidates bred from `commit`, oldest first."""
-        return tuple(self._children[self[commit].commit])
+        return tuple([self._ids[child] for child in self._links().get(self._numbers[self[commit].commit], ())])
+
+    def _links(self) -> Mapping[int, Sequence[int]]:
+        """The children of all that have any, once they are asked for."""
+        known = self._children
+        for number in range(self._linked, len(self._ids)):
+            for parent in self._parents[number]:
+                known.setdefault(parent, []).append(number)
+        self._linked = len(self._ids)
+        return known
 
     def ancestors(self, *commits: str) -> set[str]:
         """Ids of `commits` and everything they descend from."""
-        return self._reach(commits, lambda commit: self._candidates[commit].parents)
+        return self._reach(commits, self._parents.__getitem__)
 
     def descendants(self, *commits: str) -> set[str]:
         """Ids of `commits` and everything bred from them."""
-        return self._reach(commits, lambda commit: self._children[commit])
+        known = self._links()
+        return self._reach(commits, lambda number: known.get(number, ()))
 
-    def _reach(self, commits: Iterable[str], neighbours: Callable[[str], Iterable[str]]) -> set[str]:
-        reached = set(commits)
+    def _reach(self, commits: Iterable[str], neighbours: Callable[[int], Iterable[int]]) -> set[str]:
+        reached = {self._numbers[commit] for commit in commits}
         frontier = list(reached)
         while frontier:
             for neighbour in neighbours(frontier.pop()):
                 if neighbour not in reached:
                     reached.add(neighbour)
                     frontier.append(neighbour)
-        return reached
+        return {self._ids[number] for number in reached}
 
     def merge_base(self, a: str, b: str) -> str | None:
         """The youngest common ancestor of `a` and `b` (one of them when it is the other's ancestor).
 
         None when they have no ancestor in common, as with two seeds.
         """
-        sides = {a: 1}
-        sides[b] = sides.get(b, 0) | 2
-        heap = [(-self._candidates[commit].number, commit) for commit in sides]
+        sides = {self._numbers[a]: 1}
+        sides[self._numbers[b]] = sides.get(self._numbers[b], 0) | 2
+        heap = [-number for number in sides]
         heapq.heapify(heap)
         while heap:
-            commit = heapq.heappop(heap)[1]
-            if sides[commit] == 3:
-                return commit
-            for parent in self._candidates[commit].parents:
+            number = -heapq.heappop(heap)
+            if sides[number] == 3:
+                return self._ids[number]
+            for parent in self._parents[number]:
                 if parent not in sides:
                     sides[parent] = 0
-                    heapq.heappush(heap, (-self._candidates[parent].number, parent))
-                sides[parent] |= sides[commit]
+                    heapq.heappush(heap, -parent)
+                sides[parent] |= sides[number]
         return None
 
     def is_ancestor(self, old: str, young: str) -> bool:
@@ -114,14 +151,14 @@ class Phylogeny:
 
     def lineage(self, commit: str) -> list[Candidate]:
         """The path of first parents from the seed to `commit`, both included, oldest first."""
-        path = [self._candidates[commit]]
-        while path[-1].parents:
-            path.append(self._candidates[path[-1].parents[0]])
-        return path[::-1]
+        path = [self._numbers[commit]]
+        while parents := self._parents[path[-1]]:
+            path.append(parents[0])
+        return [self[self._ids[number]] for number in reversed(path)]
 
     def skeleton(self, keep: Iterable[str]) -> set[str]:
         """Ids of what matters to the candidates in `keep`: themselves and their ancestors. All else is a dead end."""
-        return self.ancestors(*(commit for commit in keep if commit in self._candidates))
+        return self.ancestors(*(commit for commit in keep if commit in self._numbers))
 
     def find(self, revision: str) -> Candidate:
         """The one candidate that the (abbreviated) id names.

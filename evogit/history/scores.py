@@ -15,7 +15,7 @@ Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
 
 
-class Evaluations(Pages[Known]):
+class Evaluations(Pages[str, Known]):
     """The evaluations of all candidates."""
 
     def group(self, value: Known) -> int:

@@ -8,45 +8,62 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache, partial
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import evogit.core
-from evogit.history.columns import Column, Texts, codec
+from evogit.history.columns import Known, Texts, codec
 from evogit.history.history import History
+from evogit.history.pages import Content
 from evogit.repository import Position, Repository
 
 LEAST = 500
 """Entries that are not worth the writing."""
 
 SHARE = 0.02
-"""New entries, of those that are there, that are worth it: all is written again."""
+"""New entries, of those that are there, that are worth it: all but the pages is written again."""
+
+DIGITS = 40
+"""Digits of an id."""
 
 
 def load(repository: Repository, run: str) -> tuple[History, Position] | None:
-    """The state of a run and the entries that it holds; None where there is none that can be used."""
-    head, _, rest = repository.snapshot(run).read().partition(b"\n")
-    if head != _head(rest):
+    """The state of a run and the entries that it holds; None where there is none that can be used.
+
+    The file stays where it is: of what it holds, parts and pages are read when they are asked for.
+    """
+    content = repository.snapshot(run).read()
+    head, rest = bytes(content[:HEAD]), content[HEAD:]
+    if head != _head(_code(), rest):
         return None
-    told = json.loads(rest)
-    kinds, state = get_type_hints(History), told["state"]
-    parts = {name: cache(partial(_decoded, kinds[name], part, told["texts"])) for name, part in state.items()}
-    return History.stored(run, parts), Position(
-        tips=told["tips"], seq=told["seq"], host=told["host"], entries=told["entries"]
-    )
+    size = int.from_bytes(rest[:8])
+    about = json.loads(bytes(rest[8 : 8 + size]))
+    sections = _sections(rest[8 + size :], about["sizes"])
+    ids, parts, pages = sections[0], sections[1 : len(about["parts"]) + 1], sections[len(about["parts"]) + 1 :]
+    known, kinds = Known([], _ids(ids), pages), get_type_hints(History)
+    state = {
+        name: cache(partial(known.decoded, codec(kinds[name]), part))
+        for name, part in zip(about["parts"], parts, strict=True)
+    }
+    return History.stored(run, state), Position(**about["position"])
 
 
 def save(repository: Repository, history: History, position: Position) -> None:
     """Write the state that these entries make, in the place of an earlier one."""
-    texts = Texts()
-    kinds = get_type_hints(History)
-    state = {each.name: _encoded(kinds[each.name], getattr(history, each.name), texts) for each in fields(History)}
-    about = {"tips": position.tips, "seq": position.seq, "host": position.host, "entries": position.entries}
-    told = {**about, "texts": texts.table(), "state": state}
-    rest = _json(told).encode()
-    repository.snapshot(history.run).write(_head(rest) + b"\n" + rest)
+    pages: list[Content] = []
+    kinds, phylogeny = get_type_hints(History), history.phylogeny
+    parts = {
+        each.name: Texts(phylogeny.numbers, pages).encoded(codec(kinds[each.name]), getattr(history, each.name))
+        for each in fields(History)
+    }
+    sections = [bytes.fromhex("".join(phylogeny.ids)), *parts.values(), *pages]
+    about = {"position": asdict(position), "parts": list(parts), "sizes": list(map(len, sections))}
+    told = json.dumps(about, separators=(",", ":")).encode()
+    rest = [len(told).to_bytes(8), told, *sections]
+    repository.snapshot(history.run).write([_head(_code(), *rest), *rest])
 
 
 def worth_it(before: int, now: int) -> bool:
@@ -54,21 +71,22 @@ def worth_it(before: int, now: int) -> bool:
     return now - before >= max(LEAST, SHARE * before)
 
 
-def _encoded(kind: Any, value: Any, texts: Texts) -> str:
-    """A part of the state as a text in a text, so that it need not be read with the others."""
-    return _json(codec(kind).encode([value], texts))
+def _sections(content: memoryview, sizes: list[int]) -> list[memoryview]:
+    ends = list(accumulate(sizes))
+    return [content[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
-def _decoded(kind: Any, told: str, texts: Column) -> Any:
-    return codec(kind).decode(json.loads(told), 1, texts)[0]
+def _ids(content: memoryview) -> list[str]:
+    digits = content.hex()
+    return [digits[at : at + DIGITS] for at in range(0, len(digits), DIGITS)]
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def _head(rest: bytes) -> bytes:
-    return b"evogit snapshot %08x %08x" % (_code(), zlib.crc32(rest))
+def _head(code: int, *rest: Content) -> bytes:
+    """What the file begins with, which is nothing else's beginning."""
+    checksum = 0
+    for each in rest:
+        checksum = zlib.crc32(each, checksum)
+    return b"evogit snapshot %08x %08x\n" % (code, checksum)
 
 
 @cache
@@ -76,3 +94,7 @@ def _code() -> int:
     """A checksum of what folds entries: another version, which may count otherwise, believes none of this one's."""
     files = [Path(evogit.core.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
     return zlib.crc32(b"".join(each.read_bytes() for each in files))
+
+
+HEAD = len(_head(0))
+"""Bytes before what the checksum is of."""

@@ -200,7 +200,7 @@ class RunState:
         self._best = None
         self._records = []
         self._record_at = 0
-        for commit in (each.commit for each in self.phylogeny if each.commit not in self.pruned):
+        for commit in (each for each in self.phylogeny.ids if each not in self.pruned):
             if self.fitness(commit) is not None and (self._best is None or self.fitter(commit, self._best)):
                 self._best = commit
                 self._records.append(commit)
@@ -245,7 +245,7 @@ class RunState:
 
     def origins(self, commit: str) -> tuple[str, ...]:
         """Where a candidate's code comes from: its parents, then the inspirations of which it has lines."""
-        return self.phylogeny[commit].parents + self.inspirations.get(commit, ())
+        return self.phylogeny.parents(commit) + self.inspirations.get(commit, ())
 
     def duplicate_of(self, tree: str, does: str = "") -> str | None:
         """The candidate that has this tree, or one that does the same: its fingerprint is `does`."""
@@ -347,8 +347,8 @@ class RunState:
         ancestor that may breed stands in, at last the seed.
         """
         commit = self.heads.get(agent) or self._seed()
-        while not self._breeds(commit) and self.phylogeny[commit].parents:
-            commit = self.phylogeny[commit].parents[0]
+        while not self._breeds(commit) and (parents := self.phylogeny.parents(commit)):
+            commit = parents[0]
         return commit
 
     def _breeds(self, commit: str) -> bool:

@@ -72,7 +72,7 @@ class Columns:
         known = list(history.phylogeny)[first:]
         began = list(history.phylogeny)[first - 1].time if first else history.span[0]
         times = [began, *(each.time for each in known)]
-        moments = [self.history.course.moments.get(each.commit, NEVER) for each in known]
+        moments = [self.history.course.moments.get(each.commit) or NEVER for each in known]
         return {
             "amount": len(known),
             "first": first,
@@ -99,7 +99,7 @@ class Columns:
 
     def row(self, candidate: Candidate) -> dict[str, Any]:
         """What may have changed of a candidate since it was told."""
-        commit, moment = candidate.commit, self.history.course.moments.get(candidate.commit, NEVER)
+        commit, moment = candidate.commit, self.history.course.moments.get(candidate.commit) or NEVER
         return {
             "index": candidate.number,
             "status": self.names["statuses"].number(self._status(commit)),

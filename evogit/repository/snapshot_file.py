@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 
@@ -20,20 +22,22 @@ class SnapshotFile:
         """Where it lies."""
         return self.common / "evogit" / "cache" / self.run
 
-    def read(self) -> bytes:
-        """What is there; nothing where that cannot be read."""
+    def read(self) -> memoryview:
+        """What is there, which stays in the file until somebody looks at it; nothing where that cannot be read."""
         try:
-            return self.path.read_bytes()
-        except OSError:
-            return b""
+            with self.path.open("rb") as file:
+                return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+        except (OSError, ValueError):  # the latter of an empty file
+            return memoryview(b"")
 
-    def write(self, content: bytes) -> None:
+    def write(self, content: Iterable[bytes | memoryview]) -> None:
         """Replace it, if the folder allows: the disk may be full, or the repository somebody else's."""
         passing = self.path.with_name(f"{self.run}~{os.getpid()}")  # which is no run's name
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                passing.write_bytes(content)
+                with passing.open("wb") as file:
+                    file.writelines(content)
                 passing.replace(self.path)
             finally:
                 passing.unlink(missing_ok=True)

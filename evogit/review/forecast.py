@@ -40,7 +40,7 @@ class Pace:
     def _latest(self) -> list[Moment]:
         """The last evaluations since an engine began, the newest first."""
         course = self._history.course
-        latest = islice(reversed(course.moments.values()), REMEMBERED)
+        latest = (course.moments[commit] for commit in islice(reversed(course.moments), REMEMBERED))
         return list(takewhile(lambda each: each.elapsed >= course.started, latest))
 
     def per_second(self, what: Total, now: float) -> float:

@@ -71,7 +71,7 @@ class Previews:
         """Whether some candidate has the lines that the step would leave in `onto`, in any order, conflicts aside."""
         self._follow(history)
         found = self._contents.get(self._expected(history, onto, commit, before))
-        return found is not None and history.attempts.is_known(found)
+        return found is not None and history.attempts.is_known(history.phylogeny[found])
 
     def _follow(self, history: History) -> None:
         """Take in the candidates that are new."""
@@ -187,4 +187,5 @@ class Previews:
 
 def is_known(history: History, tree: str) -> bool:
     """Whether a tree was proposed before, as far as a deterministic run may know."""
-    return tree in history.trees and history.attempts.is_known(history.trees[tree])
+    known = history.trees.get(tree)
+    return known is not None and history.attempts.is_known(history.phylogeny[known])

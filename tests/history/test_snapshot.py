@@ -151,8 +151,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
 def told(value: Any) -> Any:
     """All that an object holds, but for what is derived from the rest when asked for."""
     if is_dataclass(value):
-        derived = ("_by_case", "_estimates", "_together", "_fit", "_pooled")
-        names = [each.name for each in fields(value) if each.name not in derived]
+        names = [each.name for each in fields(value) if not each.metadata.get("derived")]
         return type(value), {name: told(getattr(value, name)) for name in names}
     if isinstance(value, Pages):
         return [(key, told(value.get(key))) for key in value]
