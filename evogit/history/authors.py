@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from evogit.core import Duplicate, FailedProposal, Proposed, Spent
+from evogit.history.columns import fold
 from evogit.history.counts import Spending
 from evogit.history.pages import Pages
 
@@ -57,13 +58,13 @@ class Authors:
     def pay(self, event: Spent) -> None:
         """A model was asked in some move."""
         key = (event.move, event.engine, event.agent)
-        effort = self.efforts.get(key)
-        if effort is None:
-            effort = self.efforts[key] = Effort(event.move)
+        effort = self.efforts.get(key) or Effort(event.move)
         spending = effort.spent.pop(event.model, None) or Spending()
         spending.add(event)
         effort.lost = bool(event.failure)
         effort.spent[event.model] = spending
+        self.efforts[key] = effort
+        fold(self.efforts)
 
     def answered(self, event: Done) -> bool:
         """Whether what a move came to is what its author said: not that of one whose model was not reached at last."""
@@ -86,6 +87,7 @@ class Authors:
         effort = self.efforts.get(key)
         if effort and effort.done is None:
             effort.done = event
+            self.efforts[key] = effort
             insort(self.order, key)
             del self.order[:-LATEST]
         model = effort.model if effort else ""

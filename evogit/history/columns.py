@@ -11,17 +11,14 @@ import types
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice, repeat
 from operator import attrgetter, is_
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
-from evogit.history.pages import FRESH, Content, Pages
+from evogit.history.pages import FRESH, MOST_FRESH, PAGE, Content, Pages
 
 Column = list[Any]
-
-PAGE = 500
-"""Values on a page."""
 
 DERIVED = {"derived": True}
 """Metadata of fields that are in no column, as they follow from others; they come back as in a new object."""
@@ -109,6 +106,12 @@ def codec(kind: Any) -> Codec:
     if kind in (int, bool, float, Any) or origin is Mapping:
         return _Plain()
     raise TypeError(f"no rule for {kind}")
+
+
+def fold(pages: Pages[Any, Any]) -> None:
+    """Keep what came long ago as columns: objects of a million candidates take ten times the memory."""
+    if pages.fresh >= MOST_FRESH + 4 * PAGE:
+        cast(_Pages, codec(type(pages))).fold(pages)
 
 
 def _union(kinds: Sequence[Any]) -> Codec:
@@ -205,26 +208,27 @@ class _Pages:
         return [self._encode(each, texts) for each in values]
 
     def _encode(self, pages: Pages[Any, Any], texts: Texts) -> Any:
-        """The keys, and the number of the page of each; pages that were not turned to stay as they are."""
-        stored = {page: texts.page(content) for page, content in pages.closed().items()}
-        place = {key: stored.get(page, FRESH) for key, page in pages.places().items()}
-        loose = sorted((key for key, page in place.items() if page == FRESH), key=lambda key: pages.group(pages[key]))
-        for at in range(0, len(loose), PAGE):
-            page = {key: pages[key] for key in loose[at : at + PAGE]}
-            place.update(dict.fromkeys(page, texts.page(texts.apart().encoded(self._pairs, page))))
+        """The keys, and the number of the page of each; pages that are there stay as they are."""
+        used = set(pages.places.values())
+        stored = {page: texts.page(content) for page, content in pages.pages.items() if page in used}
+        place = {key: stored.get(page, FRESH) for key, page in pages.places.items()}
+        for part in pages.parts():
+            place.update(dict.fromkeys(part, texts.page(texts.apart().encoded(self._pairs, part))))
         return [self._keys.encode(list(place), texts), list(place.values())]
+
+    def fold(self, pages: Pages[Any, Any]) -> None:
+        """Have what came long ago on pages, in memory."""
+        nothing = Known([], (), ())
+        for part in pages.parts(MOST_FRESH):
+            pages.fold(part, Texts({}, []).encoded(self._pairs, part), partial(nothing.decoded, self._pairs))
 
     def decode(self, told: Any, amount: int, known: Known) -> Column:
         return [self._decode(keys, pages, known) for keys, pages in told]
 
     def _decode(self, keys: Any, pages: list[int], known: Known) -> Pages[Any, Any]:
-        apart = replace(known, texts=[])  # which go with what was decoded
-
-        def page(content: Content) -> Iterable[tuple[Any, Any]]:
-            return cast("dict[Any, Any]", apart.decoded(self._pairs, content)).items()
-
         place = dict(zip(self._keys.decode(keys, len(pages), known), pages, strict=True))
-        return self._kind(place, known.pages, page)
+        apart = replace(known, texts=[])  # which go with what was decoded
+        return self._kind(place, {each: known.pages[each] for each in set(pages)}, partial(apart.decoded, self._pairs))
 
 
 class _Union:

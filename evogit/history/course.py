@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evogit.core import Entry
+from evogit.history.columns import fold
 from evogit.history.counts import Counts, Spending
 from evogit.history.pages import Pages
 
@@ -66,6 +67,7 @@ class Course:
         """Note how the run stands, with a candidate evaluated for the first time."""
         known = (counts.evaluated, counts.charged, self.elapsed, spent.tokens)
         self.moments[commit] = Moment(*known, None if spent.unpriced else spent.dollars)
+        fold(self.moments)
 
     @property
     def best(self) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
-from evogit.history.columns import DERIVED
+from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Phylogeny:
         self._ids.append(candidate.commit)
         self._parents.append(tuple([self._numbers[parent] for parent in candidate.parents]))
         self._candidates[candidate.commit] = candidate
+        fold(self._candidates)
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evogit.core import Cost, Evaluation, Metric
-from evogit.history.columns import DERIVED
+from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
 from evogit.stats.estimates import LEVEL, Estimate, Noise, mean
 
@@ -72,10 +72,11 @@ class Scores:
         split, known = evaluation.split, self._evaluations.get(commit)
         if known is None:  # as nearly always
             self._evaluations[commit] = {(split, evaluation.repeat): evaluation}
+            fold(self._evaluations)
             self._count(commit, None, evaluation)
             return
         before = Scores.evaluation(self, commit, split)
-        known[split, evaluation.repeat] = evaluation
+        known = self._evaluations[commit] = {**known, (split, evaluation.repeat): evaluation}
         self._together.pop((commit, split), None)
         self._estimates.pop((commit, split), None)
         self._count(commit, before, Scores.evaluation(self, commit, split))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hmac
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 
 import pygit2
 
 from evogit.core import Entry, Event, RepositoryError, RunStarted
 from evogit.repository import journal_records, refs
+from evogit.repository.backlog import CHUNK, Backlog, Record
 from evogit.repository.faults import written
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
@@ -88,8 +91,10 @@ class Journal:
         if any(not self._is_sealed(*each) for each in after.tips.items()):
             raise StaleError("entries were known that do not count any more")
         fresh = self._fresh()
-        if fresh and _order(fresh[0]) <= self._newest:
-            raise StaleError(f"the journal of {fresh[0].host} brought entries that are older than those known")
+        for first in islice(fresh, 1):
+            if _order(first) <= self._newest:
+                raise StaleError(f"the journal of {first.host} brought entries that are older than those known")
+            self._deliver(first)
         for entry in fresh:
             self._deliver(entry)
 
@@ -113,25 +118,29 @@ class Journal:
         for entry in self._fresh():
             self._deliver(entry)
 
-    def _fresh(self) -> list[Entry]:
+    def _fresh(self) -> Iterator[Entry]:
         """What was not read yet, in the order of the run's facts."""
         if time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
             self._looked = time.monotonic()
             for name in self._repo.references:
                 if name.startswith(self._folder):
                     self._seen.setdefault(name.removeprefix(self._folder), None)
-        found = list[Entry]()
-        while news := [entry for host in self._seen for entry in self._news(host)]:  # a child may be read before
+        found = list[Iterable[Entry]]()
+        while news := [each for host in self._seen if (each := self._news(host))]:  # a child may be read before
             found += news  # its parent came; once nothing more comes, all that came before is here
-        return sorted(found, key=_order)
+        return merge(*found, key=_order)
 
-    def _news(self, host: str) -> list[Entry]:
-        """Entries of one host's chain that were not read yet, oldest first."""
+    def _news(self, host: str) -> Iterable[Entry]:
+        """Entries of one host's chain that were not read yet, oldest first.
+
+        Very many are read one by one while they are delivered, as all of them together would need much memory.
+        """
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
         if tip == last or (host in self._strange and self._strange[host][0] == tip):
             return []
         sealed, left = self._sealed(host, tip, last)
-        news, first = self._chain(sealed, last)
+        backlog, first = self._backlog(sealed, last)
+        news = map(_entry, backlog) if len(backlog) > CHUNK else list(map(_entry, backlog))
         if first != last:
             raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
         if left and host == self._host:
@@ -156,7 +165,8 @@ class Journal:
 
     def _of_others(self, tip: str | None, sealed: str | None, left: int) -> str:
         """What to do about the last entries of our own chain, which have no seal."""
-        started = (entry.event for entry in self._chain(tip, sealed)[0] if isinstance(entry.event, RunStarted))
+        entries = map(_entry, self._backlog(tip, sealed)[0])
+        started = (entry.event for entry in entries if isinstance(entry.event, RunStarted))
         if any(event.inputs not in ("", commitment(self.key)) for event in started):
             return (
                 f"expected the key of the run {self._run} in {self._keys.folder / self._run}, found another one; put "
@@ -193,28 +203,19 @@ class Journal:
 
     def latest(self, most: int) -> list[Entry]:
         """The last entries that were delivered, at most so many, oldest first."""
-        chains = (self._chain(tip, None, most)[0] for tip in self._seen.values())
+        chains = (map(_entry, self._backlog(tip, None, most)[0]) for tip in self._seen.values())
         return sorted((entry for chain in chains for entry in chain), key=_order)[-most:]
 
-    def _chain(self, tip: str | None, last: str | None, most: float = math.inf) -> tuple[list[Entry], str | None]:
-        """The entries after `last` up to `tip`, oldest first, and what comes before them: `last`, or nothing."""
-        commit, news = tip, list[Entry]()
+    def _backlog(self, tip: str | None, last: str | None, most: float = math.inf) -> tuple[Backlog, str | None]:
+        """The records after `last` up to `tip`, and what comes before them: `last`, or nothing."""
+        commit, news = tip, Backlog()
         while commit is not None and commit != last and len(news) < most:
-            entry, commit = self._read(commit)
-            news.append(entry)
-        return news[::-1], commit
-
-    def _read(self, commit: str) -> tuple[Entry, str | None]:
-        found = self._entry(commit)
-        event, seq, ms = journal_records.decode(found.message)
-        entry = Entry(id=commit, host=found.committer.name, seq=seq, time=found.commit_time, event=event, ms=ms)
-        return entry, str(found.parent_ids[0]) if found.parent_ids else None
-
-    def _entry(self, commit: str) -> pygit2.Commit:
-        found = self._repo.get(commit)
-        if not isinstance(found, pygit2.Commit):
-            raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
-        return found
+            found = self._repo.get(commit)
+            if not isinstance(found, pygit2.Commit):
+                raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
+            news.add((commit, found.committer.name, found.commit_time, found.message))
+            commit = str(parents[0]) if (parents := found.parent_ids) else None
+        return news, commit
 
     def _deliver(self, entry: Entry) -> None:
         self._in_order = self._in_order and self._newest < _order(entry)
@@ -300,6 +301,12 @@ class Journal:
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
         return entry_commit(self._repo, self._host, message, tree, parents, now)
+
+
+def _entry(record: Record) -> Entry:
+    name, host, when, message = record
+    event, seq, ms = journal_records.decode(message)
+    return Entry(id=name, host=host, seq=seq, time=when, event=event, ms=ms)
 
 
 def _order(entry: Entry) -> tuple[int, str]:
