@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 """Names that no agent may have."""
 
+CACHE = 64_000_000
+"""Bytes of objects that libgit2 may keep after they were read; a journal is read once, and would fill what it is given."""
+
 _RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
 
 
@@ -46,6 +49,7 @@ class Repository:
     def __init__(self, repo: pygit2.Repository) -> None:
         self._repo = repo
         self._durable = False
+        pygit2.settings.cache_max_size(CACHE)
         repo.set_ident("evogit", "evogit@evogit.invalid")
         self.git_dir = Path(repo.path)
         self.common = _common_dir(self.git_dir)
