@@ -18,6 +18,9 @@ files up to ten times slower for minutes after thousands were removed (docs/desi
 PACK_AT_END = 2_000
 """Candidates for which a pack is worth the wait when an engine stops."""
 
+MANY_PACKS = 20
+"""Packs of a repository beyond which small ones are put together."""
+
 
 class Packer:
     """Calls `pack` whenever a run has grown enough, one call at a time."""

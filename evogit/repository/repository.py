@@ -38,7 +38,7 @@ RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 """Names that no agent may have."""
 
 CACHE = 64_000_000
-"""Bytes of objects that libgit2 may keep after they were read; a journal is read once, and would fill what it is given."""
+"""Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
 
@@ -452,10 +452,16 @@ class Repository:
         refs.move(self._repo, self.common, ref, notes.notes_commit(self._repo, self.trees, self.target(ref), texts))
 
     async def pack(self) -> None:
-        """Pack loose objects; beside the loop, since it takes a process and some seconds."""
-        from evogit.repository.git import git
+        """Pack loose objects, and list commits for Git; beside the loop, since it takes processes and some seconds.
 
-        await git(self.common, "repack", "-d", "-n", "-q", "--window=5")
+        Once there are many packs the small ones become one, as each is looked into for what is in none.
+        """
+        from evogit.repository.git import git
+        from evogit.repository.packing import MANY_PACKS
+
+        many = sum(1 for _ in (self.common / "objects" / "pack").glob("*.pack")) > MANY_PACKS
+        await git(self.common, "repack", "-d", "-n", "-q", "--window=5", *(["--geometric=2"] if many else []))
+        await git(self.common, "commit-graph", "write", "--reachable", "--split", "--no-progress")
 
 
 def check_run_name(name: str) -> str:

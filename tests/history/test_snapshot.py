@@ -249,6 +249,7 @@ DAMAGES: list[Callable[[bytes], bytes]] = [
     lambda content: content + b" ",
     lambda content: b"\0\xff\n" * 99,
     lambda content: b"",
+    lambda content: b'evogit snapshot 0badcafe 0badcafe\n{"tips":{},"seq":3,"state":{}}',  # as older versions wrote it
 ]
 
 

@@ -140,6 +140,23 @@ def test_run_names_that_no_ref_can_hold_are_refused(repository: Repository, name
         repository.journal(name, lambda entry: None)
 
 
+async def test_packs_stay_few_and_git_has_a_list_of_commits(
+    repository: Repository, git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.repository.packing.MANY_PACKS", 2)
+    journal = repository.journal("r", lambda entry: None)
+    kept = []
+    for number in range(6):
+        kept.append(journal.keep({"output": b"%d" % number}))
+        await repository.pack()
+    packs = list((repository.common / "objects" / "pack").glob("*.pack"))
+    assert len(packs) <= 3
+    again = Repository.open(repository.path)
+    assert [again.trees.files(each, lambda _: True)["output"] for each in kept] == [b"%d" % each for each in range(6)]
+    git("commit-graph", "verify")
+    git("fsck", "--strict")
+
+
 async def test_packing_keeps_everything_that_is_kept(repository: Repository, git) -> None:
     journal = repository.journal("r", lambda entry: None)
     tree = repository.trees.write(None, {"a.py": b"1"})
