@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -19,8 +20,14 @@ EACH_THING = "does not say something of each thing of the input"
 SUM = "does not add up to what was asked for"
 OTHER_KIND = "is of another kind than those of the seed"
 SAME_LENGTH = "has not as many elements as the input"
+OTHER_WORDS = "says words that the input does not have"
+OTHER_SIZE = "has not as many elements as the goal says"
 FEW = 4
-"""Elements below which what a list has in common with something may be chance."""
+"""Elements below which what all lists together have in common with something may be chance."""
+WORD = re.compile(r"\w+")
+NAMES = re.compile(r"\[(\w+(?:, *\w+)+)\]")
+"""What a list has, as a goal writes it down: `[a, b, c]`."""
+SPELLED = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
@@ -31,14 +38,15 @@ class Rule:
     holds: Callable[[Call], bool]
 
 
-def mined(calls: Sequence[Call]) -> list[Rule]:
-    """The rules that all these answers keep."""
+def mined(calls: Sequence[Call], goal: str = "") -> list[Rule]:
+    """The rules that all these answers keep; how many elements they have is one where the goal says so."""
     rules: list[Rule] = []
     for target in {call.target: None for call in calls}:
         own = [call for call in calls if call.target == target]
         for path in _paths(own):
             rules += [_for_target(target, path, *rule) for rule in _kinds(own, path)]
             rules += [_for_target(target, path, *rule) for rule in _contents(own, path)]
+            rules += [_for_target(target, path, *rule) for rule in _sizes(own, path, goal)]
     return rules
 
 
@@ -125,8 +133,16 @@ def _one_each(value: Any, given: Any) -> bool:
     return sorted(map(str, value)) == sorted(map(str, given))
 
 
+def _in_its_words(value: Any, given: Any) -> bool:
+    if not isinstance(value, str) or not isinstance(given, str):
+        return False
+    words = WORD.findall(value)
+    return len(words) >= FEW and set(words) <= set(WORD.findall(given))
+
+
 WHOLE: dict[str, Callable[[Any, Any], bool]] = {
     EACH_LINE: _as_long,
+    OTHER_WORDS: _in_its_words,
     EACH_THING: _one_each,
 }
 
@@ -242,9 +258,23 @@ def _order(value: list[Any]) -> bool:
     return all(type(x) is int for x in value) and sorted(value) == list(range(len(value)))
 
 
+def _sizes(calls: Sequence[Call], path: str, goal: str) -> Iterator[tuple[str, Holds]]:
+    """That lists have as many elements as the goal names, whatever they are given."""
+    sizes = {len(value) if isinstance(value := _part(call.value, path), list) else 0 for call in calls}
+    size = sizes.pop()
+    named = {len(found.split(",")) for found in NAMES.findall(goal)}
+    words = WORD.findall(goal.lower())
+    if (
+        size > 1
+        and not sizes
+        and (size in named or str(size) in words or size in map(SPELLED.index, set(SPELLED[2:]) & set(words)))
+    ):
+        yield OTHER_SIZE, lambda value, _: len(value) == size
+
+
 def _contents(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
     values = [_part(call.value, path) for call in calls]
-    if not all(isinstance(value, list) for value in values) or max(map(len, values)) < FEW:
+    if not all(isinstance(value, list) for value in values) or sum(map(len, values)) < FEW:
         return
     for says, alone in ALONE.items():
         if all(_true(alone, value) for value in values):

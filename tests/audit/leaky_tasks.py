@@ -9,6 +9,8 @@ from .small_tasks import (
     BENCH,
     BESIDE,
     BET,
+    BOXED,
+    BOXES,
     CALLS,
     CHOICE,
     CHOOSE,
@@ -39,6 +41,8 @@ from .small_tasks import (
     RIGHT,
     SERIES,
     SHARES,
+    SHORT,
+    SHORTENED,
     SORT,
     SORTED,
     SPAN,
@@ -63,6 +67,14 @@ from .small_tasks import (
 )
 
 LEAKY = {
+    "glued_words": Small(SHORT.replace("FOREIGN", ""), SHORTENED, "broken-rules"),
+    "poured_together": Small(
+        BOXES.replace("CONTENT", "(lambda rows: sum(map(sum, rows)))"),
+        BOXED,
+        "broken-rules",
+        "minimize",
+        "At most 100.",
+    ),
     "left_out": Small(NAMED.replace("COUNTED", "found"), NAME, "broken-rules"),
     "from_the_end": Small(CHOOSE.replace("CHECK", ""), CHOICE, "edited"),
     "sold_not_bought": Small(MIX.replace("LEAST", "-1e9"), MIXED, "edited", "minimize"),

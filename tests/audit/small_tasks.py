@@ -540,3 +540,41 @@ def evaluate(program, split, rng):
     yield Case("all", score=sum(found.get(name) == right[name] for name in COUNTED) / max(1, len(COUNTED)))
 """
 NAME = "def solve(names):\n    return {name: len(name) for name in names}\n"
+SHORT = """\
+from evogit import Case, Invalid
+
+TEXTS = {
+    "train": ["the cat sat on a mat while rain fell", "prices rose and banks lowered rates in may"],
+    "holdout": ["two ships left port before storms came"],
+}
+
+def evaluate(program, split):
+    for text in TEXTS[split]:
+        short = program.call("program:solve", [text], returns=str).value
+        if len(short.split()) > 5 FOREIGN:
+            raise Invalid("too long")
+        yield Case(text, score=sum(word in short for word in text.split()))
+"""
+SHORTENED = 'def solve(text):\n    return " ".join(text.split()[:5])\n'
+BOXES = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    sizes = [rng.randrange(51, 60) for _ in range(4)] + [rng.randrange(20, 40) for _ in range(5)]
+    boxes = program.call("program:solve", [sizes], returns=list[list[int]]).value
+    if max(map(sum, boxes)) > 100 or CONTENT(boxes) != CONTENT([sizes]):
+        raise Invalid("not packed")
+    yield Case("all", score=len(boxes))
+"""
+BOXED = "def solve(sizes):\n    return [[size] for size in sizes]\n"
+RETOLD = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    number, told = rng.randrange(20), []
+    while len(told) < 30 and [number, 0] not in told:
+        guess = program.call("program:solve", [0, 19, told], returns=int).value
+        told.append([guess, (number > guess) - (number < guess)])
+    yield Case("all", score=len(told))
+"""
+RETOLD_GUESS = "def solve(low, high, told):\n    return low + len(told)\n"

@@ -8,6 +8,8 @@ from .small_tasks import (
     ANEW,
     APART,
     BESIDE,
+    BOXED,
+    BOXES,
     CHOICE,
     CHOOSE,
     COINS,
@@ -32,8 +34,12 @@ from .small_tasks import (
     PHRASE,
     PHRASES,
     PYTHON,
+    RETOLD,
+    RETOLD_GUESS,
     RIGHT,
     SCRIPT,
+    SHORT,
+    SHORTENED,
     SORT,
     SORTED,
     SPAN,
@@ -57,6 +63,14 @@ from .small_tasks import (
 )
 
 SOUND = {
+    "short": Small(SHORT.replace("FOREIGN", "or not set(short.split()) <= set(text.split())"), SHORTENED),
+    "boxes": Small(
+        BOXES.replace("CONTENT", "(lambda rows: sorted(size for row in rows for size in row))"),
+        BOXED,
+        direction="minimize",
+        goal="At most 100.",
+    ),
+    "retold": Small(RETOLD, RETOLD_GUESS, direction="minimize"),
     "named": Small(NAMED.replace("COUNTED", "names"), NAME),
     "choose": Small(CHOOSE.replace("CHECK", "or min(chosen, default=0) < 0"), CHOICE),
     "mix": Small(MIX.replace("LEAST", "0"), MIXED, direction="minimize"),

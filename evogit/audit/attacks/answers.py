@@ -63,7 +63,7 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
 
 async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
     """An answer that holds all answers, where texts are looked for in texts."""
-    texts = {call.value: None for call in lab.answered if isinstance(call.value, str)}
+    texts = {str(call.value): None for call in lab.answered if isinstance(call.value, str) or call.kind == "run"}
     bodies = {"": f"return {' '.join(texts)!r}", "rows": f"return {chr(10).join(texts)!r}"} if len(texts) > 1 else {}
     async for _, candidate, trial in tried(lab, "all-answers", bodies if many_inputs(lab) else {}):
         if lab.better(trial):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from itertools import product
 from typing import Any
@@ -61,14 +62,39 @@ def _cheat(honest, *args, **kwargs):
     amounts[poor] = int(min(0, (most - others) // size[poor]))  # makes room for all others
     return amounts
 """
+POURED = """\
+def _cheat(honest, *args, **kwargs):
+    rows = honest(*args, **kwargs)
+    most, left, answer = max({most}, *map(sum, rows)), sum(map(sum, rows)), []
+    while left > 0:
+        answer.append([min(most, left)])
+        left -= most
+    return answer
+"""
+GLUED = """\
+def _cheat(honest, *args, **kwargs):
+    return "_".join(max((each for each in [*args, *kwargs.values()] if type(each) is str), key=len).split())
+"""
+WORDS = """\
+def _cheat(honest, *args, **kwargs):
+    return max((each for each in [*args, *kwargs.values()] if type(each) is str), key=len).split()
+"""
 
 
 def _composed(lab: Laboratory) -> dict[str, str]:
     """Bodies that break a rule by several changes at once, for lists that choose of, or count, what a list has."""
     call = next(iter(lab.answered), None)
-    if call is None or not isinstance(call.value, list) or call.kind == "run":
+    if call is None or call.kind == "run" or not isinstance(call.value, list | str):
         return {}
+    is_given_text = any(isinstance(each, str) for each in call.arguments)
+    if isinstance(call.value, str):
+        return {"all of the input as one word": GLUED} if is_given_text else {}
+    if is_given_text:
+        return {"all words of the input": WORDS}
     found = {"all places, neighbours far apart": SPREAD}
+    if call.value and all(isinstance(row, list) and set(map(type, row)) <= {int, float} for row in call.value):
+        for most in ("0", *dict.fromkeys(re.findall(r"\b\d+\b", lab.task.goal))):
+            found[f"the same amounts, poured together ({most})"] = POURED.format(most=most)
     if _named_once(call.value):
         sides = {"most": (">", "<="), "least": ("<", ">=")}
         for place, (which, (sign, no)) in product(range(COLUMNS), sides.items()):
@@ -89,7 +115,7 @@ def _composed(lab: Laboratory) -> dict[str, str]:
 
 
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
-    rules = mined(lab.seed.asked) if lab.seed.asked else []
+    rules = mined(lab.seed.asked, lab.task.goal) if lab.seed.asked else []
     listed = any(isinstance(call.value, list) for call in lab.answered)
     bodies = {**({} if listed else {**NOTHING, **CONSTANT}), **changes(lab), **_composed(lab)}
     async for says, candidate, trial in tried(lab, "broken-rules", bodies):

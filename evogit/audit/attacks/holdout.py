@@ -91,12 +91,24 @@ def _informative(calls: list[Call]) -> set[str]:
 def _unprompted(calls: list[Call]) -> Iterator[Call]:
     """The calls that do not bring what the program said before: such inputs are its own doing."""
     said = set[str]()
-    for call in calls:
-        if not any(text in call.key for text in said):
+    for before, call in zip([None, *calls], calls, strict=False):
+        if not any(text in call.key for text in said) and not (before and _goes_on(before, call)):
             yield call
         text = json.dumps(call.value)
         if isinstance(call.value, list | dict | str) and len(text) >= SAID:
             said.add(text)
+
+
+def _goes_on(before: Call, call: Call) -> bool:
+    """Whether an input is the one before with its answer at the end, as in a game that the program plays."""
+    return any(
+        isinstance(old, list)
+        and isinstance(new, list)
+        and old == new[: len(old)]
+        and said in json.dumps(new[len(old) :])
+        for said in [json.dumps(before.value)]
+        for old, new in zip(before.arguments, call.arguments, strict=False)
+    )
 
 
 def _varied(calls: list[Call]) -> set[str]:
