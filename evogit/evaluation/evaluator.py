@@ -38,6 +38,9 @@ when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
 
+WORTH_A_START = 0.25
+"""Seconds that evaluations wait in all before another process is started for them: about what that costs."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlace:
@@ -75,6 +78,9 @@ class Evaluator:
         self._builds_on_seed = False
         self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
+        self._at_work = 0
+        self._returned = asyncio.Event()
+        self._patience = WORTH_A_START
         self._cores: list[int] = []
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
@@ -230,7 +236,8 @@ class Evaluator:
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[EvaluatorProcess]:
         """A process, once one is free; one that is left in the middle of its work is killed."""
-        process = await self._idle.get()
+        process = await self._free_process()
+        self._at_work += 1
         try:
             if process is None:
                 process, _ = await self._new_process()
@@ -238,7 +245,23 @@ class Evaluator:
         finally:
             if process and process.busy:
                 await process.kill()
+            self._at_work -= 1
             self._idle.put_nowait(process if process and not process.busy else None)
+            self._returned.set()
+            self._returned = asyncio.Event()
+
+    async def _free_process(self) -> EvaluatorProcess | None:
+        """One that has nothing to do, or None: one may be started, as all others are at work and waiting costs more."""
+        while True:
+            process = await self._idle.get()
+            if process or not self._at_work or self._patience <= 0:
+                return process
+            self._idle.put_nowait(None)
+            since = asyncio.get_running_loop().time()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience):
+                    await self._returned.wait()
+            self._patience -= asyncio.get_running_loop().time() - since
 
     async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
         about = {

@@ -21,6 +21,7 @@ import pytest_asyncio
 
 from evogit.config import load_task
 from evogit.core import ConfigError, Evaluation, EvaluatorError, Evidence, UsageError
+from evogit.evaluation import evaluator as evaluators
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Base, Files
 from tests.clock import PATIENCE, wait_until
@@ -542,6 +543,18 @@ async def test_jobs_run_at_the_same_time(tmp_path: Path) -> None:
         both = [judge(evaluator, f"def name(): return {name!r}") for name in ("one", "two")]
         results = await asyncio.wait_for(asyncio.gather(*both), timeout=PATIENCE)
     assert [evaluation.status for evaluation, _ in results] == ["ok", "ok"]
+
+
+WHO = "import os\nfrom evogit import Case\n\ndef evaluate(program, split):\n    yield Case('a', score=os.getpid())\n"
+
+
+async def test_what_is_over_sooner_than_a_process_starts_waits_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluators, "WORTH_A_START", PATIENCE)
+    async with open_evaluator(tmp_path, WHO, jobs=4) as four:
+        results = await asyncio.gather(*(judge(four) for _ in range(6)))
+    assert len({evaluation.metrics["score"] for evaluation, _ in results}) == 1
 
 
 def descendants(pid: int) -> set[int]:
