@@ -38,11 +38,20 @@ OWNERS = {
     "pygit2": "repository",
     "quickjs": "page",
     "starlette": "page",
+    "tree_sitter": "source",
+    "tree_sitter_language_pack": "source",
     "uvicorn": "page",
 }
 """Third-party module -> the only part that imports it."""
 
-BROUGHT = {"numpy": "matplotlib", "pydantic_core": "pydantic", "requests": "docker", "resvg_py": "resvg-py"}
+BROUGHT = {
+    "numpy": "matplotlib",
+    "pydantic_core": "pydantic",
+    "requests": "docker",
+    "resvg_py": "resvg-py",
+    "tree_sitter": "tree-sitter-language-pack",
+    "tree_sitter_language_pack": "tree-sitter-language-pack",
+}
 """Module that is part of a declared dependency's interface -> that dependency, which brings it."""
 
 NEVER_IMPORTED = {"marshal": "tests/", "pickle": "tests/", "shelve": "tests/", "unittest.mock": ""}
@@ -392,7 +401,7 @@ def test_what_is_imported_is_declared_and_nothing_else(ours: list[Source]) -> No
     """An installation brings all that EvoGit imports; no test installs dependencies."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["plot"], *extras["web"]]
+    requirements = [*project["dependencies"], *extras["languages"], *extras["plot"], *extras["web"]]
     declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in requirements}
     tops = {name.split(".")[0] for source in ours if source.in_package for _, name in source.imported}
     foreign = {BROUGHT.get(top, top) for top in tops if top not in {*sys.stdlib_module_names, "evogit"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import ConfigError
 from evogit.repository import EXECUTABLE, FILE, GITLINK, Repository, TreeEntry
+from evogit.source import languages
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """What a pointer begins with, of any version."""
@@ -47,6 +48,16 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
     modules = [entry for entry in entries if entry.mode == GITLINK]
     absent = "submodules that were not fetched, so sandboxes lack them; `git submodule update --init` brings them"
     return [f"{_names(modules)}: {absent}"] if modules else []
+
+
+def told_of_languages(task: Task, repository: Repository, tree: str) -> list[str]:
+    """What a person should know of the mutator, which edits some files as mere text: a sentence, or none."""
+    if languages.is_installed():
+        return []
+    entries = [entry for entry in repository.trees.whole(tree) if entry.mode in (FILE, EXECUTABLE)]
+    texts = [entry for entry in entries if task.is_editable(entry.path) and languages.grammar(entry.path)]
+    said = "the mutator changes only numbers and lines of these; to have it read them as programs"
+    return [f"{_names(texts)}: {said}, {languages.EXTRA}"] if texts else []
 
 
 def _names(entries: list[TreeEntry]) -> str:

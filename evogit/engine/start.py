@@ -16,7 +16,7 @@ from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.engine.seed_check import check_tree
+from evogit.engine.seed_check import check_tree, told_of_languages
 from evogit.history import History
 from evogit.history.context import RunContext
 
@@ -167,7 +167,10 @@ class Start:
         )
 
     def _check(self, tree: str) -> None:
-        for note in check_tree(self.context.task, self.context.repository, tree):
+        notes = check_tree(self.context.task, self.context.repository, tree)
+        if any(spec.kind == "mutator" for spec in self.settings.population):
+            notes += told_of_languages(self.context.task, self.context.repository, tree)
+        for note in notes:
             logger.warning("%s", note)
 
     def settle(self, names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from evogit.adopt.adopted import kept_folder
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
-from evogit.engine.seed_check import check_tree
+from evogit.engine.seed_check import check_tree, told_of_languages
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
@@ -278,6 +278,6 @@ def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
         files = task.seed_files()
         contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
         tree = repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
-    for note in check_tree(task, repository, tree):
+    for note in [*check_tree(task, repository, tree), *told_of_languages(task, repository, tree)]:
         logger.warning("%s", note)
     return repository, tree

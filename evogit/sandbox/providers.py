@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -150,12 +151,28 @@ def _only_docker(wanted: Environment) -> Iterator[str]:
     asked = {
         "sandbox.image": bool(wanted.image),
         "sandbox.setup": bool(wanted.setup),
-        "an apt: package in sandbox.packages": any(name.startswith(DEBIAN) for name in wanted.packages),
+        **{
+            f"apt:{name} in sandbox.packages, which is not installed here (apt-get install {name}),": True
+            for name in _absent([name.removeprefix(DEBIAN) for name in wanted.packages if name.startswith(DEBIAN)])
+        },
         "sandbox.runtime": bool(wanted.runtime),
         "sandbox.gpus": bool(wanted.gpus),
         "sandbox.cpus": wanted.cpus != Environment().cpus,
     }
     yield from (key for key, is_asked in asked.items() if is_asked)
+
+
+def _absent(packages: Sequence[str]) -> list[str]:
+    """Those Debian packages that this machine does not have, whose programs other providers lay into sandboxes."""
+    if not packages:
+        return []
+    command = ["dpkg-query", "--show", "--showformat", "${binary:Package} ${db:Status-Status}\n", "--", *packages]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:  # no Debian
+        return list(packages)
+    here = {line.split()[0].partition(":")[0] for line in said.splitlines() if line.endswith(" installed")}
+    return [name for name in packages if name not in here]
 
 
 # --- what it is like ----------------------------------------------------------------------------------------------

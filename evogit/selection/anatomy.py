@@ -9,10 +9,11 @@ from typing import NamedTuple
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository
 from evogit.source import pieces
+from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 
 class Piece(NamedTuple):
-    """A statement at the top of a Python module, or with an empty name a whole file."""
+    """A statement at the top of a program, or with an empty name a whole file."""
 
     path: str
     name: str
@@ -21,7 +22,7 @@ class Piece(NamedTuple):
 class File(NamedTuple):
     """What a tree has at a path: mode and blob id; both empty where there is nothing.
 
-    `whole` where it is not taken apart, as the tree has more Python that differs from the seed than that may take.
+    `whole` where it is not taken apart, as the tree has more programs that differ from the seed than may be.
     """
 
     mode: int = 0
@@ -48,8 +49,9 @@ class Anatomy:
     """Tree -> what it has where it differs from the seed."""
     _seed: dict[tuple[str, str], File] = field(default_factory=dict)
     """Tree of a seed and path -> what is there, for paths that a candidate changed."""
-    _versions: dict[tuple[bool, str], pieces.Versions] = field(default_factory=dict)
-    """Whether a file is Python's and its blob -> its pieces; all are forgotten now and then, to bound the memory."""
+    _versions: dict[tuple[str, str], pieces.Versions] = field(default_factory=dict)
+    """How the name of a file that can be taken apart ends, and its blob -> its pieces; all are forgotten now and then,
+    to bound the memory."""
     _held: int = 0
 
     def files(self, history: History, commit: str) -> Mapping[str, File]:
@@ -61,8 +63,8 @@ class Anatomy:
             for old, new in self.repository.trees.differences(seed, tree):
                 path = (new or old).path  # type: ignore[union-attr]  # one of both is there
                 plain = new is not None and new.mode in PLAIN
-                size = self.repository.trees.size(new.blob) if new and plain and pieces.is_python(path) else 0
-                room -= size if size <= pieces.MAX_SOURCE_BYTES else 0
+                size = self.repository.trees.size(new.blob) if new and plain and pieces.has_pieces(path) else 0
+                room -= size if size <= MAX_SOURCE_BYTES else 0
                 found[path] = File(new.mode, new.blob, room < 0) if new else File()
                 self._seed[seed, path] = File(old.mode, old.blob) if old else File()
             self._files[tree] = found
@@ -125,10 +127,11 @@ class Anatomy:
         return pieces.differing(self._of(path, here), self._of(path, there))
 
     def _of(self, path: str, file: File) -> pieces.Versions:
-        key = pieces.is_python(path) and not file.whole, file.blob
+        ending = path.rpartition(".")[2] if pieces.has_pieces(path) and not file.whole else ""
+        key = ending, file.blob
         if key not in self._versions:
             trees = self.repository.trees
-            large = file.whole or trees.size(file.blob) > pieces.MAX_SOURCE_BYTES
+            large = file.whole or trees.size(file.blob) > MAX_SOURCE_BYTES
             found = {pieces.WHOLE: file.blob} if large else pieces.versions(path, trees.blob(file.blob))
             self._held += len(found)
             if self._held > MOST_HELD:

@@ -26,7 +26,8 @@ from evogit.repository.subprocesses import TooLongError, run_child
 from evogit.repository.trees import Trees
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions
-from evogit.source.pieces import MAX_SOURCE_BYTES, MOST_SOURCE_BYTES, is_python
+from evogit.source.pieces import MOST_SOURCE_BYTES, is_python
+from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 SLOW = b"finally"
 """What takes exponential time to compile where it is nested."""

@@ -17,7 +17,7 @@ from evogit.history import History
 from evogit.history.per_candidate import Lessons
 from evogit.selection.anatomy import PLAIN, Anatomy
 from evogit.source.constants import NOTHING, REMEMBERED, Constant, Named, named
-from evogit.source.pieces import is_python
+from evogit.source.pieces import has_pieces
 
 WINDOW = 200
 """Latest evaluated candidates that are learned from."""
@@ -117,7 +117,7 @@ class Tuning:
 
     def _named(self, history: History, commit: str, path: str) -> Named:
         file = self._anatomy.file(history, commit, path)
-        return self._read(path, file.blob) if is_python(path) and file.mode in PLAIN and not file.whole else NOTHING
+        return self._read(path, file.blob) if has_pieces(path) and file.mode in PLAIN and not file.whole else NOTHING
 
     def _read_named(self, path: str, blob: str) -> Named:
         return named(path, self._anatomy.repository.trees.blob(blob))

@@ -1,7 +1,8 @@
-"""What a Python module is made of: its definitions, and the places where a typed edit can be made.
+"""What a program is made of: its definitions, and the places where a typed edit can be made.
 
 A module is parsed once into plain spans of its text; edits then replace spans, so that everything outside of them keeps
-its bytes. All is read from Python's own syntax tree and from the text between its nodes.
+its bytes. Python is read from its own syntax tree and from the text between its nodes, other languages by tree-sitter
+where that is installed (`languages.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import functools
 from evogit.source.collector import collect
 from evogit.source.definitions import compiles, merge_definitions, syntax
 from evogit.source.kinds import fits, is_number
-from evogit.source.pieces import MAX_SOURCE_BYTES
-from evogit.source.syntax_parts import Block, Definition, Kind, Site, Source, Statement
+from evogit.source.syntax_parts import MAX_SOURCE_BYTES, Block, Definition, Kind, Site, Source, Statement
 
 __all__ = [
     "MAX_SOURCE_BYTES",

@@ -253,15 +253,15 @@ def test_without_a_choice_of_definitions_nothing_is_exchanged() -> None:
 # --- files that are not Python ----------------------------------------------------------------------------------
 
 
-def test_numbers_and_lines_of_other_languages_change() -> None:
+def test_numbers_and_lines_of_other_texts_change() -> None:
     old = "#version 300\nfloat r = 0.25; // ☃ 7\nvec3 x1;\n".encode()
 
-    found = [mutate({"a.glsl": old}, {}, seed) for seed in range(200)]
+    found = [mutate({"a.conf": old}, {}, seed) for seed in range(200)]
 
     assert all(is_title(each.title) for each in found)
     assert {each.title.split()[0] for each in found} == {"perturb", "delete", "duplicate", "swap"}
-    assert any(b"float r = 0.25" not in (each.changes["a.glsl"] or b"") for each in found)
-    assert all(each.changes["a.glsl"] != old for each in found)
+    assert any(b"float r = 0.25" not in (each.changes["a.conf"] or b"") for each in found)
+    assert all(each.changes["a.conf"] != old for each in found)
     assert all("perturb 3 ->" not in each.title and "perturb 1 ->" not in each.title for each in found)  # vec3, x1
 
 

@@ -60,7 +60,7 @@ def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch, caplog):
     [
         ("image", "python:3.12"),
         ("setup", ("true",)),
-        ("packages", ("apt:gcc",)),
+        ("packages", ("apt:no-such-package",)),
         ("runtime", "runsc"),
         ("gpus", 1),
         ("cpus", 2.0),
@@ -68,8 +68,14 @@ def test_only_sockets_of_this_machine_are_taken_for_docker(monkeypatch, caplog):
 )
 @pytest.mark.parametrize("name", ["bubblewrap", "none", "auto"])
 def test_what_only_docker_has_is_refused_elsewhere(no_docker, name, key, value):
-    with pytest.raises(SandboxError, match=f"sandbox.{key} needs Docker"):
+    with pytest.raises(SandboxError, match=f"sandbox.{key}.* needs Docker"):
         provider(name, Environment(**{key: value}))
+
+
+def test_what_this_machine_has_of_debian_is_in_its_sandboxes(no_docker):
+    provider("bubblewrap", Environment(packages=("apt:bubblewrap",))).close()
+    with pytest.raises(SandboxError, match=r"apt:no-such in .* \(apt-get install no-such\), needs Docker"):
+        provider("bubblewrap", Environment(packages=("apt:bubblewrap", "apt:no-such")))
 
 
 def test_other_names():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evogit.source.constants import NOTHING, Constant, named
-from evogit.source.pieces import MAX_SOURCE_BYTES
+from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 SAMPLE = """\
 # 0.5 in a comment

@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evogit.source.definitions import LINE, statements, syntax
-from evogit.source.pieces import MAX_SOURCE_BYTES, WHOLE, differing, exchanged, split, versions
+from evogit.source.pieces import WHOLE, differing, exchanged, split, versions
+from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 SAMPLE = b"""\
 # about it

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.numbers import nudged
+from evogit.source.syntax_parts import NUMBER_SUFFIX
 from evogit.text import TITLE_LENGTH, one_line
 
 MOST_WAYS = 3
@@ -38,8 +39,10 @@ def apply(content: bytes, edits: Sequence[Edit]) -> bytes:
         before, after, new = content[: edit.start], content[edit.end :], edit.new
         if _glued(before, new):
             new = b" " + new
-        if _glued(new, after):
+        if _glued(new, after) and not NUMBER_SUFFIX.match(after):
             new += b" "
+        if before.endswith(b"-") and new.startswith(b"-"):  # many languages have `--`
+            new = b" " + new
         content = before + new + after
     return content
 

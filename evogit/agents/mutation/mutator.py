@@ -1,4 +1,4 @@
-"""The offline agent: typed edits of Python sources, number and line edits of other texts, no model.
+"""The offline agent: typed edits of Python and of what a grammar reads, number and line edits of other texts, no model.
 
 It is the embedded default and the baseline. The thinking is the pure function `mutate`, which takes a millisecond.
 """
@@ -14,7 +14,7 @@ from evogit.agents.mutation import operators as typed
 from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
-from evogit.source import MAX_SOURCE_BYTES, Source, compiles, parse
+from evogit.source import MAX_SOURCE_BYTES, Source, compiles, languages, parse
 from evogit.source.marks import may_change
 from evogit.source.pieces import MOST_SOURCE_BYTES
 from evogit.text import TITLE_LENGTH, one_line
@@ -88,10 +88,10 @@ class Mutator(Agent):
 
 def _drawn(files: Files, rng: random.Random) -> list[str]:
     """At most so many names that reading the files stays cheap in a large repository."""
-    python = sorted(name for name in files if _is_python(name))
-    others = sorted(files.keys() - set(python))
-    python = rng.sample(python, min(len(python), _FILES))
-    return python + rng.sample(others, min(len(others), _FILES - len(python)))
+    programs = sorted(name for name in files if _is_program(name))
+    others = sorted(files.keys() - set(programs))
+    programs = rng.sample(programs, min(len(programs), _FILES))
+    return programs + rng.sample(others, min(len(others), _FILES - len(programs)))
 
 
 def _of_some_size(files: Files) -> Files:
@@ -124,30 +124,50 @@ def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Pro
     for _ in range(_ATTEMPTS):
         edits = _edits(files, weights, mix, rng)
         changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
-        if changes and all(not _is_typed(name, new) or compiles(new) for name, new in changes.items()):
+        if changes and all(_is_sound(name, files[name], new) for name, new in changes.items()):
             made = [edit for found in edits.values() for edit in found]
             return Proposal(changes=changes, title=_title(files, edits), strategy=_strategy(made))
-    raise NoUsableChangeError(f"none of the {len(files)} files is an editable text or a Python module that parses")
+    raise NoUsableChangeError(f"none of the {len(files)} files is an editable text or a program that parses")
 
 
 def _is_python(name: str) -> bool:
     return name.endswith((".py", ".pyw", ".pyi"))
 
 
+def _is_program(name: str) -> bool:
+    """Whether a file is in a language that is read here."""
+    return _is_python(name) or languages.is_read(name)
+
+
 def _is_typed(name: str, content: bytes) -> bool:
     """Whether a file is taken apart; a module that is too large for it is edited like any other text."""
-    return _is_python(name) and len(content) <= MAX_SOURCE_BYTES
+    return _is_program(name) and len(content) <= MAX_SOURCE_BYTES
+
+
+def _source(name: str, content: bytes) -> Source | None:
+    """The places for edits in a file that is taken apart; None where there are none, or it cannot be parsed."""
+    return parse(content) if _is_python(name) else languages.read(languages.grammar(name), content)
+
+
+def _is_sound(name: str, old: bytes, new: bytes) -> bool:
+    """Whether a change parses, in languages other than Python as far as what it changes did."""
+    if not _is_typed(name, new):
+        return True
+    if _is_python(name):
+        return compiles(new)
+    language = languages.grammar(name)
+    return languages.faults(language, new) <= languages.faults(language, old)
 
 
 def _weight(name: str, content: bytes) -> float:
-    """In proportion to size; what is not Python is worth a tenth, and what is binary or huge nothing."""
+    """In proportion to size; what is no program is worth a tenth, and what is binary or huge nothing."""
     if len(content) > _LARGEST or b"\0" in content:
         return 0.0
     try:
         content.decode()
     except UnicodeDecodeError:
         return 0.0
-    return len(content) * (1.0 if _is_python(name) else 0.1)
+    return len(content) * (1.0 if _is_program(name) else 0.1)
 
 
 def _edits(files: Files, weights: dict[str, float], mix: Mix, rng: random.Random) -> dict[str, list[Edit]]:
@@ -169,14 +189,15 @@ def _edits(files: Files, weights: dict[str, float], mix: Mix, rng: random.Random
 
 
 def _edit(name: str, content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
-    if not _is_typed(name, content):
-        tries = (edit_text(content, rng, mix) for _ in range(_TRIES))
-    elif source := parse(content):
+    source = _source(name, content) if _is_typed(name, content) else None
+    if source:
         chances = mix.weights(EDITS)
         ways = (rng.choices(list(EDITS), chances)[0] for _ in range(_TRIES))
         tries = (_try(way, source, mix, rng) for way in ways)
-    else:
+    elif _is_python(name) and len(content) <= MAX_SOURCE_BYTES:
         return None
+    else:
+        tries = (edit_text(content, rng, mix) for _ in range(_TRIES))
     return next((edit for edit in tries if edit and may_change(content, edit.start, edit.end)), None)
 
 
@@ -208,9 +229,9 @@ def _title(files: Files, edits: dict[str, list[Edit]]) -> str:
 def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal | None:
     """Some but not all definitions in which the donor differs, as all of them would be the donor again."""
     pairs = []
-    for name in sorted(filter(_is_python, files.keys() & donor_files.keys())):
+    for name in sorted(filter(_is_program, files.keys() & donor_files.keys())):
         if files[name] != donor_files[name]:
-            mine, other = parse(files[name]), parse(donor_files[name])
+            mine, other = _source(name, files[name]), _source(name, donor_files[name])
             found = typed.exchangeable(mine, other) if mine and other else []
             pairs += [(name, typed.exchange(*pair)) for pair in found]
     if len(pairs) < 2:
@@ -220,7 +241,7 @@ def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal 
         name: apply(files[name], [edit for other, edit in taken if other == name])
         for name in sorted({name for name, _ in taken})
     }
-    if not all(compiles(content) for content in changes.values()):
+    if not all(_is_sound(name, files[name], content) for name, content in changes.items()):
         return None
     title = one_line("exchange " + ", ".join(edit.title for _, edit in taken))
     return Proposal(changes=changes, title=title, strategy="exchange", used_donor=True)

@@ -1,4 +1,4 @@
-"""The mutator's typed edits of Python: functions of a parsed module and a generator that each replace one span."""
+"""The mutator's typed edits: functions of a parsed module and a generator that each replace one span."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from evogit.source import Block, Definition, Kind, Site, Source, fits, is_number
 
 _ALTERNATIVES = (
     ("+", "-", "*", "/"),
-    ("//", "/", "%"),
-    ("**", "*"),
     ("+=", "-=", "*="),
     ("/=", "*="),
     ("<", "<=", ">", ">="),
     ("==", "!="),
-    ("is", "is not"),
-    ("in", "not in"),
     ("and", "or"),
     ("<<", ">>"),
     ("&", "|", "^"),
 )
+_OF_PYTHON = (("//", "/", "%"), ("**", "*"), ("is", "is not"), ("in", "not in"))
+_OF_OTHERS = (("/", "%"), ("===", "!=="), ("&&", "||"), ("..", "..="))
+_OPPOSITES = {"True": "False", "False": "True", "true": "false", "false": "true", "TRUE": "FALSE", "FALSE": "TRUE"}
 _TWINS = (("min", "max"), ("any", "all"), ("floor", "ceil"), ("sin", "cos"))
 
 Operator = Callable[[Source, random.Random], Edit | None]
@@ -56,7 +55,8 @@ def swap_operator(source: Source, rng: random.Random) -> Edit | None:
     if site is None or (site.text.endswith("=") and not _adds_to_number(source, site)):
         return None
     text = " ".join(site.text.split())
-    others = sorted({each for group in _ALTERNATIVES if text in group for each in group} - {text})
+    groups = (*_ALTERNATIVES, *(_OF_OTHERS if source.language else _OF_PYTHON))
+    others = sorted({each for group in groups if text in group for each in group} - {text})
     if not others:
         return None
     new = rng.choice(others)
@@ -65,21 +65,20 @@ def swap_operator(source: Source, rng: random.Random) -> Edit | None:
 
 def _adds_to_number(source: Source, site: Site) -> bool:
     target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
-    return target is None or is_number(source.content, site.where, target[1].decode(errors="replace"))
+    return target is None or _is_number(source, site.where, target[1].decode(errors="replace"))
 
 
 def swap_literal(source: Source, rng: random.Random) -> Edit | None:
-    """Put a literal of the module in the place of another of the same type; an integer is also a float."""
+    """Put a literal of the module in the place of another of the same type; in Python an integer is also a float."""
     sites = (*source.sites.get("literal", ()), *source.sites.get("number", ()))
     if not sites:
         return None
     site = rng.choice(sites)
-    if site.text in ("True", "False"):
-        new: str | None = "False" if site.text == "True" else "True"
-    else:
-        alike = [each.text for each in sites if each.kind == site.kind and each.text not in ("True", "False")]
-        if _is_integer(site):
-            alike = [each.text for each in sites if _is_integer(each)]
+    new: str | None = _OPPOSITES.get(site.text)
+    if new is None:
+        alike = [each.text for each in sites if each.kind == site.kind and each.text not in _OPPOSITES]
+        if _is_integer(site) or source.language:
+            alike = [each.text for each in sites if _is_integer(each) == _is_integer(site)]
         new = _any_of(set(alike) - {site.text}, rng)
     return _replace(site, new, f"swap {site.label} {site.text} for {new}")
 
@@ -94,7 +93,9 @@ def swap_name(source: Source, rng: random.Random) -> Edit | None:
     if site is None:
         return None
     names = _visible_names(source, site) - {site.text}
-    new = _any_of({name for name in names if fits(source.content, site.where, site.text, name)}, rng)
+    if not source.language:
+        names = {name for name in names if fits(source.content, site.where, site.text, name)}
+    new = _any_of(names, rng)
     return _replace(site, new, f"use {new} for {site.text}")
 
 
@@ -141,7 +142,11 @@ def insert_term(source: Source, rng: random.Random) -> Edit | None:
 
 
 def _numbers(source: Source, site: Site) -> set[str]:
-    return {name for name in _visible_names(source, site) if is_number(source.content, site.where, name)}
+    return {name for name in _visible_names(source, site) if _is_number(source, site.where, name)}
+
+
+def _is_number(source: Source, where: str, name: str) -> bool:
+    return source.language != "" or is_number(source.content, where, name)
 
 
 def _term(names: set[str], rng: random.Random) -> str:
@@ -176,19 +181,19 @@ def change_condition(source: Source, rng: random.Random) -> Edit | None:
 
 
 def delete_statement(source: Source, rng: random.Random) -> Edit | None:
-    """Take a statement away, unless later ones need what it binds; the only one of its block becomes `pass`."""
+    """Take a statement away, unless later ones need what it binds; the only one of Python's block becomes `pass`."""
     block = _any_block(source, rng)
     if block is None:
         return None
     statement = rng.choice(block.statements)
-    if statement.role in ("docstring", "pass") or (statement.role == "jump" and len(block.statements) > 1):
+    if statement.role in ("docstring", "pass", "binding") or (statement.role == "jump" and len(block.statements) > 1):
         return None
     after = source.content[statement.end : block.statements[-1].end]
     if _first_bound(source, block, statement.start, statement.end) & _words(after):
         return None
     lines = source.content[statement.start : statement.end]
     keep = lines[: len(lines) - len(lines.lstrip())] + b"pass" + line_end(lines)
-    new = keep if len(block.statements) == 1 else b""
+    new = keep if len(block.statements) == 1 and not source.language else b""
     return Edit(statement.start, statement.end, new, titled(f"delete {statement.text}", block.where))
 
 
@@ -211,7 +216,7 @@ def move_statement(source: Source, rng: random.Random) -> Edit | None:
         return None
     first, last = sorted(rng.sample(range(len(block.statements)), 2))
     a, b = block.statements[first], block.statements[last]
-    if {a.role, b.role} & {"docstring", "jump"}:
+    if {a.role, b.role} & {"docstring", "jump", "binding"}:
         return None
     early, late = source.content[a.start : a.end], complete_line(source.content[b.start : b.end])
     between = source.content[a.end : b.start]

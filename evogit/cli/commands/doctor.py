@@ -22,6 +22,7 @@ from evogit.cli.text import count, escape
 from evogit.core import EvoGitError, NotFoundError
 from evogit.repository import Repository
 from evogit.sandbox import Environment
+from evogit.source import languages
 
 OLDEST_GIT = (2, 38)
 """The first Git with `merge-tree --write-tree`."""
@@ -46,7 +47,7 @@ class Finding:
 def doctor(repo: str | None, terminal: Terminal, sandbox: str) -> None:
     """Look at Python, Git, the sandbox, disk space and the repository; exit code 1 when something fails."""
     _tell_of_image(terminal, sandbox)
-    found = [_python(), _git(), *_sandbox(sandbox), _space(Path(repo or ".")), *_repository(repo)]
+    found = [_python(), _git(), *_sandbox(sandbox), _languages(), _space(Path(repo or ".")), *_repository(repo)]
     if terminal.json:
         terminal.data({"schema": 1, "checks": [asdict(finding) for finding in found]})
     else:
@@ -88,6 +89,14 @@ def _sandbox(name: str) -> Iterator[Finding]:
 
     for what, well, said in self_check(name):
         yield Finding("ok" if well else "fail", what, said)
+
+
+def _languages() -> Finding:
+    if languages.is_installed():
+        known = count(len(set(languages.GRAMMARS.values())), "further language")
+        return Finding("ok", "languages", f"the mutator reads Python and {known}")
+    said = f"the mutator reads Python alone, and edits other programs as mere text; {languages.EXTRA} adds more"
+    return Finding("ok", "languages", said)
 
 
 def _space(path: Path) -> Finding:

@@ -1,0 +1,42 @@
+"""A task whose seed is C++: it is compiled in the sandbox; the judge measures the tours, and says what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from evogit.adopt import find_task
+
+from .conftest import Judged
+
+TASK = "tsp_cpp"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def program(main: str) -> dict[str, bytes]:
+    return {"tour.cpp": f"#include <stdio.h>\nint main() {{ {main} }}\n".encode()}
+
+
+async def test_a_threshold_above_zero_makes_shorter_tours_than_descent(judged: Judged) -> None:
+    seed = find_task(TASK).seed_files()["tour.cpp"][0]
+    descent = await judged(split="lite")
+    threshold = await judged(files={"tour.cpp": seed.replace(b"START = 0.0", b"START = 0.6")}, split="lite")
+    assert descent.ok
+    assert threshold.ok
+    assert threshold.metrics["excess"] < descent.metrics["excess"] < 15
+
+
+@pytest.mark.parametrize(
+    ("main", "reason"),
+    [
+        ('for (int i = 0; i < 60; ++i) printf("0 ");', "u5-1: expected each of the 5 cities once, got [0, 0, 0, 0, 0]"),
+        ("return 0;", "expected each of the 5 cities once, got []"),
+        ('printf("excess -100");', "expected the numbers of cities, got 'excess -100'"),
+        ("return 7;", "exit code 7"),
+        ("oops", "tour.cpp does not compile"),
+    ],
+)
+async def test_what_prints_no_tour_is_invalid(judged: Judged, main: str, reason: str) -> None:
+    evaluation = await judged(files=program(main), split="lite")
+    assert not evaluation.ok
+    assert reason in evaluation.reason
