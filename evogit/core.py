@@ -251,6 +251,11 @@ class Candidate:
     move: int = 0
 
     @property
+    def host(self) -> str:
+        """The clone whose engine made it; empty for what people added."""
+        return host_of(self.engine)
+
+    @property
     def ways(self) -> tuple[str, ...]:
         """The ways in which it was made, without their steps: `a` and `b` where the strategy is `a@0.03+b`."""
         return tuple(dict.fromkeys(way.partition("@")[0] for way in self.strategy.split("+") if way))
@@ -509,6 +514,11 @@ class Decision:
     undoes: str = ""
     branch: str = ""
     commit: str = ""
+
+
+def host_of(engine: str) -> str:
+    """The clone that an engine works in: `<host>-<six hex digits>`."""
+    return engine.rpartition("-")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ export const COLOURINGS = {
   model: { names: "models", of: "model" },
   status: { names: "statuses", of: "status" },
   file: { names: "files", of: "file" },
+  host: { names: "hosts", of: "host" },
 };
 
 // What each index is coloured by, and the legend: the most frequent have a hue each, in the order in which they came, so

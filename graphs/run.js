@@ -14,6 +14,7 @@ export class Run {
     this.operator = [];
     this.strategy = [];
     this.model = [];
+    this.host = [];
     this.status = []; // 0: waits for its evaluation
     this.file = []; // place in `names.files`, as far as it was told
     this.value = []; // NaN: none
@@ -60,6 +61,7 @@ export class Run {
       this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
       for (const name of ["agent", "operator", "strategy", "model", "status"]) this[name].push(columns[name][k]);
       this.file.push(0);
+      this.host.push(columns.host[k] ?? 0);
       this.value.push(columns.value[k] ?? NaN);
       this.margin.push(half(columns.margin[index]));
       this.evaluated.push(columns.evaluated[k] === null ? 0 : columns.evaluated[k] + index);

@@ -15,6 +15,7 @@ export function runPage(run, report, decisions, theme, on, acting) {
     card("Best so far", curve(run, report, theme), "wide"),
     card("How the best came to be", steps(run, report, on), "wide"),
     ...["agents", "operators", "models"].map((kind) => contributions(run, kind, report.contributions[kind] ?? [])),
+    hosts(run, report),
     crossings(run, report),
     failures(report),
     choices(report),
@@ -122,6 +123,17 @@ function doing(run) {
   const agents = Object.entries(run.agents);
   if (!agents.length || !run.alive) return null;
   return card("Now", facts(agents.map(([name, what]) => [firstLine(name), firstLine(what)])));
+}
+
+function hosts(run, report) {
+  if (report.hosts.length < 2) return null;
+  const rows = report.hosts.map((each) => [
+    firstLine(each.host) + (each.here ? " (here)" : ""),
+    ...[each.agents.length, each.candidates, each.evaluated, each.records].map(whole),
+    number(each.best?.value ?? null, run.about.places),
+    each.last === null ? "" : new Date(each.last * 1000).toLocaleString(),
+  ]);
+  return card("Hosts", grid(["host", "agents", "candidates", "evaluated", "records", "best", "last entry, by its clock"], rows, "lrrrrrl"), "wide");
 }
 
 function curve(run, report, theme) {

@@ -34,6 +34,8 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
     heads = [Text(word, "dim") for word in ("score", "change", "", "age", "agent", "candidate")]
     first, *lines = table([heads, *cells], "rrlrll")
     about = [f"run {history.run}", count(len(history.phylogeny), "candidate"), count(len(agents(history)), "agent")]
+    hosts = {each.host for each in history.phylogeny} - {""}
+    about += [count(len(hosts), "host")] if len(hosts) > 1 else []
     about += ["judged: inside"] if history.started and history.started.judged == "inside" else []
     return [
         Text(f" {glyphs.dot} ".join(about), "dim"),

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from evogit.core import Entry, EvoGitError, Halted, RepositoryError, Stopped
+from evogit.core import Entry, EvoGitError, Halted, RepositoryError, Stopped, host_of
 from evogit.engine.halts import ASLEEP
 from evogit.history.context import RunContext
 
@@ -115,7 +115,7 @@ class Exchange:
 
     def busy(self, engine: str) -> bool:
         """Whether an engine of another host is at work, as far as this one can know; clocks of others play no part."""
-        host = engine.rpartition("-")[0]
+        host = host_of(engine)
         if not host or host == self._context.repository.host or engine in self._ended:
             return False
         return time.monotonic() - self._heard.get(host, self._began) < AWAY * self._every

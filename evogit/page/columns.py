@@ -25,7 +25,7 @@ DIGITS = 11
 BILLION = 10**9
 """Parts of a dollar in which money is told: whole numbers add up exactly."""
 
-NAMES = ("agents", "operators", "strategies", "models", "statuses")
+NAMES = ("agents", "operators", "strategies", "models", "statuses", "hosts")
 
 WAITING = "waiting"
 """The status of what is not evaluated yet, the first of all."""
@@ -84,6 +84,7 @@ class Columns:
             "strategy": self._numbers("strategies", (each.strategy for each in known)),
             "model": self._numbers("models", (history.authors.wrote.get(each.commit, "") for each in known)),
             "status": self._numbers("statuses", (self._status(each.commit) for each in known)),
+            "host": self._hosts(known),
             "value": [self._value(each.commit) for each in known],
             "margin": _sparse(known, self._margin),
             "holdout": _sparse(known, self._holdout),
@@ -123,6 +124,11 @@ class Columns:
     def _numbers(self, kind: str, texts: Iterable[str]) -> list[int]:
         number = self.names[kind].number
         return [number(text) for text in texts]
+
+    def _hosts(self, known: Sequence[Candidate]) -> list[int]:
+        """Nothing while all are of the first host, as of most runs."""
+        numbers = self._numbers("hosts", (each.host for each in known))
+        return numbers if any(numbers) else []
 
     def _status(self, commit: str) -> str:
         if self.history.fitness(commit) is not None:

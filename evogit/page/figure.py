@@ -24,7 +24,7 @@ class Look:
     view: Literal["skeleton", "lanes"] = "skeleton"
     axis: Literal["time", "evaluations", "dollars"] = "evaluations"
     scale: str = "score"
-    colour: Literal["agent", "operator", "model", "status"] = "agent"
+    colour: Literal["agent", "operator", "model", "status", "host"] = "agent"
     everything: bool = False
 
 

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pygit2
@@ -21,32 +21,12 @@ import pygit2
 from evogit.core import UsageError
 from evogit.repository import refs
 from evogit.repository.arrivals import KINDS, Arrivals, Sealed, chain
+from evogit.repository.contact import Contact, contact_file, read_contact
 from evogit.repository.keeping import is_link
 from evogit.repository.person_git import RemoteError, person_git, why
 
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """How a run stands with a server, for who wants to know: a file that can be deleted.
-
-    Attributes:
-        remote: its name, or its address without a password.
-        prefix: where it takes our refs; empty until that is known.
-        met: when all was exchanged last, in seconds since the epoch; 0: never.
-        failing: when attempts began to fail, 0 while they do not; tries: how many failed; why: the last reason.
-        notes: what was left out of what came last.
-    """
-
-    remote: str
-    prefix: str = ""
-    met: float = 0.0
-    failing: float = 0.0
-    tries: int = 0
-    why: str = ""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +94,7 @@ class Remote:
             return Exchanged(came, went, notes)
 
     async def _fetch(self, seconds: float | None, *, asks: bool) -> None:
+        refs.clear_locks(self._common, self._staged.rstrip("/"), 0.0)  # of a git that was killed: this one is alone
         places = [(prefix, kind) for prefix in PREFIXES for kind in KINDS]
         specs = [f"+{prefix}{self._run}/{kind}/*:{self._stage(prefix)}{kind}/*" for prefix, kind in places]
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
@@ -234,20 +215,6 @@ def _folder_of(name: str) -> str:
     """A folder of refs for a remote: its name where that is a plain one."""
     plain = re.fullmatch(r"[A-Za-z0-9_-]+", name)
     return name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
-
-
-def contact_file(common: Path, run: str) -> Path:
-    """Where it is noted how a run stands with its server."""
-    return common / "evogit" / "remotes" / f"{run}.json"
-
-
-def read_contact(common: Path, run: str) -> Contact | None:
-    """How a run stands with its server; None where it has none, or nothing was noted."""
-    try:
-        told = json.loads(contact_file(common, run).read_text(encoding="utf-8"))
-        return Contact(**{each.name: told[each.name] for each in fields(Contact)} | {"notes": tuple(told["notes"])})
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 async def runs_there(common: Path, folder: Path, name: str, *, seconds: float | None, asks: bool = False) -> list[str]:

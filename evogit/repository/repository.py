@@ -27,11 +27,12 @@ from evogit.repository.trees import Trees
 
 if TYPE_CHECKING:
     from evogit.repository.changes import Change, ChangedLines
+    from evogit.repository.contact import Contact
     from evogit.repository.inspection import Chain
     from evogit.repository.keeping import Keeping, Whole
     from evogit.repository.merge import Merger
     from evogit.repository.patches import Compared
-    from evogit.repository.remote import Contact, Remote
+    from evogit.repository.remote import Remote
     from evogit.repository.sweeping import Swept
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
@@ -207,7 +208,7 @@ class Repository:
 
     def contact(self, run: str) -> Contact | None:
         """How a run stands with its Git server; None where it has none."""
-        from evogit.repository.remote import read_contact
+        from evogit.repository.contact import read_contact
 
         return read_contact(self.common, check_run_name(run))
 

@@ -14,6 +14,7 @@ from evogit.repository import RESERVED, Repository
 from evogit.review.choosing import choices
 from evogit.review.contributing import contributions
 from evogit.review.front import front_record
+from evogit.review.hosts import contact_record
 from evogit.review.origin import key_place
 from evogit.review.runs import agents
 from evogit.review.spending import last_start, spending_record
@@ -36,6 +37,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     return {
         "schema": SCHEMA,
         **asdict(candidate),
+        "host": candidate.host,
         "parents": list(candidate.parents),
         "shown": list(history.shown.get(commit, ())),
         "inspirations": list(history.inspirations.get(commit, ())),
@@ -120,6 +122,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),
         "engines": repository.engines(history.run).alive(),
+        "remote": contact_record(repository, history.run),
         "stopped_because": history.stopped.reason if history.stopped else None,
         "stopped_detail": history.stopped.detail if history.stopped else "",
     }

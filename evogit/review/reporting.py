@@ -14,6 +14,7 @@ from evogit.repository import Repository
 from evogit.review.crossing import merge_statistics
 from evogit.review.facts import SCHEMA, Record, interval, status_record
 from evogit.review.gains import last_evaluation, way
+from evogit.review.hosts import host_records
 from evogit.review.spending import last_start
 
 REASONS = 5
@@ -41,6 +42,7 @@ def report_record(repository: Repository, history: History) -> Record:
         "judged": history.started.judged if history.started else "outside",
         "steps": steps(history, history.best),
         "crossings": merge_statistics(history),
+        "hosts": host_records(repository, history),
         "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
         "interruptions": [asdict(each) for each in history.interruptions],
         "evidence": _evidence(history),

@@ -52,7 +52,7 @@ class Wanted:
 @click.option("--against", type=click.Choice(AXES), default="evaluations", show_default=True, help="Of svg and png.")
 @click.option(
     "--colour",
-    type=click.Choice(["agent", "operator", "model", "status"]),
+    type=click.Choice(["agent", "operator", "model", "status", "host"]),
     default="agent",
     show_default=True,
     help="For svg and png: what colours mean.",
@@ -183,7 +183,7 @@ def _graphml(place: Place, terminal: Terminal, wanted: Wanted) -> str:
     record, nodes = graph_record(place.history, wanted.shown()), dict[str, dict[str, Any]]()
     for each in record["candidates"]:
         value = place.history.fitness(each["commit"])
-        told: dict[str, Any] = {key: _cell(each[key]) for key in ("agent", "operator", "strategy", "title")}
+        told: dict[str, Any] = {key: _cell(each[key]) for key in ("agent", "host", "operator", "strategy", "title")}
         told |= {"status": each["status"] or "waiting", "number": each["number"], "time": each["time"]}
         nodes[each["commit"]] = told if value is None else {**told, "value": value}
     edges = {(each["child"], each["parent"]): {key: each[key] for key in ("kind", "index")} for each in record["edges"]}

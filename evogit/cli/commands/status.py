@@ -12,6 +12,7 @@ from evogit.cli.compare import best_against_seed
 from evogit.cli.contributions import choice_lines, contribution_tables, legend
 from evogit.cli.counts import count_words
 from evogit.cli.front import front_lines
+from evogit.cli.hosts import host_lines, server_lines
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
 from evogit.cli.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.run_table import run_table
@@ -35,6 +36,7 @@ from evogit.review import (
     resolve,
     status_record,
 )
+from evogit.review.hosts import host_records
 from evogit.review.run_list import RunOverview
 
 MOST_AGENTS = 24
@@ -45,10 +47,11 @@ CONTRIBUTORS = 6
 
 
 @click.command()
+@click.option("--all-hosts", is_flag=True, help="Also what each host brought, and when it was heard of.")
 @name_option
 @with_repo
 @with_terminal
-def status(repo: str | None, name: str | None, terminal: Terminal) -> None:
+def status(repo: str | None, name: str | None, terminal: Terminal, all_hosts: bool) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
     Without --name, where there are several runs, they are listed.
@@ -57,7 +60,7 @@ def status(repo: str | None, name: str | None, terminal: Terminal) -> None:
     if name is None and len(names := repository.runs()) > 1:
         _list(terminal, repository, [RunOverview.of(repository, each) for each in names])
     else:
-        _show(open_place(repo, name), terminal)
+        _show(open_place(repo, name), terminal, all_hosts=all_hosts)
 
 
 def _list(terminal: Terminal, repository: Repository, found: Sequence[RunOverview]) -> None:
@@ -68,9 +71,10 @@ def _list(terminal: Terminal, repository: Repository, found: Sequence[RunOvervie
     terminal.show([*run_table(found, places=False), Text(""), again])
 
 
-def _show(place: Place, terminal: Terminal) -> None:
+def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
+    hosts = host_records(place.repository, place.history) if all_hosts else []
     if terminal.json:
-        terminal.data(status_record(place.repository, place.history))
+        terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if all_hosts else {})})
         return
     view = View.of(place.history, terminal)
     lines = [
@@ -79,12 +83,14 @@ def _show(place: Place, terminal: Terminal) -> None:
         _state(place),
         *outage_lines(place.history),
         *_room(place),
+        *server_lines(place),
         _work(view),
         Text(""),
         *best_against_seed(view),
         *front_lines(view),
         Text(""),
     ]
+    lines += [*host_lines(view, hosts), Text("")] if all_hosts else []
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]

@@ -1,0 +1,52 @@
+"""`evogit sync`, and what tells hosts apart."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from evogit.repository import Repository
+from evogit.testing import RecordedRun, run_started
+from tests.plain_git import git
+
+from .conftest import Cli, Story
+
+NOTHING = "nothing new of other hosts came"
+
+
+def test_what_each_host_brought_is_told(cli: Cli, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    alpha = Story(tmp_path / "alpha")
+    seed = alpha.add(1.0, title="Seed")
+    assert cli("-C", "alpha", "sync", "server.git").out == f"toy: {NOTHING}, what was written here went\n"
+    Repository.create(tmp_path / "beta").name_clone("beta")
+    assert "toy: 3 journal entries of other hosts came, nothing new" in cli("-C", "beta", "sync", "./server.git").out
+    beta = RecordedRun(tmp_path / "beta", "toy")
+    beta.append(run_started(engine="beta-0a0b0c", agents=("beta-a1",)))
+    child = beta.add_files({"main.py": b"2\n"}, seed, value=2.0, engine="beta-0a0b0c", agent="beta-a1", move=1)
+    cli("-C", "beta", "promote", child, "-m", "good", "--yes")
+    cli("-C", "beta", "sync")
+    assert cli("-C", "alpha", "sync", "--json").json["done"]["toy"]["came"] == 4
+    shown = cli("-C", "alpha", "status", "--all-hosts").out
+    assert re.search(rf"beta +1 +1 +1 +1 +2\.0+ +{child[:7]} +1 +\d+s ago", shown)
+    assert f"server {tmp_path / 'server.git'}: exchanged" in shown
+    [here, there] = cli("-C", "alpha", "status", "--all-hosts", "--json").json["hosts"]
+    assert (here["here"], there["host"], there["best"]["commit"]) == (True, "beta", child)
+    assert "hosts" in cli("-C", "alpha", "report", "--json").json
+    (tmp_path / "server.git").rename(tmp_path / "away")
+    failed = cli("-C", "alpha", "sync", "--name", "toy")
+    assert (failed.code, "toy: fetching from" in failed.err) == (1, True)
+    assert "in vain for 0s, 1 attempt: fetching from" in cli("-C", "alpha", "status").out
+
+
+def test_a_host_is_named_where_others_hear_of_it(cli: Cli) -> None:
+    said = cli("run", "circle_packing", "--host", "lab1", "--evaluations", "3")
+    assert (said.code, "expected --remote NAME with --host lab1" in said.err) == (2, True)
+    said = cli("run", "circle_packing", "--remote", "x", "--deterministic", "--evaluations", "3")
+    assert "--deterministic cannot go with --remote" in said.err
+
+
+def test_a_run_does_not_begin_where_nobody_knows_whether_it_is_there_already(cli: Cli) -> None:
+    said = cli("run", "circle_packing", "--remote", "nowhere", "--evaluations", "3", "--sandbox", "none")
+    assert said.code == 4
+    assert "expected to reach the server before a run begins, as others may have begun it: fetching from" in said.err
