@@ -24,10 +24,11 @@ from evogit.repository.remote import Exchanged
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server that a person named (none: empty), and what this host is called there."""
+    """The server that a person named (none: empty), what this host is called there, and if it believes itself alone."""
 
     name: str
     host: str
+    own_key: bool = False
 
 
 def with_remote(command: Command) -> Command:
@@ -41,6 +42,11 @@ def with_remote(command: Command) -> Command:
     )
     @click.option("--host", default="", metavar="NAME", help="With --remote: what this clone is called; once for all.")
     @click.option(
+        "--own-key",
+        is_flag=True,
+        help="With --remote: begin with a key of this clone's own, so that what others have is evaluated here first.",
+    )
+    @click.option(
         "--sync-every",
         type=float,
         default=10.0,
@@ -49,11 +55,13 @@ def with_remote(command: Command) -> Command:
         help="With --remote: the pause between two exchanges.",
     )
     @functools.wraps(command)
-    def wrapped(*arguments: Any, remote: str, host: str, **rest: Any) -> Any:
+    def wrapped(*arguments: Any, remote: str, host: str, own_key: bool, **rest: Any) -> Any:
         if host and not remote:
             raise UsageError(f"expected --remote NAME with --host {host}, the server on which it is called so")
+        if own_key and not remote:
+            raise UsageError("expected --remote NAME with --own-key, the server on which others are met")
         name = address(remote)
-        return command(*arguments, server=Server(name, host), remote=name, **rest)
+        return command(*arguments, server=Server(name, host, own_key), remote=name, **rest)
 
     return wrapped
 
@@ -74,6 +82,8 @@ def meet(terminal: Terminal, target: RunTarget, server: Server, read: Callable[[
     repository = place_to_run(target.task, target.repo, target.name)
     if server.host:
         repository.name_clone(server.host)
+    if server.own_key:
+        repository.keys.make(target.name)
     try:
         exchange(repository, target.name, server.name)
     except RepositoryError as error:

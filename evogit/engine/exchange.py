@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from evogit.core import Entry, EvoGitError, Halted, RepositoryError, Stopped, host_of
 from evogit.engine.halts import ASLEEP
+from evogit.engine.migrants import Migrants
 from evogit.history.context import RunContext
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Exchange:
     def __init__(self, context: RunContext, remote: Remote, *, every: float, show: Callable[[str, str], None]) -> None:
         self._context = context
         self._remote = remote
+        self._migrants = Migrants(context, remote)
         self._every = every
         self._show = show
         self._pause = every
@@ -79,6 +81,7 @@ class Exchange:
             self._pause = self._every
             with suppress(RepositoryError):  # damage of ours is for the engine to tell
                 self._succeeded()
+                self._migrants.look()
 
     def _known(self) -> Callable[[str], bool]:
         self._context.journal.refresh()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -157,3 +158,18 @@ def chain(
     else:
         return found
     return found if before is None else None
+
+
+def latest(repo: pygit2.Repository, tip: str, most: int) -> list[object]:
+    """The events of the last entries of a chain that anybody may have written; what is none is left out."""
+    found, commit = list[object](), tip
+    for _ in range(most):
+        link = read_commit(repo, commit)
+        if isinstance(link, str):
+            break
+        with suppress(RefusedError, RepositoryError):
+            found.append(journal_records.decode(link.message)[0])
+        if not link.parent_ids:
+            break
+        commit = str(link.parent_ids[0])
+    return found

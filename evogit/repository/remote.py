@@ -20,13 +20,17 @@ import pygit2
 
 from evogit.core import UsageError
 from evogit.repository import refs
-from evogit.repository.arrivals import KINDS, Arrivals, Sealed, chain
+from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
 from evogit.repository.contact import Contact, contact_file, read_contact
 from evogit.repository.keeping import is_link
 from evogit.repository.person_git import RemoteError, person_git, why
 
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
+
+
+CLAIMS = 200
+"""Entries of a stranger's journal that are looked at, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Remote:
         self._name = name
         self._file = contact_file(common, run)
         self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
+        self._sealed = sealed
         self._arrivals = Arrivals(repo, common, run, host, sealed)
         self.shown = re.sub(r"://[^/@\s]+@", "://", name)
 
@@ -114,6 +119,15 @@ class Remote:
             came += entries
             notes += told
         return came, notes
+
+    def strangers(self) -> Iterator[tuple[str, list[object]]]:
+        """What the latest entries of each journal say that is not sealed with this run's key; nobody vouches for it."""
+        for prefix in PREFIXES:
+            folder = f"{self._stage(prefix)}journal/"
+            for ref in [name for name in self._repo.references if name.startswith(folder)]:
+                host, tip = ref.removeprefix(folder), refs.target(self._repo, ref)
+                if tip and host != self._host and HOST.fullmatch(host) and not self._sealed(host, tip):
+                    yield host, latest(self._repo, tip, CLAIMS)
 
     # --- pushing --------------------------------------------------------------------------------------------------
 

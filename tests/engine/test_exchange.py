@@ -15,7 +15,7 @@ from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.testing import InMemoryBackend, ScriptedAgent
+from evogit.testing import InMemoryBackend, RecordedRun, ScriptedAgent
 from tests.clock import until
 
 
@@ -74,3 +74,32 @@ def test_four_engines_hold_the_same_although_one_dies_and_one_is_cut_off(tmp_pat
     assert found["decisions"] == 3
     assert all(found["evaluations"].values())
     assert [each["what"] for each in found["halts"]] == ["remote"]
+
+
+async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_counts(
+    tmp_path: Path, tiny: Callable[..., Task], server: Path
+) -> None:
+    """What no agent could have proposed, here a file that is not editable, does not come at all."""
+    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    first = run_of(ours, task, server, evaluations=3)
+    await first.evolve()
+    seed = first.history.seed or ""
+    stranger = RecordedRun(host(tmp_path, "stranger", b"x" * 32), "r", metrics=task.metrics)
+    subprocess.run(["git", "-C", stranger.repository.path, "fetch", "-q", server, seed], check=True)
+    stranger.propose(candidate=seed, tree=stranger.repository.tree_of(seed))
+    claimed = stranger.add_files({"program.py": b"def value(x): return 20\n"}, seed, value=1e6, title="all is well")
+    cheat = stranger.add_files({"other.py": b"\n"}, seed, value=1e9)
+    await stranger.repository.remote("r", str(server)).exchange(lambda: lambda commit: False, seconds=None)
+    again = run_of(ours, task, server)
+    evolving, history = asyncio.create_task(again.evolve()), again.history
+    await until(lambda: claimed in history.phylogeny and history.judged(claimed))
+    again.stop()
+    await evolving
+    assert (history.phylogeny[claimed].agent, history.phylogeny[claimed].parents) == ("human", (seed,))
+    assert history.fitness(claimed) == score_of_tree_of(ours, claimed)
+    assert cheat not in history.phylogeny
+
+
+def score_of_tree_of(repository: Repository, commit: str) -> float:
+    """What `InMemoryBackend` finds, whatever anybody claims."""
+    return int(repository.tree_of(commit)[:6], 16) / 0x1000000
