@@ -22,6 +22,9 @@ JAILS = [
 """Everything that promises isolation; `runsc` is Docker with that runtime, gVisor, `sampled` is bubblewrap without
 control groups."""
 
+APART = [JAILS[0], *JAILS[2:]]
+"""For what has nothing to do with what a program uses: `sampled` keeps it apart as `bubblewrap` does."""
+
 ONE_KERNEL = [JAILS[0], JAILS[2]]
 """For what is decided in Python, outside or by the supervisor, whatever the kernel: gVisor shows nothing more of it."""
 
@@ -45,7 +48,7 @@ def providers() -> Iterator[Callable[[str], Sandbox]]:
         sandbox.close()
 
 
-@pytest.fixture(scope="session", params=JAILS)
+@pytest.fixture(scope="session", params=APART)
 def sandbox(request: pytest.FixtureRequest, providers: Callable[[str], Sandbox]) -> Sandbox:
     return providers(request.param)
 

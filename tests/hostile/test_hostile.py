@@ -16,7 +16,7 @@ from evogit.sandbox import CallReply, Limits, Session, values
 from evogit.sandbox.archive import pack
 from tests.clock import PATIENCE, wait_until
 
-from .conftest import JAILS, ONE_KERNEL
+from .conftest import APART, JAILS, ONE_KERNEL
 
 ANYTHING = object()
 EXCEPTIONS = {
@@ -50,7 +50,7 @@ def session(request, providers):
     yield from attacked(providers(request.param), request.param)
 
 
-@pytest.fixture(scope="module", params=JAILS)
+@pytest.fixture(scope="module", params=APART)
 def shared(request, providers):
     """One such session for all attacks that leave it working."""
     yield from attacked(providers(request.param), request.param)
@@ -252,7 +252,7 @@ def test_escape_codes_do_not_reach_the_terminal(session, host):
     assert all(character.isprintable() or character == "\n" for character in detail)
 
 
-@pytest.mark.parametrize("name", JAILS)
+@pytest.mark.parametrize("name", APART)
 def test_candidates_at_the_same_time_do_not_find_each_other(providers, host, name):
     sandbox = providers(name)
     with sandbox.open(FILES, TIGHT) as one, sandbox.open(FILES, TIGHT) as other:
@@ -289,7 +289,7 @@ def test_moved_folder_misleads_nobody(session, host):
 TRICKS = "ln -s {secret} link; ln {secret} hard; mkfifo fifo; mkdir folder; ln -s / up; echo ok > file"
 
 
-@BOTH
+@pytest.mark.parametrize("session", [*APART, "none"], indirect=True)
 def test_only_regular_files_of_the_folder_come_back(request, session, host):
     names = ["link", "fifo", "folder", "up/etc/passwd", "up/etc/group", "file"]
     if "runsc" in request.node.callspec.id:  # gVisor goes through links to folders, as this user

@@ -15,7 +15,7 @@ from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import groups
 
-from .conftest import JAILS
+from .conftest import APART, JAILS
 
 FILES = pack({"machine.py": Path(__file__).with_name("machine.py").read_bytes()})
 TIGHT = Limits(wall=30, cpu=20, memory=64 << 20, processes=40, disk=30 << 20)
@@ -29,7 +29,7 @@ def gain(reply: CallReply) -> Any:
     return reply.failure or json.loads(reply.value)
 
 
-@pytest.fixture(scope="module", params=JAILS)
+@pytest.fixture(scope="module", params=APART)
 def shared(request: Any, providers: Callable[[str], Sandbox]) -> Iterator[tuple[str, Session]]:
     """One session for all attacks that leave it working."""
     with providers(request.param).open(FILES, TIGHT) as session:

@@ -12,7 +12,7 @@ import pytest
 from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 
-from .conftest import ONE_KERNEL
+from .conftest import JAILS, ONE_KERNEL
 
 FILES = pack({"remains.py": Path(__file__).with_name("remains.py").read_bytes()})
 TIGHT = Limits(wall=60, cpu=20, memory=200 << 20, processes=20, disk=200 << 20, output=100_000)
@@ -145,6 +145,9 @@ FOR_NOTHING = {
 
 
 @pytest.mark.parametrize("attack", FOR_NOTHING)
+@pytest.mark.parametrize(
+    "sandbox", JAILS, indirect=True
+)  # that memory ran out is seen in other ways where it is sampled
 @pytest.mark.slow
 def test_nobody_is_tried_again_for_nothing(request, sandbox, attack):
     """No candidate can look like a lost sandbox, which is a fault of the daemon: that would raise SandboxLostError."""
