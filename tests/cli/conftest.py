@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -13,12 +15,13 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-from evogit.cli import main
+from evogit.cli import commands, main
 from evogit.core import Metric, Status
 from evogit.testing import RecordedRun
 
@@ -143,6 +146,7 @@ class Forked(subprocess.Popen[str]):
         super().__init__([EVOGIT, *arguments], text=True, **everywhere | options)
 
     def _execute_child(self, *given: Any) -> None:
+        import_commands()
         known = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
         pipes = {name: known[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")}
         self.pid = os.fork()
@@ -157,6 +161,13 @@ class Forked(subprocess.Popen[str]):
             become_evogit([str(word) for word in known["args"][1:]], known["cwd"], known["env"])
         self._child_created = True
         self._close_pipe_fds(*pipes.values())  # type: ignore[attr-defined]
+
+
+@cache
+def import_commands() -> None:
+    """Import what any command needs, once for all forks."""
+    for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
+        importlib.import_module(module.name)
 
 
 def become_evogit(arguments: list[str], cwd: Path, env: Mapping[str, str]) -> NoReturn:
