@@ -353,12 +353,17 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """A candidate was evaluated."""
+    """A candidate was evaluated.
+
+    `instead` is why an earlier evaluation, of the same repeat on the same split, is not believed any more; empty where
+    there was none.
+    """
 
     event: Literal["evaluated"] = "evaluated"
     candidate: str
     evaluation: Evaluation
     evidence: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import KW_ONLY, dataclass
@@ -272,7 +273,8 @@ class Run:
             return evaluator
         asked, jobs = self.settings.sandbox, min(self.settings.jobs, evaluator.jobs)
         show = self.observer.activity if self.observer else lambda worker, doing: None
-        team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, show=show)
+        verify = random.SystemRandom() if self.settings.trust == "verify" else None  # workers must not foresee it
+        team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, verify=verify, show=show)
         return await stack.enter_async_context(team)
 
     def _exchange(self, context: RunContext) -> Exchange:

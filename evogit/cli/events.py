@@ -107,6 +107,9 @@ def _evaluated(view: View, event: Evaluated) -> Text:
         once = evaluation.status if told is None else f"{told:.6g}"
         known = Text.assemble(view.name(commit), f"  again ({evaluation.repeat}): {once}, so ", view.score(commit))
         return _line("evaluated", known)
+    if event.instead:
+        told = Text.assemble(view.name(commit), "  ", view.score(commit), f", as {first_line(event.instead)}")
+        return _line("corrected", told)
     score, gain = view.score(commit), view.gain(commit, candidate.parents)
     return _line(
         "evaluated", view.finish(Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain), candidate)

@@ -1,4 +1,4 @@
-"""`--workers`: where candidates are evaluated beside this machine."""
+"""`--workers` and `--trust`: where candidates are evaluated beside this machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from evogit.config.user_settings import load_user_settings
 
 
 def with_workers(command: Command) -> Command:
-    """Give a command `--workers`, as specifications in which names of the settings are resolved."""
+    """Give a command `--trust`, and `--workers` as specifications in which names of the settings are resolved."""
 
     @click.option(
         "--workers",
         multiple=True,
         metavar="COMMAND[:N]",
         help="Evaluate N at a time there, too, such as 'ssh gpu1 evogit worker:4', or a name of your settings.",
+    )
+    @click.option(
+        "--trust",
+        type=click.Choice(["believe", "verify"]),
+        default="believe",
+        show_default=True,
+        help="Believe workers, or evaluate a tenth of what they say, and what seems best, again here.",
     )
     @functools.wraps(command)
     def wrapped(workers: tuple[str, ...], **rest: Any) -> Any:

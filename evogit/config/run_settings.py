@@ -31,6 +31,8 @@ DEFAULT_SELECTOR = "elitist"
 """How parents and survivors are chosen by default."""
 
 
+Trust = Literal["believe", "verify"]
+
 Total = Literal["dollars", "tokens", "proposals", "evaluations"]
 """Limits on the whole history of a run."""
 
@@ -217,6 +219,8 @@ class Settings(RunLimits):
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     workers: tuple[WorkerSpec, ...] = ()
     """Where candidates are evaluated beside this machine, or with 0 `jobs` instead of it."""
+    trust: Trust = "believe"
+    """Whether what workers say is believed, or some of it evaluated again here."""
     selector: str = DEFAULT_SELECTOR
     """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
     split: str = "train"

@@ -165,6 +165,7 @@ class Engine:
             self._stopping.asked = reason, ""
         await self._evaluations.evaluate_on_holdout(self._history.repeats, self._stopping.hurry)
         self._again = await self._look_again(reason)
+        await self._evaluations.take_over()  # a worker may have lied until now
 
     # --- beginning and end --------------------------------------------------------------------------------------
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, MutableMapping, Sequence
 from dataclasses import replace
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from evogit.core import (
     Entry,
@@ -57,6 +57,11 @@ class EvaluationBackend(Protocol):
     def inputs(self) -> str:
         """The hash of a secret that inputs are drawn with, which evaluations depend on; empty without one."""
         return ""
+
+    @property
+    def doubted(self) -> MutableMapping[tuple[str, str, int], str]:
+        """What it said (of a tree, on a split, as which repeat) and is not to be believed any more, with the reason."""
+        return {}
 
     @property
     def looks_again(self) -> bool:
@@ -115,6 +120,7 @@ class Evaluations:
         self._engine = context.engine
         self._broke: set[str] = set()
         self._taken: set[str] = set()
+        self._doubted: set[tuple[str, str, int]] = set()
         self._evaluating: dict[str, asyncio.Task[Result | None]] = {}
         self._seeds: dict[bool, asyncio.Task[Base]] = {}
         self._known = self._results_of_other_runs()
@@ -281,10 +287,27 @@ class Evaluations:
             await self.settle(commit, result)
 
     async def take_over(self) -> None:
-        """Evaluate what engines that are gone left, what people added or unpruned, and the seed if it is ours."""
+        """Evaluate what waits for nobody else: of engines that are gone, of people, of workers that lied; our seed."""
         left = self._left()
         self._taken.update(left)
-        await together(self._take(commit) for commit in left)
+        await together([*(self._take(commit) for commit in left), *self._corrections()])
+
+    def _corrections(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What to evaluate again, as a worker that had evaluated it is not believed any more."""
+        for asked in self.backend.doubted.keys() - self._doubted:
+            tree, split, repeat = asked
+            commit = self._history.trees.get(tree)
+            if commit and self._history.judged(commit, split, repeat):
+                self._doubted.add(asked)
+                yield self._correct(commit, split, repeat)
+
+    async def _correct(self, commit: str, split: str, repeat: int) -> None:
+        tree = self._history.phylogeny[commit].tree
+        evaluation, evidence = await self._told(tree, await self._files(tree), split, repeat)
+        if evaluation.counts:
+            why = self.backend.doubted.pop((tree, split, repeat))
+            kept = self._journal.keep(files_of(evidence), commit)
+            self._journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=kept, instead=why))
 
     async def _take(self, commit: str) -> None:
         try:

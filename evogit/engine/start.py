@@ -117,7 +117,7 @@ class Start:
     def _told_settings(self) -> dict[str, Any]:
         """The settings but for addresses and workers' commands, which are a person's own: only how many there are."""
         told = {**asdict(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
-        private = {"remote", "sync_every", *([] if self.settings.workers else ["workers"])}
+        private = {"remote", "sync_every", *([] if self.settings.workers else ["workers", "trust"])}
         return {name: value for name, value in told.items() if name not in private}
 
     def _names(self, agents: int) -> list[str]:

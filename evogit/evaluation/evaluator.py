@@ -96,6 +96,11 @@ class Evaluator:
         return True
 
     @property
+    def doubted(self) -> dict[tuple[str, str, int], str]:
+        """Nothing: what is evaluated on this machine is believed."""
+        return {}
+
+    @property
     def drawing(self) -> Inputs:
         """What inputs are drawn with."""
         return self._drawing

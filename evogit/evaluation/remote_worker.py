@@ -142,24 +142,38 @@ class RemoteWorker:
         self._numbers = count(1)
         self._spoke = False
         self._failures = 0
+        self._life: Life | None = None
+        self._wanted = asyncio.timeout(None)
 
     async def keep(self) -> None:
-        """Have it at work until this is cancelled, or the worker is refused."""
+        """Have it at work until this is cancelled, or the worker is refused or left out."""
+        with contextlib.suppress(TimeoutError):
+            async with self._wanted:
+                await self._keep()
+        self._show(self.name, f"left out: {self.refused}")
+        self._tell(f"the worker {self.name} is left out: {self.refused}")
+
+    async def _keep(self) -> None:
         while not self.refused:
             try:
                 self._show(self.name, "starting")
                 await self._live()
             except WorkerRefusedError as error:
                 self.refused = str(error)
-                break
             except WorkerLostError as error:
                 self._failures += 1
                 if not self._spoke and self._failures >= TRIES:
                     self.refused = f"{error}, {TRIES} times in a row"
-                    break
-                await self._pause(str(error))
-        self._show(self.name, f"left out: {self.refused}")
-        self._tell(f"the worker {self.name} is left out: {self.refused}")
+                else:
+                    await self._pause(str(error))
+
+    def leave_out(self, why: str) -> None:
+        """End it, and do not start it again; what it is busy with is lost."""
+        if self.refused:
+            return
+        self.refused = why
+        self._bury(self._life)
+        self._wanted.reschedule(asyncio.get_running_loop().time())
 
     async def _pause(self, why: str) -> None:
         seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
@@ -209,10 +223,10 @@ class RemoteWorker:
             raise WorkerLostError(f"{self.spec.argv[0]}: {error.strerror}") from error
         said = asyncio.create_task(_last_of(process))
         self._pulse = _Pulse()
-        life: Life | None = None
+        self._life = None
         try:
             wire = await self._greet(process)
-            life = Life(wire, await self._offer(wire))
+            life = self._life = Life(wire, await self._offer(wire))
             self._offered(self, life)
             self._failures = 0
             offer = life.offer
@@ -221,7 +235,7 @@ class RemoteWorker:
             while True:
                 self._take(life, *await wire.hear())
         except WorkerLostError as error:
-            self._bury(life)
+            self._bury(self._life)
             await _ended(process)
             await asyncio.wait([said], timeout=1)
             raise WorkerLostError(f"{error}{_quoted(said.result() if said.done() else '')}") from None
@@ -229,7 +243,7 @@ class RemoteWorker:
             await _ended(process, patience=0)
             raise
         finally:
-            self._bury(life)
+            self._bury(self._life)
             await _ended(process)
             said.cancel()
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Self
 
 from evogit.config.run_settings import WorkerSpec
@@ -12,6 +16,7 @@ from evogit.core import Evaluation, EvaluatorError, Evidence, Judged
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
+from evogit.evaluation.verification import Asked, Result, Verification
 from evogit.evaluation.wire import WorkerLostError, WorkerRefusedError
 from evogit.sandbox import Files
 
@@ -29,7 +34,8 @@ class Team:
 
     A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
     answered counts. `asked` is the sandbox that the run asked for, which workers choose among their own. Where times
-    are measured, all is evaluated on one kind of machine: this one, or with no `jobs` that of the first worker.
+    are measured, all is evaluated on one kind of machine: this one, or with no `jobs` that of the first worker. With
+    `verify`, what workers say is looked into here, as that draws.
     """
 
     def __init__(
@@ -39,9 +45,11 @@ class Team:
         *,
         asked: str,
         jobs: int,
+        verify: random.Random | None = None,
         show: Callable[[str, str], None] = lambda name, doing: None,
     ) -> None:
         self._local = local
+        self._verification = Verification(local.task.primary, local.jobs, verify) if verify else None
         self._asked = asked
         self._place: EvaluationPlace | None = local.place if jobs else None
         self._jobs = jobs
@@ -59,7 +67,7 @@ class Team:
                 tell=lambda said: logger.warning("%s", said),
                 show=show,
             )
-            for spec in specs
+            for spec in _named_apart(specs)
         ]
         self.digest = local.digest
         self.provider = local.provider
@@ -79,6 +87,11 @@ class Team:
     def looks_again(self) -> bool:
         """A new best is evaluated once more at the end."""
         return self._local.looks_again
+
+    @property
+    def doubted(self) -> dict[Asked, str]:
+        """What was believed and is not any more, with the reason: to be evaluated again."""
+        return self._verification.doubted if self._verification else {}
 
     @property
     def runner(self) -> Evaluator:
@@ -132,10 +145,22 @@ class Team:
             except WorkerLostError as error:
                 lost = f"{LOSSES} times in a row the worker that evaluated it was gone, {worker.name} last: {error}"
             else:
-                place = self._place_of(life)
-                return self._local.labelled(evaluation, tree, files, split, repeat, place), thinned(evidence)
+                evaluation = self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life))
+                again = partial(self._local.evaluate, tree, files, split=split, repeat=repeat)
+                return await self._believed(worker, (tree, split, repeat), (evaluation, thinned(evidence)), again)
         failed = Evaluation(status="evaluator-error", reason=lost)
         return self._local.labelled(failed, tree, files, split, repeat, self._place or self._local.place), Evidence()
+
+    async def _believed(
+        self, worker: RemoteWorker, asked: Asked, said: Result, again: Callable[[], Awaitable[Result]]
+    ) -> Result:
+        """What a worker said, or what this machine says instead, if it was looked into."""
+        if self._verification is None:
+            return said
+        believed, why = await self._verification.of(worker.name, asked, said, again)
+        if why:
+            worker.leave_out(f"{why}; what it said unverified is evaluated again")
+        return believed
 
     async def _keep(self, worker: RemoteWorker) -> None:
         await worker.keep()
@@ -168,6 +193,11 @@ class Team:
         place = self._place_of(life)
         if place.provider not in (("docker", "bubblewrap") if self._asked == "auto" else (self._asked,)):
             raise WorkerRefusedError(f"it has the sandbox {place.provider!r}, and --sandbox is {self._asked}")
+        if self._verification and place.machine != self._local.place.machine:
+            raise WorkerRefusedError(
+                f"it is another kind of machine ({place.machine}) than this one ({self._local.place.machine}), so that "
+                "the times that it measures cannot be verified here"
+            )
         if self._place and place.machine != self._place.machine:
             raise WorkerRefusedError(
                 f"it is another kind of machine ({place.machine}) than what measures this task "
@@ -184,3 +214,12 @@ class Team:
         offer = life.offer
         machine = offer.machine if self._local.task.environment.exclusive else ""
         return EvaluationPlace(offer.provider, offer.image, machine)
+
+
+def _named_apart(specs: Sequence[WorkerSpec]) -> Iterator[WorkerSpec]:
+    """The same, where several have one name numbered."""
+    names, numbers = Counter(spec.label for spec in specs), Counter[str]()
+    for spec in specs:
+        numbers[spec.label] += 1
+        number = f" #{numbers[spec.label]}" if names[spec.label] > 1 else ""
+        yield replace(spec, label=f"{spec.label or spec.command}{number}")

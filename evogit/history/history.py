@@ -213,6 +213,9 @@ class History(RunState):
         first = not self.judged(commit, evaluation.split, evaluation.repeat)
         if not first and not evaluation.counts:
             return
+        if event.instead and not first:
+            self._corrected(event)
+            return
         was_valid = evaluation.repeat > 0 and self.fitness(commit) is not None
         self.scores.record(commit, evaluation)
         if evaluation.split != self.scores.split:
@@ -236,6 +239,20 @@ class History(RunState):
         if first:
             self._count(commit, evaluation)
         self._consider(commit)
+
+    def _corrected(self, event: Evaluated) -> None:
+        """Believe this, and not what was said before."""
+        commit, split = event.candidate, event.evaluation.split
+        before = self.evaluation(commit, split)
+        self.scores.record(commit, event.evaluation)
+        now = self.evaluation(commit, split)
+        if split != self.scores.split or before is None or now is None:
+            return
+        self._former = self._former | {commit: before}
+        self.counts.failed += _change(failed=not now.ok, failed_before=not before.ok)
+        self.evidence[commit] = event.evidence
+        self.records = []
+        self._find_best()
 
     def _count(self, commit: str, evaluation: Evaluation) -> None:
         """Count the first evaluation of a candidate."""

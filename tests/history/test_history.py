@@ -194,3 +194,22 @@ def test_who_claims_to_be_valid_without_a_value_is_not(story: Story) -> None:
     evaluation = story.history.evaluation("y" * 40)
     assert evaluation
     assert (evaluation.status, evaluation.reason) == ("invalid", "there is no m on record")
+
+
+def test_a_score_that_is_not_believed_any_more_is_replaced_and_counted_once() -> None:
+    story = Story()
+    story.born("s", value=1.0)
+    story.born("a", "s", 5.0)
+    story.born("b", "s", 2.0)
+    story.add(Adopted(agent="a1", candidate="a" * 40))
+    for value in (1.5, None):
+        metrics = {} if value is None else {"m": value}
+        how = story.history.started.evaluator if story.history.started else ""
+        true = Evaluation(status="crashed" if value is None else "ok", metrics=metrics, evaluator=how)
+        story.add(Evaluated(candidate="a" * 40, evaluation=true, instead="the worker gpu1 is not believed any more"))
+        assert story.history.fitness("a" * 40) == value
+    history = story.history
+    assert (history.best, history.records) == ("b" * 40, ["s" * 40, "b" * 40])
+    assert (history.counts.evaluated, history.counts.failed) == (3, 1)
+    assert history.head("a1") == "s" * 40, "what fails does not breed"
+    assert not history.pending

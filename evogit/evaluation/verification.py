@@ -1,0 +1,155 @@
+"""`--trust verify`: some of what workers say is evaluated again on this machine, and who says otherwise is left out."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+from evogit.core import Evaluation, Evidence, Metric
+
+Result = tuple[Evaluation, Evidence]
+Asked = tuple[str, str, int]
+"""A tree, a split, and which repeat."""
+
+SHARE = 0.1
+"""Of what a worker says, drawn at random, so that it cannot know which; all that would be a new best comes on top."""
+
+FIRST = 2
+"""What a worker says at first is looked into in any case."""
+
+MORE = 4
+"""Further evaluations here of what differs, which tell whether scores are noisy."""
+
+FAR = 10.0
+"""Standard deviations beyond which a value is not noise."""
+
+CHANCES = 2
+"""Differences that may have another cause (noise, a busy machine), with the last of which a worker is left out."""
+
+SAME = 1e-9
+"""Relative difference of values that count as equal: processors round differently."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """What is known of one worker: how much held, how often it differed, and what was believed unseen."""
+
+    held: int = 0
+    differed: int = 0
+    unseen: set[Asked] = field(default_factory=set)
+    out: bool = False
+
+
+@dataclass(slots=True)
+class Verification:
+    """Looks into what workers say, at random at most `places` answers at a time.
+
+    `doubted` has what a worker that is left out had said and nobody looked into, with the reason: it is to be
+    evaluated again.
+    """
+
+    metric: Metric
+    places: int
+    rng: random.Random
+    doubted: dict[Asked, str] = field(default_factory=dict)
+    _standings: dict[str, Standing] = field(default_factory=dict)
+    _best: dict[str, float] = field(default_factory=dict)
+    _busy: int = 0
+
+    async def of(
+        self, worker: str, asked: Asked, said: Result, again: Callable[[], Awaitable[Result]]
+    ) -> tuple[Result, str]:
+        """What is to be believed where a worker said this, and why it is to be left out, if it is.
+
+        `again` evaluates the same here.
+        """
+        standing = self._standings.setdefault(worker, Standing())
+        if not said[0].counts or not self._is_due(standing, said[0]):
+            standing.unseen.add(asked)
+            return said, ""
+        self._busy += 1
+        try:
+            own = [await again()]
+            if own[0][0].counts and not same(said[0], [own[0][0]]):
+                own += [await again() for _ in range(MORE)]
+        finally:
+            self._busy -= 1
+        believed, why = self._weighed(worker, standing, said, own)
+        self._note(believed[0])
+        return believed, why
+
+    def _is_due(self, standing: Standing, evaluation: Evaluation) -> bool:
+        if standing.out or standing.held < FIRST or self._leads(evaluation):
+            return True
+        return self._busy < self.places and self.rng.random() < SHARE
+
+    def _leads(self, evaluation: Evaluation) -> bool:
+        """Whether it is better than all that was looked into before."""
+        value, best = evaluation.metrics.get(self.metric.name), self._best.get(evaluation.split)
+        return value is not None and (best is None or self.metric.better(value, best))
+
+    def _note(self, evaluation: Evaluation) -> None:
+        if self._leads(evaluation):
+            self._best[evaluation.split] = evaluation.metrics[self.metric.name]
+
+    def _weighed(self, worker: str, standing: Standing, said: Result, own: Sequence[Result]) -> tuple[Result, str]:
+        found = [evaluation for evaluation, _ in own if evaluation.counts]
+        if not found or same(said[0], found):  # without any, it cannot be told
+            standing.held += bool(found)
+            return said, ""
+        standing.differed += 1
+        if standing.differed < CHANCES and not _is_certain(said[0], found):
+            return own[0], ""
+        why = f"it says {told(said[0])} where this machine finds {told(found[0])}"
+        standing.out = True
+        self.doubted |= dict.fromkeys(standing.unseen, f"the worker {worker} is not believed any more: {why}")
+        standing.unseen.clear()
+        return own[0], why
+
+
+def same(said: Evaluation, own: Sequence[Evaluation]) -> bool:
+    """Whether what was said is what was found here, but for the noise that is seen here."""
+    if _is_exact(own):
+        return _is_exact([own[0], said])
+    alike = [each for each in own if each.status == said.status]
+    if len(alike) < 2 or not said.ok:
+        return bool(alike)
+    return all(_is_near(value, [each.metrics[name] for each in alike]) for name, value in said.metrics.items())
+
+
+def _is_exact(evaluations: Sequence[Evaluation]) -> bool:
+    """Whether all say the same."""
+    first = evaluations[0]
+    return all(
+        each.status == first.status
+        and _are_close(each.metrics, first.metrics)
+        and (not first.ok or each.cases.keys() == first.cases.keys())
+        and all(_are_close(each.cases[case], metrics) for case, metrics in first.cases.items() if first.ok)
+        for each in evaluations
+    )
+
+
+def _are_close(some: Mapping[str, float], others: Mapping[str, float]) -> bool:
+    return some.keys() == others.keys() and all(_is_close(value, others[name]) for name, value in some.items())
+
+
+def _is_close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=SAME, abs_tol=1e-12)
+
+
+def _is_near(value: float, found: Sequence[float]) -> bool:
+    return _is_close(value, fmean(found)) or abs(value - fmean(found)) <= FAR * stdev(found)
+
+
+def _is_certain(said: Evaluation, own: Sequence[Evaluation]) -> bool:
+    """Whether no noise explains a difference: here it is always the same, and no clock ended it."""
+    return _is_exact(own) and "timeout" not in (said.status, own[0].status)
+
+
+def told(evaluation: Evaluation) -> str:
+    """How an evaluation ended, in a few words."""
+    values = ", ".join(f"{name} {value:.10g}" for name, value in evaluation.metrics.items())
+    return values or evaluation.status

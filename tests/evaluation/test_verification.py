@@ -1,0 +1,130 @@
+"""Workers that lie: what they say is looked into, and whoever says otherwise is named, left out, and done again."""
+
+from __future__ import annotations
+
+import random
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evogit.config import Task
+from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
+from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
+from evogit.evaluation import verification
+from evogit.evaluation.verification import Result, Verification
+from evogit.repository import Repository
+from evogit.run import Run
+
+LIAR = """
+import json, os, struct, subprocess, sys, threading
+PREFIX = struct.Struct(">IQ")
+worker = subprocess.Popen([sys.executable, "-c", "from evogit.cli import main; main()", "worker"],
+                          stdin=sys.stdin, stdout=subprocess.PIPE)
+def say(data):
+    while data:
+        data = data[os.write(1, data):]
+say(worker.stdout.readline() + worker.stdout.readline())
+answers = 0
+while prefix := worker.stdout.read(PREFIX.size):
+    header, body = PREFIX.unpack(prefix)
+    told, rest = json.loads(worker.stdout.read(header)), worker.stdout.read(body)
+    answers += "answer" in told
+    if answers > 4 and "answer" in told:
+        told["evaluation"]["metrics"]["score"] -= 1
+    text = json.dumps(told).encode()
+    say(PREFIX.pack(len(text), len(rest)) + text + rest)
+"""
+"""A worker that is honest at first; later all that it evaluates is a little worse than it is."""
+
+SCORE = Metric(name="score", direction="maximize", primary=True)
+
+
+def said(value: float, status: str = "ok", case: float | None = None) -> Result:
+    known = {"status": status, "metrics": {"score": value}, "cases": {"x": {"score": value if case is None else case}}}
+    return Evaluation(**known if status == "ok" else {"status": status}), Evidence()  # type: ignore[arg-type]
+
+
+async def looked_into(answer: Result, *found: Result, times: int = 1) -> tuple[Result, str]:
+    """What comes of an answer while this machine finds these, one after the other, the last one again and again."""
+    judge = Verification(SCORE, places=1, rng=random.Random(1))
+    for _ in range(times):
+        own = list(found)
+
+        async def again() -> Result:
+            return own.pop(0) if len(own) > 1 else own[0]  # noqa: B023
+
+        outcome = await judge.of("gpu", ("tree", "train", 0), answer, again)
+    return outcome
+
+
+async def test_what_is_the_same_here_is_believed() -> None:
+    assert await looked_into(said(2), said(2)) == (said(2), "")
+    assert await looked_into(said(0.1 + 0.2), said(0.3)) == (said(0.1 + 0.2), ""), "processors round differently"
+    assert await looked_into(said(0, "crashed"), said(0, "crashed")) == (said(0, "crashed"), "")
+
+
+async def test_a_lie_about_an_exact_score_is_named_at_once() -> None:
+    assert await looked_into(said(3), said(2)) == (said(2), "it says score 3 where this machine finds score 2")
+    believed, why = await looked_into(said(2, case=3), said(2))
+    assert (believed, bool(why)) == (said(2), True), "about one case"
+    believed, why = await looked_into(said(2), said(0, "crashed"))
+    assert (believed, why) == (said(0, "crashed"), "it says score 2 where this machine finds crashed")
+
+
+async def test_noise_is_no_lie() -> None:
+    noisy = [said(value) for value in (2.0, 2.1, 1.9, 2.05, 1.95)]
+    assert await looked_into(said(2.3), *noisy) == (said(2.3), "")
+    assert await looked_into(said(9), *noisy) == (noisy[0], ""), "it may be chance, and is not believed"
+    assert (await looked_into(said(9), *noisy, times=2))[1] == "it says score 9 where this machine finds score 2"
+    assert (await looked_into(said(0, "timeout"), said(2)))[1] == "", "a machine may be busy"
+
+
+async def test_what_the_evaluator_fails_on_here_tells_nothing() -> None:
+    assert await looked_into(said(3), said(0, "evaluator-error")) == (said(3), "")
+
+
+@pytest.mark.slow
+async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "SHARE", 0.3)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "liar.py").write_text(LIAR)
+    liar = WorkerSpec(shlex.join([sys.executable, str(tmp_path / "liar.py")]), 2, "gpu1")
+    settings = Settings(
+        population=(AgentSpec("mutator", count=4),),
+        evaluations=40,
+        jobs=1,
+        workers=(liar,),
+        trust="verify",
+        sandbox="none",
+    )
+    repository, task = Repository.create(tmp_path / "repo"), tiny()
+    run = Run(repository, task, "r", settings)
+    assert (await run.evolve()).reason == "evaluations"
+    entries: list[Entry] = []
+    repository.journal("r", entries.append)
+    done = [entry.event for entry in entries if isinstance(entry.event, Evaluated)]
+    instead = [event for event in done if event.instead]
+    assert instead
+    for event in instead:
+        assert "the worker gpu1 is not believed any more: it says score" in event.instead
+    history = run.history
+    assert history.counts.evaluated == 40
+    for candidate in history.phylogeny:
+        evaluation = history.evaluation(candidate.commit)
+        assert evaluation
+        assert evaluation.ok
+        assert evaluation.metrics["score"] == pytest.approx(truth(repository, candidate.tree))
+    fittest = max(history.phylogeny, key=lambda each: history.fitness(each.commit) or -1e9)
+    assert history.fitness(history.best or "") == history.fitness(fittest.commit)
+
+
+def truth(repository: Repository, tree: str) -> float:
+    """What a program is worth."""
+    found: dict[str, Callable[[float], float]] = {}
+    exec(repository.trees.files(tree, lambda path: path == "program.py")["program.py"].decode(), found)
+    return -(abs(found["value"](1) - 20) + abs(found["value"](2) - 20)) / 2
