@@ -126,7 +126,7 @@ class Run:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
             context = self._enter(stack)
             exchange = await stack.enter_async_context(self._exchange(context)) if self.settings.remote else None
-            backend = self.backend or await self._backend(stack)
+            backend = self.backend or await self._backend(stack, context)
             asking = AskingInOrder()
             models = asking.of(self._heeded) if self.settings.deterministic else self._heeded
             agents = self.agents or populate(stack, self.settings.population, models, self.programs)
@@ -259,7 +259,7 @@ class Run:
         Start(context, self.settings).check(self.backend.digest if self.backend else self.task.evaluator_digest)
         return context
 
-    async def _backend(self, stack: AsyncExitStack) -> EvaluationBackend:
+    async def _backend(self, stack: AsyncExitStack, context: RunContext) -> EvaluationBackend:
         drawing = begin_inputs(self.context, self.settings, os.environ)
         evaluator = Evaluator(
             self.task,
@@ -272,8 +272,13 @@ class Run:
         if not self.settings.workers:
             return evaluator
         asked, jobs = self.settings.sandbox, min(self.settings.jobs, evaluator.jobs)
-        show = self.observer.activity if self.observer else lambda worker, doing: None
         verify = random.SystemRandom() if self.settings.trust == "verify" else None  # workers must not foresee it
+
+        def show(worker: str, doing: str) -> None:
+            if self.observer:
+                self.observer.activity(worker, doing)
+            self.repository.engines(self.name).note(context.engine, team.workers())
+
         team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, verify=verify, show=show)
         return await stack.enter_async_context(team)
 

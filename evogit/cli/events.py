@@ -108,8 +108,8 @@ def _evaluated(view: View, event: Evaluated) -> Text:
         known = Text.assemble(view.name(commit), f"  again ({evaluation.repeat}): {once}, so ", view.score(commit))
         return _line("evaluated", known)
     if event.instead:
-        told = Text.assemble(view.name(commit), "  ", view.score(commit), f", as {first_line(event.instead)}")
-        return _line("corrected", told)
+        why = f", as {first_line(event.instead)}"
+        return _line("corrected", Text.assemble(view.name(commit), "  ", view.score(commit), why))
     score, gain = view.score(commit), view.gain(commit, candidate.parents)
     return _line(
         "evaluated", view.finish(Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain), candidate)

@@ -170,8 +170,9 @@ class Engine:
     # --- beginning and end --------------------------------------------------------------------------------------
 
     async def _finish_what_was_left(self, names: Sequence[str]) -> None:
-        """Evaluate what dead engines left, let their agents adopt what they had not come to, and rebuild the refs."""
+        """Charge and evaluate what dead engines left, have their agents adopt what they had not, rebuild the refs."""
         history = self._history
+        self._account.settle_lost()
         await self._evaluations.take_over()
         while history.seed in history.pending and not self._stopping.asked:  # another engine is busy with it
             await asyncio.sleep(LOOK_AGAIN)

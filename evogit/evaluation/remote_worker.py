@@ -132,31 +132,36 @@ class RemoteWorker:
         self.evaluated = 0
         self.lost = 0
         self.refused = ""
+        self.doing = "starting"
         self._task = task
         self._metrics = set() if task.pairwise else {metric.name for metric in task.metrics}
         self._greeting = greeting
         self._offered = offered
         self._freed = freed
         self._tell = tell
-        self._show = show
+        self._watching = show
         self._numbers = count(1)
         self._spoke = False
         self._failures = 0
         self._life: Life | None = None
         self._wanted = asyncio.timeout(None)
 
+    def _show(self, doing: str) -> None:
+        self.doing = doing
+        self._watching(self.name, doing)
+
     async def keep(self) -> None:
         """Have it at work until this is cancelled, or the worker is refused or left out."""
         with contextlib.suppress(TimeoutError):
             async with self._wanted:
                 await self._keep()
-        self._show(self.name, f"left out: {self.refused}")
+        self._show(f"left out: {self.refused}")
         self._tell(f"the worker {self.name} is left out: {self.refused}")
 
     async def _keep(self) -> None:
         while not self.refused:
             try:
-                self._show(self.name, "starting")
+                self._show("starting")
                 await self._live()
             except WorkerRefusedError as error:
                 self.refused = str(error)
@@ -178,7 +183,7 @@ class RemoteWorker:
     async def _pause(self, why: str) -> None:
         seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
         self.lost += self._spoke
-        self._show(self.name, f"gone, started again in {seconds:g} s: {why}")
+        self._show(f"gone, started again in {seconds:g} s: {why}")
         self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {why}")
         await asyncio.sleep(seconds)
 
@@ -209,7 +214,7 @@ class RemoteWorker:
 
     def _show_work(self, life: Life) -> None:
         busy = f"evaluating {len(life.asked)}" if life.asked else "waiting"
-        self._show(self.name, f"{busy}, {self.evaluated} done")
+        self._show(f"{busy}, {self.evaluated} done")
 
     # --- one life -------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from evogit.config.run_settings import WorkerSpec
 from evogit.core import Evaluation, EvaluatorError, Evidence, Judged
@@ -87,6 +87,13 @@ class Team:
     def looks_again(self) -> bool:
         """A new best is evaluated once more at the end."""
         return self._local.looks_again
+
+    def workers(self) -> list[dict[str, Any]]:
+        """What each worker does, how much it did, and how often it was gone."""
+        return [
+            {"name": each.name, "doing": each.doing, "evaluated": each.evaluated, "gone": each.lost}
+            for each in self._workers
+        ]
 
     @property
     def doubted(self) -> dict[Asked, str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import shutil
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from evogit.core import RefusedError, RepositoryError, UsageError
 
@@ -143,6 +145,23 @@ class Engines:
     def alive(self) -> list[str]:
         """Names of the engines at work; takes no more than the right to read."""
         return [file.name for file in sorted(self._folder.glob("*")) if _locked(file)]
+
+    def note(self, engine: str, told: Sequence[Mapping[str, Any]]) -> None:
+        """Let others see what an engine at work says of itself, until it ends; nothing where there is no room."""
+        file = self._folder / engine
+        with suppress(OSError), file.open("r+b", buffering=0) as handle:
+            began = os.fstat(handle.fileno()).st_mtime_ns
+            handle.write(json.dumps(told).encode() + b"\n")
+            handle.truncate()
+            os.utime(file, ns=(began, began))
+
+    def noted(self) -> list[dict[str, Any]]:
+        """What engines at work say of themselves, one after the other."""
+        found: list[dict[str, Any]] = []
+        for name in self.alive():
+            with suppress(OSError, ValueError):  # it ended just now, or says something else just now
+                found += json.loads((self._folder / name).read_bytes() or b"[]")
+        return found
 
     def since(self) -> float | None:
         """When the first of the engines at work began, in seconds since 1970; None where none is."""

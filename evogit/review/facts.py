@@ -123,6 +123,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "pruned": len(history.pruned),
         "engines": repository.engines(history.run).alive(),
         "remote": contact_record(repository, history.run),
+        "workers": repository.engines(history.run).noted(),
         "stopped_because": history.stopped.reason if history.stopped else None,
         "stopped_detail": history.stopped.detail if history.stopped else "",
     }

@@ -114,10 +114,12 @@ class World:
     def processes(self) -> dict[int, str]:
         """All that belong to this world but the engine, with their command lines."""
         mark, found = f"TMPDIR={self.folder}/tmp\0".encode(), dict[int, str]()
-        for process in Path("/proc").glob("[0-9]*"):
+        for process in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):  # noqa: PTH208  parents first, mostly
             with suppress(OSError):
-                if mark in (process / "environ").read_bytes():
-                    found[int(process.name)] = (process / "cmdline").read_bytes().decode(errors="replace")
+                told = Path(f"/proc/{process}")
+                parent = int((told / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent in found or mark in (told / "environ").read_bytes():
+                    found[process] = (told / "cmdline").read_bytes().decode(errors="replace")
         self._seen |= found.keys()
         return found
 

@@ -84,6 +84,7 @@ def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
         *outage_lines(place.history),
         *_room(place),
         *server_lines(place),
+        *_workers(place),
         _work(view),
         Text(""),
         *best_against_seed(view),
@@ -163,6 +164,15 @@ def _room(place: Place) -> list[Text]:
         return []
     where = escape(str(place.repository.common))
     return [Text(f"the disk is full, and an engine waits for room: less than 1 MiB is left at {where}", "yellow")]
+
+
+def _workers(place: Place) -> list[Text]:
+    """What the workers of engines at work do."""
+    rows = []
+    for worker in place.repository.engines(place.history.run).noted():
+        gone = f"gone {count(worker['gone'], 'time')}" if worker["gone"] else ""
+        rows.append([Text("worker", "dim"), *(Text(first_line(worker[key])) for key in ("name", "doing")), Text(gone)])
+    return table(rows, "llll")
 
 
 def _work(view: View) -> Text:
