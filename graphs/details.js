@@ -201,8 +201,8 @@ export class Details {
 
   async said() {
     const { said, facts: about } = await this.source.session(this.index);
-    if (!said.length) return el("p", { class: "empty" }, "Nothing is kept of what its agent said.");
-    return [facts((about ?? []).map(([name, value]) => [visible(name), visible(value)])), ...said.map((each) => text(each, true))];
+    if (!said.length && !about?.length) return el("p", { class: "empty" }, "Nothing is kept of what its agent said.");
+    return [about?.length ? facts(about.map(([name, value]) => [name, visible(value)])) : null, ...said.flatMap((each) => turns(each) ?? text(each, true))];
   }
 }
 
@@ -216,6 +216,23 @@ function cases(told) {
   const metrics = [...new Set(names.flatMap((name) => Object.keys(told[name])))];
   const value = (each) => (each === undefined || each === null ? "" : String(Number(each.toPrecision(6))));
   return grid(["case", ...metrics.map(visible)], names.map((name) => [visible(name), ...metrics.map((metric) => value(told[name][metric]))]), `l${"r".repeat(metrics.length)}`);
+}
+
+const TURN = /^# (assistant|user)$/m; // as evogit/agents/coder.py heads what was said
+
+// A coder's session, turn by turn: what the model said, and what its tools answered.
+function turns({ name, text: words, cut }) {
+  const parts = name.startsWith("transcript") ? words.split(TURN) : [];
+  if (parts.length < 3) return null;
+  let number = 0;
+  const turn = (role, said) => {
+    number += role === "assistant" ? 1 : 0;
+    const who = role === "assistant" ? `${number} said` : `${number} answered`;
+    return el("details", { open: true, class: `evidence turn ${role}` }, el("summary", {}, who), el("pre", {}, visible(said.trim())));
+  };
+  const found = [];
+  for (let k = 1; k < parts.length; k += 2) found.push(turn(parts[k], parts[k + 1]));
+  return cut ? [...found, el("p", { class: "quiet" }, "Shortened: `evogit show --file` prints all of it.")] : found;
 }
 
 function text({ name, text: words, cut }, open) {

@@ -145,8 +145,8 @@ export class FileSource {
   }
 
   async session(index) {
-    const { told, said } = await this.part("sessions", index);
-    return { told: this.texts(told), said: this.texts(said) };
+    const { told, said, facts } = await this.part("sessions", index);
+    return { told: this.texts(told), said: this.texts(said), facts };
   }
 
   async diff(from, to) {

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from rich.text import Text
 
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError
-from evogit.repository.evidence import FEEDBACK, SESSION, ends_tell_most, is_prompt, is_transcript, read_feedback
+from evogit.repository.evidence import (
+    FEEDBACK,
+    SESSION,
+    ends_tell_most,
+    is_prompt,
+    is_transcript,
+    read_feedback,
+    session_facts,
+)
 from evogit.review import SCHEMA
 from evogit.review.evidence_files import texts
 
@@ -68,7 +74,7 @@ def session(agent: str, files: Mapping[str, bytes], command: Command) -> Iterato
     """What an agent was told, said and did: facts, then every file with its size and of most an excerpt."""
     if not files:
         return
-    facts = _facts(files.get(SESSION, b""))
+    facts = [(name, _short(text)) for name, text in session_facts(files.get(SESSION, b""))]
     yield Text("")
     yield Text(f"  session of {escape(agent)}", "dim")
     yield from table(((Text(f"    {name}", "dim"), Text(text)) for name, text in facts), "ll")
@@ -96,27 +102,6 @@ def _excerpt(name: str, content: bytes) -> tuple[list[str], bool]:
     lines = [line for line in content.decode(errors="backslashreplace").splitlines() if line.strip()]
     at_end = ends_tell_most(name)
     return lines[-EXCERPT:] if at_end else lines[:EXCERPT], at_end
-
-
-def _facts(content: bytes) -> list[tuple[str, str]]:
-    """What a program's session was, as names and texts; none where that cannot be read."""
-    try:
-        about: Any = json.loads(content)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(about, dict):
-        return []
-
-    def listed(key: str) -> list[str]:
-        found = about.get(key)
-        return [_short(str(each)) for each in found] if isinstance(found, list) else []
-
-    model = f" on {about['model']}" if about.get("model") else ""
-    facts = [("program", _short(f"{about.get('program', '?')}{model}, {about.get('seconds', '?')} s"))]
-    facts.append(("end", _short(str(about.get("end", "?")))))
-    refused = [f"{about['refused']} refused"] if about.get("refused") else []
-    facts.append(("evaluations", _short(", ".join([*listed("evaluations"), *refused])) or "none"))
-    return facts + [("left out", line) for line in listed("left_out")]
 
 
 def _short(text: str, most: int = LONGEST) -> str:

@@ -12,7 +12,7 @@ from evogit.history import History
 from evogit.history.decisions import standing
 from evogit.page.followed_run import FollowedRun, Record
 from evogit.repository import Repository
-from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback
+from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
 from evogit.review.decisions import decision_record, said_of
 from evogit.review.evidence_files import gone, read
 from evogit.review.facts import candidate_record, finite
@@ -168,9 +168,12 @@ def _text(name: str, text: str) -> Record:
 def session(run: Run, candidate: Candidate) -> Record:
     """What its agent was told, and what it said and did."""
     files = _kept(run, run.history.sessions.get(candidate.commit))
-    told = [_text(name, _readable(name, content)) for name, content in files.items() if is_prompt(name)]
-    said = [_text(name, _readable(name, content)) for name, content in files.items() if not is_prompt(name)]
-    return {"told": told, "said": sorted(said, key=lambda each: each["name"] == SESSION.removesuffix(".json"))}
+    facts = session_facts(files.get(SESSION, b""))
+    shown = {name: content for name, content in files.items() if not (name == SESSION and facts)}
+    texts = {name: _text(name, _readable(name, content)) for name, content in shown.items()}
+    told = [text for name, text in texts.items() if is_prompt(name)]
+    said = [text for name, text in texts.items() if not is_prompt(name)]
+    return {"told": told, "said": said, "facts": [(name, text[:LONGEST_LINE]) for name, text in facts]}
 
 
 # --- the whole run ------------------------------------------------------------------------------------------------

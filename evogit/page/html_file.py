@@ -144,8 +144,10 @@ class _Told:
         return told
 
     def _session(self, candidate: Candidate) -> Record:
-        told: Record = {"told": [], "said": []} if self.redact else details.session(self.run, candidate)
-        return {kind: [self._packed(each) for each in parts] for kind, parts in told.items()}
+        if self.redact:
+            return {"told": [], "said": [], "facts": []}
+        session = details.session(self.run, candidate)
+        return {**session, **{kind: [self._packed(each) for each in session[kind]] for kind in ("told", "said")}}
 
     def _diff(self, old: Candidate, new: Candidate) -> Record:
         told = details.diff(self.run.repository, old, new)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Mapping
+from typing import Any
 
 from evogit.core import Evidence
 
@@ -51,6 +52,29 @@ def ends_tell_most(file: str) -> bool:
 def kept_text(content: str) -> bytes:
     """A text as it is kept, whatever it holds."""
     return content.encode(errors="replace")
+
+
+def session_facts(content: bytes) -> list[tuple[str, str]]:
+    """What a coding program's session was, as names and foreign texts; none where that cannot be read."""
+    try:
+        about: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(about, dict):
+        return []
+
+    def listed(key: str) -> list[str]:
+        found = about.get(key)
+        return [str(each) for each in found] if isinstance(found, list) else []
+
+    model = f" on {about['model']}" if about.get("model") else ""
+    refused = [f"{about['refused']} refused"] if about.get("refused") else []
+    return [
+        ("program", f"{about.get('program', '?')}{model}, {about.get('seconds', '?')} s"),
+        ("end", str(about.get("end", "?"))),
+        ("evaluations", ", ".join([*listed("evaluations"), *refused]) or "none"),
+        *(("left out", line) for line in listed("left_out")),
+    ]
 
 
 def why(reason: str) -> dict[str, bytes]:

@@ -59,7 +59,9 @@ def write_run(folder: Path, name: str = "toy") -> dict[str, str]:
     ids: dict[str, str] = {}
 
     def add(what: str, value: float | Status, text: str, *parents: str, **about: Any) -> None:
-        evidence = ({"prompt.md": f"told of {what}".encode(), "reply.md": b"said"}, {"stdout": b"printed\n"})
+        session = json.dumps({"program": "aider", "model": "m", "seconds": 2.5, "end": "finished"}).encode()
+        talk = {"transcript.md": b"# assistant\n\nI look\n\n# user\n\nx = 1\n", "session.json": session}
+        evidence = ({"prompt.md": f"told of {what}".encode(), "reply.md": b"said", **talk}, {"stdout": b"printed\n"})
         files = {f"{what[0]}.py": f"{text}\n".encode()}
         above = [ids[parent] for parent in parents]
         ids[what] = run.add_files(files, *above, value=value, title=f"{what} step", evidence=evidence, **about)

@@ -61,6 +61,8 @@ def test_a_person_looks_at_candidates_and_compares_them(page: Page, served: Serv
     expect(details).to_contain_text("told of failed")
     page.get_by_role("tab", name="Said").click()
     expect(details).to_contain_text("said")
+    expect(details).to_contain_text("aider on m, 2.5 s")
+    expect(details.locator("summary", has_text="1 answered")).to_be_visible()  # of a session, turn by turn
     page.get_by_role("tab", name="Evaluation").click()
     expect(details).to_contain_text("printed")
     page.get_by_role("button", name="Pin", exact=True).click()
