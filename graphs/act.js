@@ -27,7 +27,7 @@ export class Actions {
   // Ask the server what a decision would change, show it, and make it if the person wants.
   async begin(decision) {
     this.decision = { subtree: false, reason: "", ...decision };
-    this.reason = el("textarea", { rows: "3", maxlength: "2000", "aria-label": decision.kind === "guide" ? "What agents are told" : "Why", placeholder: decision.kind === "guide" ? "What agents are told from now on" : "Why (required); it is kept with the decision" });
+    this.reason = el("textarea", { rows: "3", maxlength: "2000", autofocus: true, "aria-label": decision.kind === "guide" ? "What agents are told" : "Why", placeholder: decision.kind === "guide" ? "What agents are told from now on" : "Why (required); it is kept with the decision" });
     this.reason.addEventListener("input", () => (this.error.textContent = ""));
     this.words = el("div", { class: "plan" });
     this.error = el("p", { class: "error", role: "alert" });

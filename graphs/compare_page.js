@@ -25,7 +25,7 @@ export function comparePage(told, names, chosen, theme, on) {
 
 function drawing(runs, theme) {
   const lines = runs.map(({ run, points }) => ({ name: run, points }));
-  const { places, direction } = runs[0];
+  const { places, direction } = runs.find((each) => each.best !== null) ?? runs[0];
   const told = { lines, unit: "evaluations", places, falling: direction === "minimize" };
   return canvasOf((width, height) => curves(told, theme(), width, height), 320, "Best so far of each run against evaluations");
 }

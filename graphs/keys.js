@@ -27,16 +27,17 @@ export class Keys {
     const run = this.table.get(event.key);
     if (!run) return;
     event.preventDefault();
-    run();
+    run(event.key);
   }
 
   help() {
-    const rows = this.commands.map(([keys, what]) => el("tr", {}, el("td", {}, keys.map((key) => el("kbd", {}, KEY_NAMES[key] ?? key))), el("td", {}, what)));
+    const name = (key) => el("kbd", {}, KEY_NAMES[key] ?? key);
+    const rows = this.commands.map(([keys, what]) => el("div", {}, el("dt", {}, keys.map(name)), el("dd", {}, what)));
     const dialog = el(
       "dialog",
-      { class: "dialog", "aria-label": "Keys", onclose: () => dialog.remove() },
+      { class: "dialog wide", "aria-label": "Keys", onclose: () => dialog.remove() },
       el("h2", {}, "Keys"),
-      el("table", { class: "keys" }, el("tbody", {}, rows)),
+      el("dl", { class: "keys" }, rows),
       el("h2", {}, "Filter"),
       el("p", {}, "Words that must all hold: ", el("code", {}, FILTER)),
       el("div", { class: "buttons end" }, button("Close", () => dialog.close())),

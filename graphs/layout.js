@@ -20,13 +20,13 @@ export function scored(run, axis, scale, all, shown) {
   const y = new Float64Array(run.amount).fill(NaN);
   const place = AXES[axis].of;
   const level = SCALES[scale].level(run);
-  const { low, high } = range(run, shown, level);
+  const { low, high, bare } = range(run, shown, level);
   const below = low - (high - low) * 0.06;
   for (const index of all) {
     x[index] = place(run, index);
     y[index] = Number.isNaN(run.value[index]) ? below : Math.max(level(run.value[index]), low);
   }
-  return { kind: "scored", x, y, level, value: SCALES[scale].value(run), low, high, below, right: extent(x) };
+  return { kind: "scored", x, y, level, value: SCALES[scale].value(run), low, high, bare, below, right: extent(x) };
 }
 
 // Decades between a value and the best one, which itself is put a little nearer than any other.
@@ -39,11 +39,11 @@ function distanceLevel(run) {
   return (value) => -Math.log10(Math.max(best - sign * value, nearest));
 }
 
-// Levels from the lowest that matters to the best; outliers below lie on the lower edge.
+// Levels from the lowest that matters to the best; outliers below lie on the lower edge. `bare`: nothing has a score.
 function range(run, shown, level) {
   const levels = [];
   for (const index of shown) if (!Number.isNaN(run.value[index])) levels.push(level(run.value[index]));
-  if (!levels.length) return { low: 0, high: 1 };
+  if (!levels.length) return { low: 0, high: 1, bare: true };
   levels.sort((a, b) => a - b);
   const seed = run.seed === null ? NaN : level(run.value[run.seed]);
   const typical = levels[Math.floor(levels.length * LOWEST)];

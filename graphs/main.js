@@ -23,6 +23,8 @@ import { Titles } from "./titles.js";
 
 const PAGES = { graph: "Graph", run: "Run", compare: "Compare" };
 
+const STEPS = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }; // pixels
+
 const SPARING = 1000; // milliseconds between two refreshes of what is dear to make anew
 
 class Page {
@@ -127,26 +129,29 @@ class Page {
   // Find out what the filter holds.
   async sift() {
     this.filter = null;
-    this.complain("");
+    this.complain(this.run.amount ? "" : "No candidate yet: the first one is the seed.", true);
     if (!this.state.filter.trim()) return;
     try {
       const filter = parse(this.state.filter);
       const asked = filter.text || filter.file;
       this.found = asked ? new Set((await this.source.search(filter.text, filter.file)).found) : null;
-      chosen(this.run, filter, this.found);
+      const held = chosen(this.run, filter, this.found);
       this.filter = filter;
+      if (!held.size) this.complain("No candidate fits this filter.", true);
     } catch (error) {
       this.complain(error.message);
       if (!(error instanceof FilterError)) this.filter = null;
     }
   }
 
-  complain(text) {
-    const input = byId("filter");
-    input.setAttribute("aria-invalid", text ? "true" : "false");
+  // `calm`: nothing is wrong, there is only nothing to be seen.
+  complain(text, calm = false) {
+    const [input, hint] = [byId("filter"), byId("hint")];
+    input.setAttribute("aria-invalid", text && !calm ? "true" : "false");
     input.title = visible(text);
-    fill(byId("hint"), text);
-    byId("hint").hidden = !text;
+    fill(hint, text);
+    hint.hidden = !text;
+    hint.classList.toggle("calm", calm);
   }
 
   // Draw graph and table anew, from what is known.
@@ -208,6 +213,7 @@ class Page {
   // --- live ---------------------------------------------------------------------------------------------------------
 
   take(delta) {
+    if (!this.run.amount && delta.added?.amount) this.complain("");
     this.run.take(delta);
     this.titles.grown(this.run.amount);
     this.facts();
@@ -288,7 +294,7 @@ class Page {
   }
 
   commands() {
-    const graph = (what) => () => this.state.page === "graph" && what();
+    const graph = (what) => (key) => this.state.page === "graph" && what(key);
     const acts = (kind) => () => this.selected !== null && this.act(kind);
     return [
       [["j"], "next row of the table", graph(() => this.walk(1))],
@@ -299,7 +305,7 @@ class Page {
       [["s"], "select the seed", () => this.select(this.run.seed)],
       [["Enter"], "to the details", graph(() => byId("details").focus())],
       [["d"], "its diff", graph(() => this.turn("diff"))],
-      [["1", "2", "3", "4", "5"], "Summary, Diff, Evaluation, Told, Said", null],
+      [["1", "2", "3", "4", "5"], "Summary, Diff, Evaluation, Told, Said", graph((key) => this.turn(TABS[key - 1]))],
       [["e"], "unfold or fold the dead ends below it", graph(() => this.selected !== null && this.unfold(this.selected))],
       [["p"], "pin it, to compare others with", graph(() => this.state.set({ pin: this.pinned === this.selected ? "" : this.state.select }))],
       [["P"], "promote it", acts("promote")],
@@ -310,10 +316,7 @@ class Page {
       [["f"], "the whole graph", graph(() => this.plot.fit())],
       [["+", "="], "zoom in", graph(() => this.plot.zoom(1.3))],
       [["-"], "zoom out", graph(() => this.plot.zoom(1 / 1.3))],
-      [["ArrowLeft"], "move the view", graph(() => this.plot.pan(80, 0))],
-      [["ArrowRight"], "", graph(() => this.plot.pan(-80, 0))],
-      [["ArrowUp"], "", graph(() => this.plot.pan(0, 60))],
-      [["ArrowDown"], "", graph(() => this.plot.pan(0, -60))],
+      [Object.keys(STEPS), "move the view", graph((key) => this.plot.pan(...STEPS[key]))],
       [["/"], "filter", () => byId("filter").focus()],
       [["v"], "next view: skeleton, lanes, clade", graph(() => this.state.set({ view: VIEWS[(VIEWS.indexOf(this.state.view) + 1) % VIEWS.length] }))],
       [["g"], "the graph", () => this.state.set({ page: "graph" })],
@@ -323,7 +326,7 @@ class Page {
       [["t"], "light or dark", () => this.shade()],
       [["Escape"], "select nothing", () => this.state.set({ select: "" })],
       [["?"], "this list", () => this.keys.help()],
-    ].flatMap(([keys, what, run]) => (run ? [[keys, what, run]] : keys.map((key, k) => [[key], `tab ${TABS[k]}`, graph(() => this.turn(TABS[k]))])));
+    ];
   }
 
   shade() {
@@ -349,7 +352,8 @@ class Page {
       clearTimeout(wait);
       wait = setTimeout(() => this.state.set({ filter: event.target.value }), 150);
     });
-    fill(byId("tools"), button("Save", () => saveFigure(this.plot, this.run, (file) => this.actions.say(`Saved as ${file}.`)), { title: "the view as SVG or PNG" }), button("◐", () => this.shade(), { title: "t: light or dark", "aria-label": "Light or dark" }), button("?", () => this.keys.help(), { title: "keys", "aria-label": "Keys" }));
+    const pause = button("❚❚", () => this.live?.pause(!this.live.paused), { title: "Space: pause, or go on", "aria-label": "Pause", id: "pause" });
+    fill(byId("tools"), this.source.live ? pause : null, button("Save", () => saveFigure(this.plot, this.run, (file) => this.actions.say(`Saved as ${file}.`)), { title: "the view as SVG or PNG" }), button("◐", () => this.shade(), { title: "t: light or dark", "aria-label": "Light or dark" }), button("?", () => this.keys.help(), { title: "keys", "aria-label": "Keys" }));
     this.resizable();
   }
 
@@ -405,7 +409,9 @@ class Page {
     if (!run) return;
     byId("runs").value = run.about.run;
     const state = this.connection === "lost" ? "disconnected" : this.connection === "paused" ? "paused" : !this.source.live ? "a copy" : run.alive ? "live" : "at rest";
-    fill(byId("state"), el("span", { class: `dot ${state.replace(" ", "-")}`, "aria-hidden": "true" }), ` ${state}`);
+    const trying = state === "disconnected" ? ": trying again" : "";
+    fill(byId("state"), el("span", { class: `dot ${state.replace(" ", "-")}`, "aria-hidden": "true" }), ` ${state}${trying}`);
+    byId("pause")?.setAttribute("aria-pressed", String(state === "paused"));
     const best = run.best === null ? [] : [el("strong", {}, `${GLYPHS.best} ${scoreText(run, run.best)}`), ` ${firstLine(run.about.metric.name)} · `];
     const inside = run.about.judged === "inside" ? " · judged: inside" : "";
     fill(byId("facts"), ...best, `${count(run.amount, "candidate")}${inside}${run.about.read_only ? " · read only" : ""}`);

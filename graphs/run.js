@@ -76,7 +76,7 @@ export class Run {
 
   // Say which file a candidate changed, or that it was none or several.
   touch(index, paths) {
-    const name = paths.length > 1 ? "several files" : (paths[0] ?? "no file");
+    const name = paths.length > 1 ? "several files" : (paths[0] ?? (index === this.seed ? "seed" : "no file"));
     if (!this.names.files.includes(name)) this.names.files.push(name);
     this.file[index] = this.names.files.indexOf(name);
   }

@@ -33,10 +33,11 @@ export function scene(picture, camera, look, focus) {
 // --- axes -----------------------------------------------------------------------------------------------------------
 
 function frame(picture, camera, theme) {
+  if (!picture.shown.size) return [];
   if (picture.layout.kind !== "scored") return captions(picture, camera, theme);
   const { plot, window } = camera;
-  const across = ticks(window.left, window.right, plot.width, 110).filter((x) => x >= 0);
-  const up = ticks(Math.max(window.low, picture.layout.low), window.high, plot.height, 48);
+  const across = ticks(window.left, window.right, plot.width, 110).filter((x) => x >= 0 && (picture.axis === "dollars" || Number.isInteger(x)));
+  const up = picture.layout.bare ? [] : ticks(Math.max(window.low, picture.layout.low), window.high, plot.height, 48);
   const lines = up.flatMap((y) => [plot.x, camera.toY(y), plot.x + plot.width, camera.toY(y)]);
   const below = camera.toY(picture.layout.below);
   const bottom = plot.y + plot.height;
@@ -244,7 +245,7 @@ class Spread {
 function focusRings({ layout }, camera, theme, { selected, pinned, hovered }) {
   const rings = [[pinned, theme.pinned, 10], [hovered, theme.faint, 8], [selected, theme.selected, 9]];
   return rings
-    .filter(([index]) => index !== null && camera.sees(layout.x[index], layout.y[index]))
+    .filter(([index]) => index !== null && !layout.bare && camera.sees(layout.x[index], layout.y[index]))
     .map(([index, outline, radius]) => ({
       kind: "marks",
       points: [camera.toX(layout.x[index]), camera.toY(layout.y[index])],
