@@ -3,7 +3,7 @@
 import { diffView } from "./diff.js";
 import { button, el, facts, fill, firstLine, grid, titleOf, visible } from "./dom.js";
 import { age, count, margin, number } from "./format.js";
-import { GLYPHS, changeText, scoreText } from "./table.js";
+import { changeText, glyph, scoreText } from "./table.js";
 
 export const TABS = ["summary", "diff", "evaluation", "told", "said"];
 
@@ -49,7 +49,7 @@ export class Details {
     return el(
       "div",
       { class: "title" },
-      el("h2", {}, el("span", { class: `glyph ${kind}`, title: kind }, GLYPHS[kind]), ` ${run.short(index)} `, el("span", { class: "quiet" }, kind === "scored" ? "" : kind)),
+      el("h2", {}, el("span", { class: `glyph ${kind}`, title: kind }, glyph(run, index)), ` ${run.short(index)} `, el("span", { class: "quiet" }, kind === "scored" ? "" : kind)),
       el("p", { class: "subject" }, titleOf(title ?? "…")),
       el("p", { class: "score" }, el("strong", {}, scoreText(run, index)), " ", el("span", { class: run.gain(index) > 0 ? "better" : "quiet" }, changeText(run, index))),
     );
@@ -91,7 +91,7 @@ export class Details {
 
   link(index) {
     const { run } = this;
-    const text = `${GLYPHS[run.kind(index)]} ${run.short(index)}`;
+    const text = `${glyph(run, index)} ${run.short(index)}`;
     return el("span", { class: "candidate" }, button(text, () => this.on.select(index), { class: "link" }), ` ${scoreText(run, index)} `, el("span", { class: "quiet", "data-title": index }, titleOf(this.titles.title(index) ?? "")));
   }
 

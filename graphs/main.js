@@ -12,13 +12,13 @@ import { Live } from "./live.js";
 import { COLOURINGS, THEMES, colouring } from "./palette.js";
 import { VIEWS, picture } from "./picture.js";
 import { Plot } from "./plot.js";
-import { Run } from "./run.js";
+import { FILELESS, Run } from "./run.js";
 import { runPage } from "./run_page.js";
 import { saveFigure } from "./save.js";
 import { MOST_COUNTED } from "./scene.js";
 import { openSource } from "./source.js";
 import { State } from "./state.js";
-import { GLYPHS, Table, scoreText } from "./table.js";
+import { GLYPHS, MARKS, Table, scoreText } from "./table.js";
 import { Titles } from "./titles.js";
 
 const PAGES = { graph: "Graph", run: "Run", compare: "Compare" };
@@ -84,6 +84,10 @@ class Page {
   get theme() {
     const wanted = document.documentElement.dataset.theme ?? (this.dark.matches ? "dark" : "light");
     return THEMES[wanted];
+  }
+
+  get colour() {
+    return Object.hasOwn(COLOURINGS, this.state.colour) ? this.state.colour : "agent";
   }
 
   get selected() {
@@ -165,7 +169,7 @@ class Page {
     const axis = Object.hasOwn(AXES, state.x) ? state.x : "time";
     const scale = Object.hasOwn(SCALES, state.y) ? state.y : "score";
     this.picture = picture(run, { view, axis, scale, chosen: held, open: this.opened, root: this.root ?? root, everything: state.all === "1", deadEnds: state.dead === "1" });
-    const colours = colouring(run, Object.hasOwn(COLOURINGS, state.colour) ? state.colour : "agent", this.theme);
+    const colours = colouring(run, this.colour, this.theme);
     this.plot.show(this.picture, { theme: this.theme, colours, merges: state.merges === "1" });
     this.plot.mark({ selected: this.selected, pinned: this.pinned });
     this.legend(colours.legend, held);
@@ -377,31 +381,40 @@ class Page {
     );
   }
 
+  // What marks and colours mean; a click on one filters by it, or no longer.
   legend(colours, held) {
-    const swatch = ([name, colour]) => {
-      const mark = el("span", { class: "swatch" });
-      mark.style.background = colour;
-      return el("span", { class: "entry" }, mark, firstLine(name));
-    };
-    const shapes = [...this.operators(), ...this.kinds()];
     const { shown, folded, layout } = this.picture;
-    if (layout.kind === "scored" && this.run.holdout.size) shapes.push("◇ on the holdout");
-    if (folded.size && shown.size < MOST_COUNTED) shapes.push("9▸ folded dead ends: click");
     const size = held ? `${count(held.size, "candidate")} of ${whole(this.run.amount)}` : `${whole(shown.size)} of ${count(this.run.amount, "candidate")}`;
     const inOrder = colours.toSorted(([a], [b]) => a.localeCompare(b, undefined, { numeric: true }));
-    fill(byId("legend"), el("span", { class: "entry quiet" }, size), inOrder.map(swatch), shapes.map((each) => el("span", { class: "entry quiet" }, each)));
+    const more = layout.kind === "scored" && this.run.holdout.size ? ["◇ on the holdout"] : [];
+    if (folded.size && shown.size < MOST_COUNTED) more.push("9▸ folded dead ends: click");
+    const swatches = inOrder.map(([name, colour]) => this.entry([swatch(colour), firstLine(name)], this.wordOf(name)));
+    fill(byId("legend"), el("span", { class: "quiet" }, size), swatches, this.operators(), this.kinds(), more.map((each) => el("span", { class: "quiet" }, each)));
   }
 
   // The marks that occur in this run.
   operators() {
-    const marks = { mutation: "●", merge: "■", graft: "▲", human: "⬟" };
-    return Object.keys(marks).filter((name) => this.run.names.operators.includes(name)).map((name) => `${marks[name]} ${name}`);
+    return Object.keys(MARKS).filter((name) => this.run.names.operators.includes(name)).map((name) => this.entry([`${MARKS[name]} ${name}`], `operator:${name}`));
   }
 
   kinds() {
     const { run } = this;
     const occurs = { best: run.best !== null, seed: run.seed !== null, failed: run.status.some((_, index) => run.failed(index)), promoted: run.promoted.size, pruned: run.pruned.size };
-    return Object.keys(occurs).filter((kind) => occurs[kind]).map((kind) => `${GLYPHS[kind]} ${kind}`);
+    return Object.keys(occurs).filter((kind) => occurs[kind]).map((kind) => this.entry([`${GLYPHS[kind]} ${kind}`], kind === "seed" ? "" : kind));
+  }
+
+  // The word of the filter for what has a colour; none where the colour is of several.
+  wordOf(name) {
+    const known = this.run.names[COLOURINGS[this.colour].names].includes(name) && !(this.colour === "file" && FILELESS.includes(name));
+    return known ? `${this.colour}:${/\s/.test(name) ? `"${name}"` : name}` : "";
+  }
+
+  entry(content, word) {
+    if (!word) return el("span", { class: "entry quiet" }, content);
+    const known = this.state.filter.match(/\S*"[^"]*"|\S+/g) ?? [];
+    const pressed = known.includes(word);
+    const words = pressed ? known.filter((each) => each !== word) : [...known, word];
+    return button(content, () => this.state.set({ filter: words.join(" ") }), { class: "entry", "aria-pressed": String(pressed), title: `filter: ${word}` });
   }
 
   facts() {
@@ -458,6 +471,12 @@ class Page {
       set(Number(grip.getAttribute("aria-valuenow")) + step);
     });
   }
+}
+
+function swatch(colour) {
+  const mark = el("span", { class: "swatch" });
+  mark.style.background = colour;
+  return mark;
 }
 
 async function begin() {

@@ -2,10 +2,12 @@
 
 const DIGITS = 8; // of an id, as far as the page knows it
 
+export const FILELESS = ["not read yet", "no file", "several files"]; // what a candidate has in place of a changed file
+
 export class Run {
   constructor(payload) {
     this.about = payload;
-    this.names = { ...payload.names, files: ["not read yet"] };
+    this.names = { ...payload.names, files: [FILELESS[0]] };
     this.amount = 0;
     this.ids = [];
     this.time = []; // seconds since the epoch
@@ -76,7 +78,8 @@ export class Run {
 
   // Say which file a candidate changed, or that it was none or several.
   touch(index, paths) {
-    const name = paths.length > 1 ? "several files" : (paths[0] ?? (index === this.seed ? "seed" : "no file"));
+    const [, none, several] = FILELESS;
+    const name = paths.length > 1 ? several : (paths[0] ?? (index === this.seed ? "seed" : none));
     if (!this.names.files.includes(name)) this.names.files.push(name);
     this.file[index] = this.names.files.indexOf(name);
   }

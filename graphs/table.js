@@ -11,8 +11,10 @@ export const GLYPHS = { best: "★", seed: "◆", scored: "●", failed: "○", 
 const NEWEST = "candidate"; // by what is sorted unless a person says otherwise, and what an address need not tell
 const UPWARDS = "-up";
 
+export const MARKS = { mutation: "●", merge: "■", graft: "▲", human: "⬟" };
+
 const COLUMNS = [
-  { name: "", width: "1.6em", cell: (run, index) => GLYPHS[run.kind(index)] },
+  { name: "", width: "1.6em", cell: glyph },
   { name: "candidate", width: "5.2em", cell: (run, index) => run.short(index), by: (run, index) => index },
   { name: "score", width: "minmax(6em, 9em)", right: true, cell: scoreText, by: (run, index) => worst(run, run.value[index]) },
   { name: "change", width: "6em", right: true, cell: changeText, by: (run, index) => worst(run, run.gain(index), 1) },
@@ -21,6 +23,12 @@ const COLUMNS = [
   { name: "operator", width: "6em", cell: (run, index) => run.operatorName(index), by: (run, index) => run.operatorName(index) },
   { name: "title", width: "minmax(10em, 1fr)", cell: (run, index, titles) => firstLine(titles.title(index) ?? "…") },
 ];
+
+// The mark that a candidate has in the graph.
+export function glyph(run, index) {
+  const kind = run.kind(index);
+  return (kind === "scored" && MARKS[run.operatorName(index)]) || GLYPHS[kind];
+}
 
 export function scoreText(run, index) {
   if (!Number.isNaN(run.value[index])) return number(run.value[index], run.about.places) + margin(run.margin[index], run.about.places);

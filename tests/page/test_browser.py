@@ -103,6 +103,11 @@ def test_the_graph_unfolds_where_it_counts_and_the_address_keeps_order_and_colou
         page.mouse.dblclick(place["x"], place["y"])  # as who clicks twice means it once
         expect(legend).to_contain_text(f"{shown} candidates")
         page.wait_for_timeout(600)  # longer than a double-click
+    legend.get_by_role("button", name="merge").click()
+    expect(page.get_by_label("Filter candidates")).to_have_value("operator:merge")
+    expect(legend).to_contain_text("1 candidate of 6")
+    legend.get_by_role("button", name="merge").click()
+    expect(page.get_by_label("Filter candidates")).to_have_value("")
     page.get_by_label("colour").select_option("file")
     expect(legend).to_contain_text("m.py")
     page.locator("#table").get_by_role("button", name="score").click()
@@ -137,6 +142,13 @@ def test_deciding_shows_what_it_changes_asks_why_and_can_be_undone(page: Page, s
     with Repository.open(served.folder).engines("deciding").enter(join=False):
         expect(page.locator("#state")).to_contain_text("live")
     expect(page.locator("#state")).to_contain_text("at rest")  # without an entry in the journal
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#state")).to_contain_text("paused")
+    RecordedRun(served.folder, "deciding").add(9.0, ids["late"])
+    page.wait_for_timeout(1000)
+    expect(page.locator("#facts")).to_contain_text("6 candidates")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#facts")).to_contain_text("7 candidates")
 
 
 def test_a_plan_that_is_out_of_date_is_refused_and_drawn_anew(page: Page, served: Served) -> None:
