@@ -144,8 +144,8 @@ def _lineage(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> 
             colour = COLOURS[0] if main else "#999999" if number == 0 else COLOURS[1]
             style: dict[str, Any] = {"color": colour, "linewidth": 1.8 if main else 0.8, "zorder": 2 if main else 1}
             axes.plot([place[parent][0], x], [place[parent][1], y], **style)
-    agents = list(dict.fromkeys(history.phylogeny[each].agent for each in sorted(place, key=lambda each: at[each])))
-    for number, agent in enumerate(agents):
+    agents = {history.phylogeny[each].agent for each in place}
+    for number, agent in enumerate(sorted(agents, key=lambda name: (name != "seed", len(name), name))):
         points = [point for each, point in place.items() if history.phylogeny[each].agent == agent]
         colour = COLOURS[number % len(COLOURS)]
         axes.scatter([x for x, _ in points], [y for _, y in points], s=14, color=colour, label=agent, zorder=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -87,8 +88,6 @@ def graph(
         _write(terminal, WRITERS[form](place, terminal, Wanted(shown=shown, **options)), form, output)
     elif output is not None:
         raise UsageError(f"expected one of {', '.join(WRITERS)} as --format with -o, got {form}")
-    elif form == "json":
-        terminal.data(graph_record(place.history, shown()))
     else:
         terminal.show(draw(View.of(place.history, terminal), shown()), fit="ellipsis")
 
@@ -134,6 +133,10 @@ def _html(place: Place, terminal: Terminal, wanted: Wanted) -> str:
 
 
 # --- for other programs -----------------------------------------------------------------------------------------------
+
+
+def _json(place: Place, terminal: Terminal, wanted: Wanted) -> str:
+    return json.dumps(graph_record(place.history, wanted.shown()), allow_nan=False) + "\n"
 
 
 def _dot(place: Place, terminal: Terminal, wanted: Wanted) -> str:
@@ -192,6 +195,7 @@ def _graphml(place: Place, terminal: Terminal, wanted: Wanted) -> str:
 
 WRITERS: dict[str, Callable[[Place, Terminal, Wanted], str | bytes]] = {
     "dot": _dot,
+    "json": _json,
     "svg": _svg,
     "png": _png,
     "html": _html,
