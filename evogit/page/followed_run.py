@@ -98,11 +98,11 @@ class FollowedRun(Following):
     def advance(self) -> Record | None:
         """Read what came since, and tell it; None where nothing did."""
         self.read_on()
-        before, known = self._told, self._amount
-        delta: Record = {"after": before["position"], **self._now()}
-        if all(delta[key] == before[key] for key in ("position", "alive", "agents")):
+        before, known, state = self._told, self._amount, self._state()
+        if all(state[key] == before[key] for key in state):
             return None
         history = self.history
+        delta: Record = {"after": before["position"], **self._now()}
         if history.started:
             delta["added"] = self._columns.of(known)
             delta["changed"] = [self._columns.row(each) for each in self._rows(known)]
@@ -154,14 +154,12 @@ class FollowedRun(Following):
         return [f"{scores.noise(split).margin(each):.{digits}f}" for split in (None, HOLDOUT) for each in times]
 
     def _now(self) -> Record:
+        return {**self._state(), "now": time.time(), "marks": self._marks()}
+
+    def _state(self) -> Record:
+        """What differs when something is to be told; all that is looked at many times a second."""
         agents = doing(self.repository, self.history)
-        return {
-            "position": self.entries,
-            "now": time.time(),
-            "alive": agents is not None,
-            "agents": agents or {},
-            "marks": self._marks(),
-        }
+        return {"position": self.entries, "alive": agents is not None, "agents": agents or {}}
 
     def _marks(self) -> Record:
         history = self.history

@@ -9,8 +9,11 @@ from typing import Any
 
 from evogit.core import EvoGitError
 
+LOOK = 0.05
+"""Seconds between two looks at a run while nothing happens in it."""
+
 EVERY = 0.2
-"""Seconds between two looks at a run."""
+"""Seconds from one delta to the next: of a quick run a browser is told in few pieces."""
 
 HEARTBEAT = 15.0
 """Seconds after which a stream with no news says that it is there."""
@@ -71,7 +74,7 @@ class Live:
                 return
             if delta is not None:
                 self._tell(event(delta))
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(LOOK if delta is None else EVERY)
 
     def _tell(self, told: bytes) -> None:
         for queue in self._listeners:
