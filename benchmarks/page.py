@@ -6,7 +6,8 @@ each size as `reading.py` does, serves it with `evogit serve`, and prints for ea
 - ready: seconds from asking for the page until it can be used.
 - frame, worst: median and longest interval between two frames while the graph is panned about, in milliseconds.
 - all: the same median while all candidates are shown, dead ends as well.
-- payload: megabytes that come over the wire at the start. Server: its memory at the peak, in megabytes.
+- payload: megabytes that come over the wire at the start. Server: its memory at the peak, in megabytes, and at the end
+  what of it is its own, not files that are mapped.
 - event: median and longest time from an entry in the journal to the changed page, in milliseconds.
 - heap: megabytes of JavaScript's memory at the start, and after so many deltas.
 """
@@ -70,10 +71,10 @@ def served(repository: Path) -> Iterator[tuple[str, int]]:
             server.terminate()
 
 
-def peak(process: int) -> float:
-    """The most memory that a process had, in megabytes."""
+def memory(process: int, what: str) -> float:
+    """One figure of a process's memory, as the kernel names it, in megabytes."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM"))
+    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(what))
 
 
 def heap(session: CDPSession) -> float:
@@ -142,7 +143,7 @@ def measured(browser: Browser, repository: Path, deltas: int) -> dict[str, float
         told |= {"event": statistics.median(late), "latest": max(late), "heap": heap(session)}
         delays(page, run, deltas)
         page.wait_for_timeout(3000)
-        told |= {"grown": heap(session), "server": peak(process)}
+        told |= {"grown": heap(session), "server": memory(process, "VmHWM"), "own": memory(process, "RssAnon")}
         page.close()
         return told
 

@@ -28,6 +28,7 @@ const NAMES = {
   status: (run, index) => run.statusName(index),
   model: (run, index) => run.modelName(index),
   strategy: (run, index) => run.strategyName(index),
+  host: (run, index) => run.names.hosts[run.host[index]],
 };
 
 const COMPARE = {

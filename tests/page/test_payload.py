@@ -216,6 +216,7 @@ def test_filters_choose_what_they_say_and_explain_what_they_cannot_read(tmp_path
 
     assert chosen("score>1.5") == [1, 3]
     assert chosen("agent:a2") == [1]
+    assert chosen("host:nowhere") == []
     assert chosen("failed") == [2]
     assert chosen("waiting") == [4]
     assert chosen("promoted score<=2") == [1]
