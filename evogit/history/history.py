@@ -256,7 +256,7 @@ class History(RunState):
 
     def _count(self, commit: str, evaluation: Evaluation) -> None:
         """Count the first evaluation of a candidate."""
-        if not self.phylogeny[commit].trial:
+        if not self.phylogeny.is_trial(commit):
             self.judgements.append(commit)
         self.counts.evaluated += 1
         if not evaluation.ok:

@@ -33,6 +33,8 @@ class Phylogeny:
     _numbers: dict[str, int] = field(default_factory=dict)
     _parents: list[tuple[int, ...]] = field(default_factory=list)
     """The numbers of the parents of each candidate."""
+    _trials: set[int] = field(default_factory=set)
+    """The numbers of those that were only tried."""
     _children: dict[int, list[int]] = field(default_factory=dict, metadata=DERIVED)
     """The numbers of the children of those that have any, as far as `_linked`."""
     _linked: int = field(default=0, metadata=DERIVED)
@@ -54,6 +56,8 @@ class Phylogeny:
         self._numbers[candidate.commit] = len(self._ids)
         self._ids.append(candidate.commit)
         self._parents.append(tuple([self._numbers[parent] for parent in candidate.parents]))
+        if candidate.trial:
+            self._trials.add(self._numbers[candidate.commit])
         self._candidates[candidate.commit] = candidate
         fold(self._candidates)
 
@@ -93,6 +97,10 @@ class Phylogeny:
     def parents(self, commit: str) -> tuple[str, ...]:
         """Ids of the parents of `commit`, the fitter or first one first."""
         return tuple([self._ids[parent] for parent in self._parents[self._numbers[commit]]])
+
+    def is_trial(self, commit: str) -> bool:
+        """Whether `commit` was only tried by `evogit minimize`."""
+        return self._numbers[commit] in self._trials
 
     def children(self, commit: str) -> tuple[str, ...]:
         """Ids of the candidates bred from `commit`, oldest first."""

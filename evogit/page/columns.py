@@ -119,7 +119,7 @@ class Columns:
         return float(f"{value:.{DIGITS}g}") if many and value is not None and abs(value) < 10**DIGITS else value
 
     def _index(self, commit: str) -> int:
-        return self.history.phylogeny[commit].number
+        return self.history.phylogeny.numbers[commit]
 
     def _numbers(self, kind: str, texts: Iterable[str]) -> list[int]:
         number = self.names[kind].number

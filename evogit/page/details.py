@@ -40,7 +40,8 @@ Run = FollowedRun
 
 def block(run: Run, number: int) -> Record:
     """Titles and changed files of the candidates of one block."""
-    known = list(run.history.phylogeny)[number * BLOCK : (number + 1) * BLOCK]
+    phylogeny = run.history.phylogeny
+    known = [phylogeny[each] for each in phylogeny.ids[number * BLOCK : (number + 1) * BLOCK]]
     return {"titles": [each.title for each in known], "paths": [_paths(run, each) for each in known]}
 
 

@@ -165,17 +165,17 @@ class FollowedRun(Following):
         history = self.history
 
         def index(commit: str | None) -> int | None:
-            return history.phylogeny[commit].number if commit in history.phylogeny else None  # type: ignore[index]
+            return history.phylogeny.numbers.get(commit) if commit else None
 
         def indices(commits: Any) -> list[int]:
-            return sorted(history.phylogeny[commit].number for commit in commits if commit in history.phylogeny)
+            return sorted(history.phylogeny.numbers[commit] for commit in commits if commit in history.phylogeny)
 
         started = history.started is not None
         named = [each for entry in history.in_force() for each in getattr(entry.event, "candidates", ())]
         return {
             "seed": index(history.seed),
             "best": index(history.best) if started else None,
-            "records": [history.phylogeny[each].number for each in history.records] if started else [],
+            "records": [history.phylogeny.numbers[each] for each in history.records] if started else [],
             "living": {agent: index(history.head(agent)) for agent in history.heads} if history.seed else {},
             "promoted": indices(history.promoted),
             "pruned": indices(history.pruned),

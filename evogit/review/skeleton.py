@@ -57,7 +57,7 @@ def skeleton(history: History) -> set[str]:
 def most_telling(history: History, shown: Collection[str], limit: int) -> set[str]:
     """At most `limit` of the shown candidates: the landmarks first, then the youngest."""
     first = [commit for commit in landmarks(history) if commit in shown]
-    young = sorted(shown, key=lambda commit: -history.phylogeny[commit].number)
+    young = sorted(shown, key=lambda commit: -history.phylogeny.numbers[commit])
     return set(list(dict.fromkeys([*first, *young]))[:limit])
 
 
@@ -72,11 +72,11 @@ def rows(history: History, shown: Collection[str]) -> list[Row]:
     Every other candidate is folded into its nearest shown ancestor along first parents.
     """
     owner: dict[str, str] = {}
-    for candidate in history.phylogeny:
-        commit = candidate.commit
-        owner[commit] = commit if commit in shown else owner[candidate.parents[0]]
+    phylogeny = history.phylogeny
+    for commit in phylogeny.ids:
+        owner[commit] = commit if commit in shown else owner[phylogeny.parents(commit)[0]]
     sizes = Counter(owner.values())
-    kept = (candidate for candidate in history.phylogeny if candidate.commit in shown)
+    kept = (phylogeny[commit] for commit in phylogeny.ids if commit in shown)
     found = history.inspirations
     return [Row(each, _edges(each, owner, found.get(each.commit, ())), sizes[each.commit] - 1) for each in kept][::-1]
 

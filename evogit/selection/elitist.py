@@ -135,4 +135,4 @@ def _untouched(history: History, best: str) -> str | None:
 def _latest(history: History, best: str) -> str:
     """The youngest individual that equals the best: drifting where nothing changes the value leads out of plateaus."""
     equal = [each for each in history.living() if history.fitness(each) == history.fitness(best)]
-    return max([best, *equal], key=lambda each: history.phylogeny[each].number)
+    return max([best, *equal], key=history.phylogeny.numbers.__getitem__)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Generic, TypeVar
 
 from evogit.history import History
 from evogit.history.scores import Scores
+from evogit.selection.ladder import Ladder
 
 Value = TypeVar("Value")
 """What an index knows of a candidate; equal when nothing that matters to it changed."""
@@ -87,7 +86,7 @@ def breeds(history: History, commit: str) -> bool:
     """Whether a candidate is valid, not pruned, and no mere trial of `evogit minimize`."""
     if commit in history.pruned or history.fitness(commit) is None:
         return False
-    return not history.phylogeny[commit].trial
+    return not history.phylogeny.is_trial(commit)
 
 
 def ranked(history: History, commit: str) -> Ranked:
@@ -95,7 +94,7 @@ def ranked(history: History, commit: str) -> Ranked:
     fitness = history.fitness(commit)
     assert fitness is not None
     worse = -fitness if history.metric.direction == "maximize" else fitness
-    return worse, history.phylogeny[commit].number, commit
+    return worse, history.phylogeny.numbers[commit], commit
 
 
 class Ranking(Index[Ranked]):
@@ -103,9 +102,9 @@ class Ranking(Index[Ranked]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ranked: list[Ranked] = []
+        self._ranked = Ladder[Ranked]()
 
-    def of(self, history: History) -> Sequence[Ranked]:
+    def of(self, history: History) -> Ladder[Ranked]:
         """The candidates of this history; valid until the next question."""
         self.follow(history)
         return self._ranked
@@ -114,13 +113,13 @@ class Ranking(Index[Ranked]):
         return ranked(history, commit)
 
     def _clear(self) -> None:
-        self._ranked = []
+        self._ranked = Ladder()
 
     def _add(self, value: Ranked) -> None:
-        insort(self._ranked, value)
+        self._ranked.add(value)
 
     def _remove(self, value: Ranked) -> bool:
-        del self._ranked[bisect_left(self._ranked, value)]
+        self._ranked.remove(value)
         return True
 
 
@@ -143,6 +142,6 @@ class Offspring:
             self._position = 0
             self._children = Counter()
         for commit in judgements[self._position :]:
-            self._children.update(history.phylogeny[commit].parents)
+            self._children.update(history.phylogeny.parents(commit))
         self._position = len(judgements)
         return self._children

@@ -81,7 +81,7 @@ class _Sea:
         if not first and self._fitness[commit] != fitness:
             return False
         self._fitness[commit] = fitness
-        if history.phylogeny[commit].trial:
+        if history.phylogeny.is_trial(commit):
             return True
         if first:
             self._land(history, commit)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from itertools import islice
 
 from evogit.history import History
 from evogit.selection.index import Ranked, Ranking, breeds, ranked
+from evogit.selection.ladder import Ladder
 from evogit.selection.pool_selector import Drawing
 
 
@@ -27,13 +27,13 @@ class Tournament(Drawing):
     def draw(self, history: History, rng: random.Random) -> str | None:
         """The winner of one tournament."""
         pool = _latest(history, self._latest) if self._latest else self._ranking.of(history)
-        if not pool:
+        if not len(pool):
             return None
         smallest = 1 - rng.random() ** (1 / self._size)  # of `size` numbers from 0 to 1
         return pool[min(int(smallest * len(pool)), len(pool) - 1)][2]
 
 
-def _latest(history: History, most: int) -> Sequence[Ranked]:
+def _latest(history: History, most: int) -> Ladder[Ranked]:
     """The candidates evaluated last that may breed, the fittest first."""
     may = (each for each in reversed(history.judgements) if breeds(history, each))
-    return sorted(ranked(history, each) for each in islice(may, most))
+    return Ladder(ranked(history, each) for each in islice(may, most))

@@ -28,7 +28,7 @@ class Weighted(Drawing):
 
     def draw(self, history: History, rng: random.Random) -> str | None:
         """One of the archive, by its weight."""
-        archive = self._ranking.of(history)[: self._archive]
+        archive = self._ranking.of(history).first(self._archive)
         if not archive:
             return None
         return rng.choices(archive, self._weights(archive, history))[0][2]
