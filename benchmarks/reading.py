@@ -64,6 +64,10 @@ SETTINGS = {
 }
 
 
+SMALL = 200_000
+"""Candidates of which Git looks for deltas within minutes; the pack of more stays as it was written."""
+
+
 class Pack:
     """Git objects written straight into one pack: thirty times as quick as one file each."""
 
@@ -246,7 +250,8 @@ def made(folder: Path, candidates: int) -> Path:
         pack.store(repository.common)
         for chain, tip in (("journal", run.journal), ("keep", run.keep)):
             repository.move_branch(f"refs/evogit/circle_packing/{chain}/host", tip)
-        git(repository.common, "repack", "-adq", "--window=5")
+        if candidates <= SMALL:
+            git(repository.common, "repack", "-adq", "--window=5")
         (folder / "pack").unlink()
         unfinished.rename(place)
     return place

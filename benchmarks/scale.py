@@ -1,8 +1,9 @@
 """What long runs cost: opening, refreshing, a move, one more candidate, commands, and Git itself beside them.
 
 Run: `python benchmarks/scale.py [--candidates 1000 10000 100000 1000000] [--folder DIR] [--json FILE]`. Makes a run of
-each size in DIR, as `reading.py` does, where a later call finds it again; a million candidates take a quarter of an hour
-and seven gigabytes. CPU time, in a process of its own for each size; of several calls the least, of many the median.
+each size in DIR, as `reading.py` does, where a later call finds it again; a million candidates take a quarter of an
+hour and five gigabytes. CPU time, in a process of its own for each part; of several calls the least, of many the
+median.
 
 - first: reading the journals, without a snapshot; its memory. open: with one, all that an engine needs decoded.
 - refresh: taking in one more candidate that another process evaluated.
@@ -57,10 +58,8 @@ def timed(work: Callable[[], object]) -> float:
 
 def memory() -> float:
     """The most memory that this process had, in megabytes, less the files that are mapped into it now."""
-    rows = (
-        line.split() for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(("Vm", "Rss"))
-    )
-    told = {row[0]: int(row[1]) / 1000 for row in rows}
+    rows = [line.split() for line in Path("/proc/self/status").read_text().splitlines()]
+    told = {row[0]: int(row[1]) / 1000 for row in rows if row[-1] == "kB"}
     return told["VmHWM:"] - told["RssFile:"]
 
 
@@ -71,11 +70,15 @@ def needed(run: StoredRun) -> None:
     run.history.phylogeny.children(str(run.history.seed))
 
 
+def _snapshot(repository: Path) -> Path:
+    return repository / ".git" / "evogit" / "cache" / RUN
+
+
 def opened(repository: Path) -> Iterator[tuple[str, float]]:
     """How long it takes to open a run, and its memory then; what cannot be measured after other things comes first."""
     gc.disable()
     found: list[StoredRun] = []
-    there = (repository / ".git" / "evogit" / "cache" / RUN).exists()
+    there = _snapshot(repository).exists()
     spent = timed(lambda: found.append(open_run(Repository.open(repository), RUN)))
     spent += timed(lambda: needed(found[0])) if there else 0.0
     yield "open, s" if there else "first, s", spent
@@ -182,8 +185,7 @@ def git_seconds(repository: Path, *arguments: str) -> float:
 
 def measured(repository: Path, calls: int) -> dict[str, float]:
     """All figures of one run, which grows meanwhile."""
-    cache = repository / ".git" / "evogit" / "cache"
-    figures = {} if cache.exists() else apart("opened", repository)
+    figures = {} if _snapshot(repository).exists() else apart("opened", repository)
     found = [apart("opened", repository) for _ in range(calls)]
     figures |= {name: min(each[name] for each in found) for name in found[0]}
     figures |= {f"{each}, s": min(cpu_seconds(repository, each) for _ in range(calls)) for each in COMMANDS}
