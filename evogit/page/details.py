@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from sys import intern
 from typing import Any
 
 from evogit.core import Candidate, Evaluation, Metric
@@ -60,12 +61,15 @@ def _searched(history: History, candidate: Candidate) -> str:
     return f"{candidate.commit} {candidate.title} {failed.reason if failed else ''}".lower()
 
 
-def _paths(run: Run, candidate: Candidate) -> list[str]:
-    """Files that differ from the first parent."""
-    if not candidate.parents:
-        return []
-    parent = run.history.phylogeny[candidate.parents[0]]
-    return run.repository.changed_paths(parent.tree, candidate.tree)[:MOST_PATHS]
+def _paths(run: Run, candidate: Candidate) -> Sequence[str]:
+    """Files that differ from the first parent; looked up once, as a search asks for those of all."""
+    known = run.paths.get(candidate.commit)
+    if known is None:
+        parents = candidate.parents
+        before = run.history.phylogeny[parents[0]].tree if parents else candidate.tree
+        found = run.repository.changed_paths(before, candidate.tree)[:MOST_PATHS]
+        known = run.paths[candidate.commit] = tuple(map(intern, found))
+    return known
 
 
 # --- one candidate ------------------------------------------------------------------------------------------------

@@ -29,6 +29,9 @@ class FollowedRun(Following):
     """A run of which a browser is told, and what it was told.
 
     What `payload` tells is always where a delta of `advance` begins. Not for two threads at once.
+
+    Attributes:
+        paths: what candidates changed, by id, of those of which it was asked.
     """
 
     def __init__(self, repository: Repository, name: str) -> None:
@@ -39,6 +42,7 @@ class FollowedRun(Following):
             RefusedError: a record was written by a newer version.
         """
         super().__init__(repository, name)
+        self.paths: dict[str, tuple[str, ...]] = {}
         self._columns = Columns(self.history)
         self._changed: dict[str, None] = {}
         self._all_changed = False
