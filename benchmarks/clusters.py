@@ -1,7 +1,8 @@
-"""An ssh server and a Slurm cluster of one node on this machine, in a folder, which end with their `with`.
+"""An ssh server, a Slurm cluster of one node and a Ray cluster of two on this machine, which end with their `with`.
 
-They are Debian's: `apt-get install --no-install-recommends openssh-server slurmctld slurmd slurm-client munge`. Nothing
-of the machine's own settings is read or changed: ports, keys, sockets and logs are theirs alone.
+Two are Debian's: `apt-get install --no-install-recommends openssh-server slurmctld slurmd slurm-client munge`. EvoGit's
+extras `slurm` and `ray` bring the rest. Nothing of the machine's own settings is read or changed: ports, keys, sockets
+and logs are theirs alone.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ ReturnToService=2
 MinJobAge=10
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=1024
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=16000
 PartitionName=main Nodes=ALL Default=YES
 """
@@ -116,6 +118,20 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
         finally:
             _said(environment, "scancel", "--partition=main")
             _wait(lambda: not _said(environment, "squeue", "--noheader"), folder)
+
+
+@contextlib.contextmanager
+def ray_nodes() -> Iterator[str]:
+    """The address of a cluster of two nodes, each with room for one worker, as it says."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    try:
+        for _ in range(2):
+            cluster.add_node(num_cpus=1, memory=8 << 30)
+        yield cluster.address
+    finally:
+        cluster.shutdown()
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """What remote workers gain and cost, each way to reach them: evaluations of 0.5 s on one and two, and one's overhead.
 
-Run: `python benchmarks/workers.py [--transports sh,ssh,srun] [--evaluations 24] [--seconds 0.5]`. What takes the time
-sleeps, so that the machine's cores do not matter. The overhead is that of an evaluation which takes no time, on a warm
-worker with one place against this machine with one place, in turns. `ssh` and `srun` start servers of their own on this
-machine and need Debian packages: see `clusters.py`.
+Run: `python benchmarks/workers.py [--transports sh,ssh,srun,slurm,ray] [--evaluations 24] [--seconds 0.5]`. What takes
+the time sleeps, so that the machine's cores do not matter. The overhead is that of an evaluation that takes no time, on
+a warm worker with one place against this machine with one place, in turns. All but `sh` start servers of their own on
+this machine: `clusters.py` says what to install for them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.clusters import slurm, ssh_server  # noqa: E402
+from benchmarks.clusters import ray_nodes, slurm, ssh_server  # noqa: E402
 
 TASK = """
 name = "sleeping"
@@ -86,15 +86,19 @@ def reached(transport: str, folder: Path) -> Iterator[str]:
     elif transport == "ssh":
         with ssh_server(folder) as ssh:
             yield shlex.join([*ssh, COMMAND])
+    elif transport == "ray":
+        with ray_nodes() as address:
+            yield f"ray:{address}"
     else:
         with slurm(folder) as environment:
             os.environ.update(environment)
-            yield f"srun -n1 {COMMAND}"
+            yield "slurm:main" if transport == "slurm" else f"srun -n1 {COMMAND}"
 
 
 def team(local: Evaluator, command: str, workers: int, provider: str) -> Team:
     """Workers with one place each, and no place here."""
-    specs = [WorkerSpec(command, 1, f"worker {number}") for number in range(workers)]
+    named = WorkerSpec(command, workers)
+    specs = [named] if named.cluster else [WorkerSpec(command, 1, f"worker {number}") for number in range(workers)]
     return Team(local, specs, asked=provider, jobs=0)
 
 
@@ -131,7 +135,7 @@ async def measure(command: str, folder: Path, options: argparse.Namespace) -> di
 def main() -> None:
     """Measure, and print a table and a line of JSON for each transport."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--transports", default="sh", help="sh, ssh, srun, joined by commas")
+    parser.add_argument("--transports", default="sh", help="sh, ssh, srun, slurm, ray, joined by commas")
     parser.add_argument("--evaluations", type=int, default=24)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--times", type=int, default=60)

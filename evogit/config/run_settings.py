@@ -33,6 +33,12 @@ DEFAULT_SELECTOR = "elitist"
 
 Trust = Literal["believe", "verify"]
 
+CLUSTERS = ("slurm", "sbatch", "ray")
+"""What starts workers by itself, in the place of a command."""
+
+RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"
+"""An address of Ray, whose port is no number of workers."""
+
 Total = Literal["dollars", "tokens", "proposals", "evaluations"]
 """Limits on the whole history of a run."""
 
@@ -93,7 +99,8 @@ class AgentSpec:
 class WorkerSpec:
     """A remote worker, as `--workers COMMAND[:N]` names it; `jobs` are N, None for as many as its machine has cores.
 
-    `label` is what it is called on the screen: its name in the settings, or the command.
+    `label` is what it is called on the screen: its name in the settings, or the command. A command which names a
+    cluster stands for N workers there, each with one place.
     """
 
     command: str
@@ -107,12 +114,23 @@ class WorkerSpec:
         Raises:
             UsageError: when it is something else.
         """
-        match = re.fullmatch(r"(.*?)(?::(\d+))?", text, re.DOTALL)
+        match = re.fullmatch(rf"({RAY_HEAD}|.*?)(?::(\d+))?", text, re.DOTALL)
         assert match  # anything is a command
         command, jobs = match[1].strip(), int(match[2]) if match[2] else None
         if named := (known or {}).get(command):
             return cls(named.command, jobs or named.jobs, command)
         return cls(command, jobs, command)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.label or self.command
+
+    @property
+    def cluster(self) -> tuple[str, str] | None:
+        """What starts workers, and where: `slurm:PARTITION`, `ray:ADDRESS`, `sbatch` for jobs that a person submits."""
+        kind, _, where = self.command.partition(":")
+        return (kind, where) if kind in CLUSTERS and not re.search(r"\s", where) else None
 
     @property
     def argv(self) -> list[str]:

@@ -1,10 +1,15 @@
-"""What kind of machine this is: times that two kinds measured are not compared."""
+"""What kind of machine this is, as times that two kinds measured are not compared, and what it has room for."""
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from evogit.config import Task
+from evogit.sandbox.gpus import gpus
 
 NAMING = ("model name", "CPU implementer", "CPU part", "uarch", "cpu")
 """Lines of /proc/cpuinfo that name a processor, on one architecture or another."""
@@ -23,3 +28,32 @@ def machine() -> str:
         if name.strip() in NAMING:
             named.setdefault(name.strip(), value.strip())
     return " ".join([os.uname().machine, *(named[name] for name in NAMING if name in named)])
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a machine has for evaluations: cores and graphics processors that a worker may use, bytes of memory."""
+
+    cpus: int
+    memory: int
+    gpus: int
+
+    @classmethod
+    def here(cls) -> Room:
+        """That of this process."""
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return cls(len(os.sched_getaffinity(0)), memory, len(gpus()))
+
+    def lacks(self, task: Task) -> str:
+        """What one evaluation of a task wants and is not here, in words; empty if all is."""
+        wanted, memory = task.environment, task.limits.memory
+        if self.cpus < (cores := math.ceil(wanted.cpus) + wanted.exclusive):
+            return f"{cores} cores, and it has {self.cpus}"
+        if self.memory < memory:
+            return f"{memory >> 20:,} MB of memory, and it has {self.memory >> 20:,}"
+        return f"{wanted.gpus} GPUs, and it has {self.gpus}" if self.gpus < wanted.gpus else ""
+
+    def places(self, task: Task) -> int:
+        """Evaluations of a task that fit at a time; cores are a person's to share out."""
+        room = self.memory // task.limits.memory
+        return min(room, self.gpus // task.environment.gpus) if task.environment.gpus else room

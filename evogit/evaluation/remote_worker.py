@@ -1,22 +1,20 @@
-"""One remote worker as a run sees it: a command that is started, fed, watched, and started again when it ends."""
+"""One remote worker as a run sees it: started, fed, watched, and started again when it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import time
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from evogit.config import Task
-from evogit.config.run_settings import WorkerSpec
 from evogit.core import Evaluation, Evidence
+from evogit.evaluation.lines import Line
+from evogit.evaluation.machine import Room
 from evogit.evaluation.task_json import described
 from evogit.evaluation.version import own_version
 from evogit.evaluation.wire import (
@@ -30,7 +28,6 @@ from evogit.evaluation.wire import (
     WorkerRefusedError,
     answered,
 )
-from evogit.repository.subprocesses import let_go
 from evogit.sandbox import Files
 from evogit.text import plain
 
@@ -42,12 +39,6 @@ TRIES = 5
 
 LONGEST_GREETING = 64 * 1024
 """Bytes that login shells and the like may say before a worker does."""
-
-LONGEST_SAID = 2000
-"""Bytes of a command's stderr that are kept, from its end."""
-
-PATIENCE = 5.0
-"""Seconds for a worker to end by itself."""
 
 MOST_PLACES = 1024
 MOST_BEATS = 100
@@ -95,6 +86,7 @@ class Offer:
     image: str
     machine: str
     jobs: int
+    room: Room
 
 
 @dataclass(slots=True, eq=False)
@@ -111,14 +103,15 @@ class Life:
 class RemoteWorker:
     """Keeps one worker alive and asks it for evaluations.
 
-    `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each life once it is
-    ready, and refuses it by an error; `freed` is told of each place that is free again; `tell` takes what a person
-    should know, `show` what it does at the moment.
+    `open` starts it. `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each
+    life once it is ready, and refuses it by an error; `freed` is told of each place that is free again; `tell` takes
+    what a person should know, `show` what it does at the moment.
     """
 
     def __init__(
         self,
-        spec: WorkerSpec,
+        name: str,
+        open: Callable[[], Awaitable[Line]],
         task: Task,
         greeting: tuple[Mapping[str, Any], bytes],
         *,
@@ -127,12 +120,12 @@ class RemoteWorker:
         tell: Callable[[str], None],
         show: Callable[[str, str], None],
     ) -> None:
-        self.spec = spec
-        self.name = spec.label or spec.command
+        self.name = name
         self.evaluated = 0
         self.lost = 0
         self.refused = ""
         self.doing = "starting"
+        self._open = open
         self._task = task
         self._metrics = set() if task.pairwise else {metric.name for metric in task.metrics}
         self._greeting = greeting
@@ -219,18 +212,12 @@ class RemoteWorker:
     # --- one life -------------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
-        """From the start of the command to its end, which is an error."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self.spec.argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise WorkerLostError(f"{self.spec.argv[0]}: {error.strerror}") from error
-        said = asyncio.create_task(_last_of(process))
+        """From its start to its end, which is an error."""
+        line = await self._open()
         self._pulse = _Pulse()
         self._life = None
         try:
-            wire = await self._greet(process)
+            wire = await self._greet(line)
             life = self._life = Life(wire, await self._offer(wire))
             self._offered(self, life)
             self._failures = 0
@@ -241,16 +228,14 @@ class RemoteWorker:
                 self._take(life, *await wire.hear())
         except WorkerLostError as error:
             self._bury(self._life)
-            await _ended(process)
-            await asyncio.wait([said], timeout=1)
-            raise WorkerLostError(f"{error}{_quoted(said.result() if said.done() else '')}") from None
+            await line.end()
+            raise WorkerLostError(f"{error}{_quoted(await line.said())}") from None
         except WorkerRefusedError:
-            await _ended(process, patience=0)
+            await line.end(patience=0)
             raise
         finally:
             self._bury(self._life)
-            await _ended(process)
-            said.cancel()
+            await line.end()
 
     def _bury(self, life: Life | None) -> None:
         if life is None:
@@ -262,17 +247,26 @@ class RemoteWorker:
                 asked.answer.exception()  # who asked may be gone
         life.asked.clear()
 
-    async def _greet(self, process: Process) -> Wire:
-        assert process.stdin  # they are pipes
-        assert process.stdout
+    async def _greet(self, line: Line) -> Wire:
+        heard, last = 0, ""
+        while (said := await self._said_before(line)) != GREETING.lstrip():
+            heard += len(said)
+            if not said:
+                raise WorkerLostError(f"it ended before it spoke{_quoted(last)}")
+            if heard > LONGEST_GREETING:
+                raise WorkerRefusedError("what it says is no greeting of `evogit worker`")
+            if (told := said.decode(errors="replace").strip()) and line.tells and said.endswith(b"\n"):
+                self._tell(f"the worker {self.name} is not there yet: {_short(told)}")
+            last = told or last
+        return Wire(line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
+
+    async def _said_before(self, line: Line) -> bytes:
         try:
-            await process.stdout.readuntil(GREETING)
-        except asyncio.IncompleteReadError as error:
-            said = error.partial.decode(errors="replace")
-            raise WorkerLostError(f"it ended before it spoke{_quoted(said)}") from None
-        except asyncio.LimitOverrunError:
+            return await line.reader.readline()
+        except ValueError:
             raise WorkerRefusedError("what it says is no greeting of `evogit worker`") from None
-        return Wire(process.stdout, process.stdin, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
+        except OSError as error:
+            raise WorkerLostError("the connection broke") from error
 
     async def _offer(self, wire: Wire) -> Offer:
         hello, _ = await wire.hear()
@@ -289,7 +283,8 @@ class RemoteWorker:
                 raise WorkerRefusedError(_short(told["refused"]["message"]))
             ready = told["ready"]
             provider, image, machine = (_short(ready[name]) for name in ("provider", "image", "machine"))
-            return Offer(provider, image, machine, max(1, min(int(ready["jobs"]), MOST_PLACES)))
+            room = Room(**{name: int(ready["room"][name]) for name in ("cpus", "memory", "gpus")})
+            return Offer(provider, image, machine, max(1, min(int(ready["jobs"]), MOST_PLACES)), room)
         except (LookupError, TypeError, ValueError) as error:
             raise WorkerRefusedError("it does not say what it offers") from error
 
@@ -331,39 +326,6 @@ class RemoteWorker:
         del life.asked[number]  # type: ignore[arg-type]  # it is there
         self._show_work(life)
         self._freed(self, life)
-
-
-async def _last_of(process: Process) -> str:
-    """The end of what a command says on stderr, however much it is."""
-    assert process.stderr  # it is a pipe
-    kept = b""
-    while piece := await process.stderr.read(LONGEST_GREETING):
-        kept = (kept + piece)[-LONGEST_SAID:]
-    return kept.decode(errors="replace")
-
-
-async def _ended(process: Process, patience: float = PATIENCE) -> None:
-    """See to the end of a worker, also when the run is given up meanwhile."""
-    ending = asyncio.ensure_future(_end(process, patience))
-    try:
-        await asyncio.shield(ending)
-    except asyncio.CancelledError:
-        await ending
-        raise
-
-
-async def _end(process: Process, patience: float) -> None:
-    """Let a worker end by itself, as nothing more comes, or kill it and what the command started."""
-    assert process.stdin  # it is a pipe
-    process.stdin.close()
-    if process.returncode is None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), patience)
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    let_go(process)  # asyncio waits until all is read, which may be endless
-    await process.wait()
 
 
 def _quoted(said: str) -> str:

@@ -6,15 +6,17 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 from evogit.config.run_settings import WorkerSpec
 from evogit.core import Evaluation, EvaluatorError, Evidence, Judged
+from evogit.evaluation.clusters.cluster import Cluster
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence_limits import thinned
+from evogit.evaluation.lines import CommandLine, Line
 from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
 from evogit.evaluation.verification import Asked, Result, Verification
 from evogit.evaluation.wire import WorkerLostError, WorkerRefusedError
@@ -57,21 +59,33 @@ class Team:
         self._keeping: list[asyncio.Task[None]] = []
         for _ in range(jobs):
             self._free.put_nowait(None)
+        self._clusters: list[Cluster] = []
         self._workers = [
             RemoteWorker(
-                spec,
+                name,
+                open,
                 local.task,
-                greeting(local.task, provider=asked, secret=local.drawing.secret, jobs=spec.jobs),
+                greeting(local.task, provider=asked, secret=local.drawing.secret, jobs=jobs),
                 offered=self._take_on,
                 freed=lambda worker, life: self._free.put_nowait((worker, life)),
                 tell=lambda said: logger.warning("%s", said),
                 show=show,
             )
-            for spec in _named_apart(specs)
+            for name, open, jobs in self._starts(_named_apart(specs))
         ]
         self.digest = local.digest
         self.provider = local.provider
         self.image = local.image
+
+    def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Callable[[], Awaitable[Line]], int | None]]:
+        """The workers' names, what starts each, and how many places are asked of it."""
+        for spec in specs:
+            if spec.cluster:
+                cluster = Cluster(*spec.cluster, self._local.task)
+                self._clusters.append(cluster)
+                yield from ((f"{spec.name} #{number}", cluster.open, 1) for number in range(1, (spec.jobs or 1) + 1))
+            else:
+                yield spec.name, partial(CommandLine.open, spec.argv), spec.jobs
 
     @property
     def judged(self) -> Judged:
@@ -129,6 +143,7 @@ class Team:
         for keeping in self._keeping:
             keeping.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
+        await asyncio.gather(*(cluster.end() for cluster in self._clusters))
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """Evaluate a candidate where there is a free place, and elsewhere if that goes away.
@@ -205,6 +220,8 @@ class Team:
                 f"it is another kind of machine ({place.machine}) than this one ({self._local.place.machine}), so that "
                 "the times that it measures cannot be verified here"
             )
+        if lacks := life.offer.room.lacks(self._local.task):
+            raise WorkerRefusedError(f"one evaluation takes {lacks}")
         if self._place and place.machine != self._place.machine:
             raise WorkerRefusedError(
                 f"it is another kind of machine ({place.machine}) than what measures this task "
@@ -214,7 +231,7 @@ class Team:
             self._place = place
             self.provider = place.provider
             self.image = place.image
-        for _ in range(life.offer.jobs):
+        for _ in range(min(life.offer.jobs, life.offer.room.places(self._local.task))):
             self._free.put_nowait((worker, life))
 
     def _place_of(self, life: Life) -> EvaluationPlace:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import hashlib
 import os
-import shutil
+import socket
 import tempfile
-import time
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from evogit.config import Task
 from evogit.core import EvaluatorError, EvoGitError
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.held_folders import held_folder
 from evogit.evaluation.inputs import Inputs
-from evogit.evaluation.machine import machine
+from evogit.evaluation.machine import Room, machine
 from evogit.evaluation.task_json import task_of
 from evogit.evaluation.version import own_version
 from evogit.evaluation.wire import (
@@ -42,9 +41,6 @@ ANYTHING = 1 << 40
 
 FOLDER = "evogit-worker-"
 
-OLD = 60.0
-"""Seconds after which a folder that nobody holds was left behind."""
-
 
 def main() -> None:
     """Serve the run on stdin and stdout until it closes them, or says nothing for long."""
@@ -59,7 +55,7 @@ async def _serve(requests: int, replies: int) -> None:
         wire.say({"evogit": own_version()})
         beating = group.create_task(_beat(wire))
         try:
-            with _own_folder() as folder:
+            with held_folder(Path(tempfile.gettempdir()), FOLDER) as folder, contextlib.chdir(folder):
                 await _work(wire, folder)
         except EvoGitError as error:
             wire.say({"refused": failure(error)})
@@ -71,6 +67,22 @@ async def _serve(requests: int, replies: int) -> None:
 
 @contextlib.asynccontextmanager
 async def _wire(requests: int, replies: int) -> AsyncIterator[Wire]:
+    reader, writer, taking = await _streams(requests, replies)
+    writer.write(GREETING)
+    try:
+        yield Wire(reader, writer, header=ANYTHING, body=ANYTHING, silence=2 * SILENCE)
+    finally:
+        taking.close()
+        writer.close()
+
+
+async def _streams(
+    requests: int, replies: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, asyncio.BaseTransport]:
+    if os.path.samestat(os.fstat(requests), os.fstat(replies)):  # one socket, whose input a pipe takes for its end
+        os.close(replies)
+        reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=requests))
+        return reader, writer, writer.transport
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     taking, _ = await loop.connect_read_pipe(
@@ -79,13 +91,7 @@ async def _wire(requests: int, replies: int) -> AsyncIterator[Wire]:
     giving, protocol = await loop.connect_write_pipe(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(replies, "wb", buffering=0)
     )
-    writer = asyncio.StreamWriter(giving, protocol, None, loop)
-    writer.write(GREETING)
-    try:
-        yield Wire(reader, writer, header=ANYTHING, body=ANYTHING, silence=2 * SILENCE)
-    finally:
-        taking.close()
-        giving.close()
+    return reader, asyncio.StreamWriter(giving, protocol, None, loop), taking
 
 
 async def _beat(wire: Wire) -> None:
@@ -117,8 +123,8 @@ async def _work(wire: Wire, folder: Path) -> None:
         private=[folder],
     )
     async with evaluator:
-        offer = {"provider": evaluator.provider, "image": evaluator.image, "machine": machine(), "jobs": evaluator.jobs}
-        wire.say({"ready": offer})
+        about = {"provider": evaluator.provider, "image": evaluator.image, "machine": machine()}
+        wire.say({"ready": {**about, "jobs": evaluator.jobs, "room": asdict(Room.here())}})
         await _Desk(wire, evaluator).attend()
 
 
@@ -234,40 +240,3 @@ def _cached(name: str) -> Path:
     if "/" in name or "\0" in name:
         raise ValueError(name)
     return cache_folder() / "worker-bases" / name
-
-
-@contextlib.contextmanager
-def _own_folder() -> Iterator[Path]:
-    """A folder for the evaluator's files, where we are meanwhile; those of workers that were killed are removed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        _remove_left(left)
-    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-    before = Path.cwd()
-    with _locked(folder):
-        try:
-            os.chdir(folder)
-            yield folder
-        finally:
-            os.chdir(before)
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_left(folder: Path) -> None:
-    with contextlib.suppress(OSError), _locked(folder):
-        if time.time() - folder.stat().st_mtime > OLD:  # else it may be about to be held
-            shutil.rmtree(folder)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a folder, which ends with this process however that ends.
-
-    Raises:
-        OSError: another process holds it, or it is another person's.
-    """
-    held = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(held)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from evogit.config.run_settings import Settings, WorkerSpec
 from evogit.core import EvaluatorError, UsageError
 from evogit.evaluation import worker_main
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.machine import machine
+from evogit.evaluation.machine import Room, machine
 from evogit.evaluation.team import Team
 from evogit.evaluation.version import own_version
 from evogit.sandbox import Base, Files
@@ -49,11 +50,12 @@ OK = {"status": "ok", "metrics": {"score": 1.0}, "cases": {}, "stages": {}, "rea
       "cost": {"wall": 1, "cpu": 1, "memory": 1}, "starved": False}
 def evaluation(number, **other):
     say({"answer": number, "evaluation": {**OK, **other}, "feedback": {}, "log": "", "stdout": 0})
-version, provider, machine = sys.argv[1:4]
+version, provider, machine, room = sys.argv[1:5]
 os.write(1, b"\\nevogit worker, protocol 1\\n")
 say({"evogit": version})
 hear()
-say({"ready": {"provider": provider, "image": "other", "machine": machine, "jobs": 1}})
+say({"ready": {"provider": provider, "image": "other", "machine": machine, "jobs": 1,
+               "room": json.loads(room)}})
 number = hear()["evaluate"]
 """
 """A worker that has been asked for its first evaluation; what it then does is added."""
@@ -75,10 +77,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def script(folder: Path, does: str, *, version: str = "", provider: str = "none", kind: str = "") -> WorkerSpec:
+ROOM = {"cpus": 2, "memory": 4 << 30, "gpus": 0}
+
+
+def script(
+    folder: Path,
+    does: str,
+    *,
+    version: str = "",
+    provider: str = "none",
+    kind: str = "",
+    room: Mapping[str, int] = ROOM,
+) -> WorkerSpec:
     file = folder / f"worker-{hashlib.sha256(does.encode()).hexdigest()[:6]}.py"
     file.write_text(SCRIPT + does)
     words = [sys.executable, "-S", str(file), version or own_version(), provider, kind or machine()]
+    words.append(json.dumps(dict(room)))
     return WorkerSpec(shlex.join(words), 1, "other")
 
 
@@ -179,6 +193,31 @@ async def test_a_worker_without_a_sandbox_is_refused(local: Evaluator, folder: P
     with pytest.raises(EvaluatorError, match="it has the sandbox 'none', and --sandbox is auto"):
         async with Team(local, [script(folder, "")], asked="auto", jobs=0):
             pass
+
+
+@pytest.mark.parametrize(
+    ("room", "why"),
+    [
+        ({"cpus": 1}, "takes 2 cores, and it has 1"),
+        ({"memory": 64 << 20}, "takes 512 MB of memory, and it has 64"),
+        ({"gpus": 1}, "takes 2 GPUs, and it has 1"),
+    ],
+)
+async def test_a_worker_without_room_is_refused(
+    folder: Path, tiny: Callable[..., Task], room: dict[str, int], why: str
+) -> None:
+    task = tiny()
+    large = replace(task, environment=replace(task.environment, cpus=1.5, gpus=2))
+    local = Evaluator(large, provider="none", jobs=1)
+    with pytest.raises(EvaluatorError, match=f"one evaluation {why}"):
+        async with team(local, [script(folder, "", room={**ROOM, "gpus": 2, **room})]):
+            pass
+
+
+async def test_places_are_what_memory_and_gpus_are_enough_for(tiny: Callable[..., Task]) -> None:
+    task, room = tiny(), Room(cpus=8, memory=4 << 30, gpus=5)
+    assert room.places(task) == 8, "512 MB each"
+    assert room.places(replace(task, environment=replace(task.environment, gpus=2))) == 2
 
 
 async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, tiny: Callable[..., Task]) -> None:
