@@ -75,11 +75,11 @@ class Exchange:
     async def _once(self) -> None:
         try:
             await self._remote.exchange(self._known, seconds=self._patience)
-        except RepositoryError as error:
+        except (RepositoryError, OSError) as error:  # a full disk, perhaps
             self._failed(error)
         else:
             self._pause = self._every
-            with suppress(RepositoryError):  # damage of ours is for the engine to tell
+            with suppress(RepositoryError, OSError):  # damage of ours is for the engine to tell
                 self._succeeded()
                 self._migrants.look()
 
@@ -87,7 +87,7 @@ class Exchange:
         self._context.journal.refresh()
         return self._context.history.phylogeny.__contains__
 
-    def _failed(self, error: RepositoryError) -> None:
+    def _failed(self, error: Exception) -> None:
         since, tries, _ = self._failing or (time.time(), 0, "")
         self._failing = since, tries + 1, str(error)
         if isinstance(error.__cause__, TimeoutError):

@@ -12,6 +12,7 @@ import pygit2
 
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records, refs
+from evogit.repository.commit_text import message_of
 from evogit.repository.keeping import Keeping, is_link, read_commit
 from evogit.text import one_line
 
@@ -97,7 +98,7 @@ class Arrivals:
         for commit in commits:
             found = read_commit(self.repo, commit)
             if not isinstance(found, str):
-                yield journal_records.decode(found.message)[0]
+                yield journal_records.decode(message_of(found))[0]
 
     def _move(self, kind: str, arrival: _Arrival) -> None:
         tip, here = arrival.tips.get(kind), self._here(kind, arrival.host)
@@ -168,7 +169,7 @@ def latest(repo: pygit2.Repository, tip: str, most: int) -> list[object]:
         if isinstance(link, str):
             break
         with suppress(RefusedError, RepositoryError):
-            found.append(journal_records.decode(link.message)[0])
+            found.append(journal_records.decode(message_of(link))[0])
         if not link.parent_ids:
             break
         commit = str(link.parent_ids[0])

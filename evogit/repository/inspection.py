@@ -10,6 +10,7 @@ import pygit2
 
 from evogit.core import Entry, EvoGitError
 from evogit.repository import journal_records
+from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.keeping import read_commit
 from evogit.repository.run_keys import seal
 
@@ -63,15 +64,15 @@ def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes) -> Chai
 def _is_sealed(found: pygit2.Commit, host: str, key: bytes) -> bool:
     if not key:
         return True
-    record, told = journal_records.unsealed(found.message)
+    record, told = journal_records.unsealed(message_of(found))
     before = str(found.parent_ids[0]) if found.parent_ids else None
-    return found.committer.name == host and hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())
+    return committer_of(found) == host and hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())
 
 
 def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
     """What no engine would have written."""
-    if found.committer.name != host:
-        yield f"in the journal of {host} is of {found.committer.name!r}"
+    if committer_of(found) != host:
+        yield f"in the journal of {host} is of {committer_of(found)!r}"
     if len(found.parent_ids) > 1:
         yield f"has {len(found.parent_ids)} parents; a journal is one chain"
     if str(found.tree_id) != EMPTY:
@@ -80,8 +81,8 @@ def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
 
 def _entry(found: pygit2.Commit, wrong: list[str]) -> Entry | None:
     try:
-        event, seq, ms = journal_records.decode(found.message)
+        event, seq, ms = journal_records.decode(message_of(found))
     except EvoGitError as error:
         wrong.append(f"the entry {found.id}: {error}")
         return None
-    return Entry(id=str(found.id), host=found.committer.name, seq=seq, time=found.commit_time, event=event, ms=ms)
+    return Entry(id=str(found.id), host=committer_of(found), seq=seq, time=found.commit_time, event=event, ms=ms)

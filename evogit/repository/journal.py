@@ -17,6 +17,7 @@ import pygit2
 from evogit.core import Entry, Event, RepositoryError, RunStarted
 from evogit.repository import journal_records, refs
 from evogit.repository.backlog import CHUNK, Backlog, Record
+from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.faults import written
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
@@ -213,7 +214,7 @@ class Journal:
             found = self._repo.get(commit)
             if not isinstance(found, pygit2.Commit):
                 raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
-            news.add((commit, found.committer.name, found.commit_time, found.message))
+            news.add((commit, committer_of(found), found.commit_time, message_of(found)))
             commit = str(parents[0]) if (parents := found.parent_ids) else None
         return news, commit
 
@@ -322,8 +323,8 @@ def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, pa
 def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
     """Whether somebody with this key wrote an entry of a host's journal."""
     found = repo.get(commit)
-    if not isinstance(found, pygit2.Commit) or found.committer.name != host:
+    if not isinstance(found, pygit2.Commit) or committer_of(found) != host:
         return False
-    record, told = journal_records.unsealed(found.message)
+    record, told = journal_records.unsealed(message_of(found))
     before = str(found.parent_ids[0]) if found.parent_ids else None
     return hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())

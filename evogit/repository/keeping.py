@@ -158,12 +158,13 @@ class Whole:
 def is_link(commit: pygit2.Commit) -> bool:
     """Whether a commit belongs to a chain of `keep`; a candidate's committer is `evogit AGENT`, or a person."""
     who = commit.committer
-    return commit.message.startswith("keep ") and who.email == f"{who.name}@evogit.invalid" and " " not in who.name
+    ours = who.raw_email == who.raw_name + b"@evogit.invalid" and b" " not in who.raw_name
+    return ours and commit.raw_message.startswith(b"keep ")
 
 
 def is_left(commit: pygit2.Commit) -> bool:
     """Whether a commit of a chain of `keep` holds what was left when evidence was thinned."""
-    return commit.message.startswith(LEFT)
+    return commit.raw_message.startswith(LEFT.encode())
 
 
 def read_commit(repo: pygit2.Repository, name: str) -> pygit2.Commit | str:

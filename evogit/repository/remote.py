@@ -215,8 +215,12 @@ class Remote:
     @contextmanager
     def _alone(self, *, wait: bool) -> Iterator[bool]:
         """One process of this clone exchanges at a time; yields whether it is this one."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.with_suffix(".lock").open("w") as lock:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            lock = self._file.with_suffix(".lock").open("w")
+        except OSError as error:
+            raise RemoteError(f"cannot write {error.filename}: {error.strerror}") from error
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:

@@ -242,6 +242,26 @@ def test_a_newer_version_of_evogit_elsewhere_stops_nobody(join: Join, server: Pa
     assert alpha.candidates == {seed}
 
 
+@pytest.mark.parametrize("kind", ["journal", "keep"])
+def test_an_encoding_that_nobody_knows_stops_nobody(join: Join, server: Path, kind: str) -> None:
+    alpha, beta, stranger = join("alpha"), join("beta"), join("stranger")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    tree = git(stranger.repository.path, "hash-object", "-wt", "tree", "/dev/null").strip()
+    who = "alpha <alpha@evogit.invalid> 1700000000 +0000"
+    text = f"tree {tree}\nauthor {who}\ncommitter {who}\nencoding nonsense\n\nkeep x\n"
+    made = git(stranger.repository.path, "hash-object", "-wt", "commit", "--stdin", input=text).strip()
+    git(stranger.repository.path, "push", "-qf", str(server), f"{made}:{alpha.ref(kind)}")
+    git(stranger.repository.path, "push", "-qf", str(server), f"{made}:{stranger.ref(kind)}")
+    beta.run.decide("promote", seed)
+    assert beta.sync().went
+    assert beta.candidates == {seed}
+    if kind == "journal":  # as by hand
+        git(beta.repository.path, "fetch", "-q", str(server), f"{stranger.ref(kind)}:{stranger.ref(kind)}")
+    assert beta.run.history.promoted == {seed}
+
+
 def test_evidence_that_its_host_lets_go_of_goes_there_too(join: Join, server: Path) -> None:
     alpha, beta = join("alpha"), join("beta")
     run = alpha.run
