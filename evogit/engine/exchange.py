@@ -63,6 +63,8 @@ class Exchange:
         assert self._working
         self._working.cancel()
         await asyncio.wait([self._working])
+        if not self._working.cancelled() and kind is None:
+            self._working.result()  # which raises what ended it
         if kind is None or issubclass(kind, EvoGitError):
             self._patience = min(self._patience, AT_THE_END)
             await self._once()
@@ -70,6 +72,8 @@ class Exchange:
     async def _attend(self) -> None:
         while True:
             await self._once()
+            with suppress(RepositoryError, OSError):
+                self._migrants.look()
             await asyncio.sleep(self._pause)
 
     async def _once(self) -> None:
@@ -81,7 +85,6 @@ class Exchange:
             self._pause = self._every
             with suppress(RepositoryError, OSError):  # damage of ours is for the engine to tell
                 self._succeeded()
-                self._migrants.look()
 
     def _known(self) -> Callable[[str], bool]:
         self._context.journal.refresh()

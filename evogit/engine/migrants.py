@@ -37,7 +37,7 @@ class Migrants:
     def look(self) -> list[str]:
         """Add what is new; ids of the candidates that came."""
         found, history = list[str](), self.run.history
-        if not self.run.journal.key or self._added > SHARE * history.counts.evaluated:
+        if history.seed is None or not self.run.journal.key or self._added > SHARE * history.counts.evaluated:
             return found
         for host, events in self.remote.strangers():
             told = [each for each in events if isinstance(each, Evaluated)]
