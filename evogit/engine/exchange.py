@@ -66,8 +66,10 @@ class Exchange:
         if not self._working.cancelled() and kind is None:
             self._working.result()  # which raises what ended it
         if kind is None or issubclass(kind, EvoGitError):
-            self._patience = min(self._patience, AT_THE_END)
+            self._patience, failing = min(self._patience, AT_THE_END), self._failing
             await self._once()
+            if failing and not self._failing:  # what is told of that goes, too
+                await self._once()
 
     async def _attend(self) -> None:
         while True:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import random
+import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ from evogit.repository import Repository
 from evogit.run import Run
 from evogit.testing import InMemoryBackend, RecordedRun, ScriptedAgent
 from tests.clock import until
+from tests.plain_git import git
 
 
 @pytest.fixture
@@ -103,3 +108,39 @@ async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_count
 def score_of_tree_of(repository: Repository, commit: str) -> float:
     """What `InMemoryBackend` finds, whatever anybody claims."""
     return int(repository.tree_of(commit)[:6], 16) / 0x1000000
+
+
+@pytest.mark.slow
+async def test_git_may_be_killed_at_any_moment(tmp_path: Path, tiny: Callable[..., Task], server: Path) -> None:
+    """Every other one is, as pauses grow with each that fails."""
+    ours, rng, seen, killed = host(tmp_path, "alpha", b"k" * 32), random.Random(1), set[int](), 0
+    run = run_of(ours, tiny(), server)
+    evolving = asyncio.create_task(run.evolve())
+    while killed < 10:
+        await asyncio.sleep(rng.uniform(0.0, 0.03))
+        for process in set(gits()) - seen:
+            seen.add(process)
+            with suppress(ProcessLookupError):
+                if rng.random() < 0.5:
+                    await asyncio.sleep(rng.uniform(0.0, 0.02))
+                    os.kill(process, signal.SIGKILL)
+                    killed += 1
+    run.stop()
+    await evolving
+    tip = git(server, "rev-parse", "refs/evogit/r/journal/alpha").strip()
+    assert tip == ours.target("refs/evogit/r/journal/alpha")
+    assert run.history.counts.evaluated == len({each.commit for each in run.history.phylogeny}) > 1
+    for folder in (server, ours.path):
+        git(folder, "fsck", "--strict", "--no-dangling")
+    assert not list((ours.common / "refs").rglob("*.lock"))
+
+
+def gits() -> list[int]:
+    """Processes called git that this one has started, and that talk to a server."""
+    found = []
+    for file in Path("/proc/self/task").glob("*/children"):
+        for pid in file.read_text().split():
+            with suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                found += [int(pid)] if b"fetch" in words or b"push" in words else []
+    return found
