@@ -205,7 +205,9 @@ class _Looking:
         for entry in self.entries:
             if isinstance(entry.event, Adopted) and entry.event.candidate in history.phylogeny:
                 adopted.setdefault(entry.event.agent, {history.seed}).add(entry.event.candidate)
-        known = bests | {history.seed} if history.strengths is None else {each.commit for each in history.phylogeny}
+        several = len({entry.host for entry in self.entries}) > 1  # each of which goes by what it heard
+        shifting = history.strengths is not None or several
+        known = {each.commit for each in history.phylogeny} if shifting else bests | {history.seed}
         best = {f"refs/heads/evogit/{self.run}/best": (history.best or history.seed, known)}
         places = {
             agent_ref(history, agent): (history.head(agent), history.phylogeny.ancestors(*before) | before)

@@ -50,3 +50,21 @@ def test_a_run_does_not_begin_where_nobody_knows_whether_it_is_there_already(cli
     said = cli("run", "circle_packing", "--remote", "nowhere", "--evaluations", "3", "--sandbox", "none")
     assert said.code == 4
     assert "expected to reach the server before a run begins, as others may have begun it: fetching from" in said.err
+
+
+def test_what_one_host_took_for_the_best_before_it_heard_of_others_is_no_damage(cli: Cli, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    alpha = Story(tmp_path / "alpha")
+    seed = alpha.add(1.0, title="Seed")
+    cli("-C", "alpha", "sync", "./server.git")
+    Repository.create(tmp_path / "beta").name_clone("beta")
+    cli("-C", "beta", "sync", "./server.git")
+    RecordedRun(tmp_path / "beta", "toy").add_files({"main.py": b"2\n"}, seed, value=3.0)
+    cli("-C", "beta", "sync")
+    for number in range(3):  # later by the clock of the run, and worse
+        alpha.decide("guide", reason=f"{number}")
+    late = alpha.add(2.0, seed, title="the best so far")
+    git(tmp_path / "alpha", "update-ref", "refs/heads/evogit/toy/best", late)
+    cli("-C", "alpha", "sync")
+    done = cli("-C", "alpha", "fsck")
+    assert (done.code, "best" in done.out, "sound" in done.out) == (0, True, True)
