@@ -109,12 +109,7 @@ class Remote:
 
     def _take_in(self, known: Callable[[str], bool]) -> tuple[int, list[str]]:
         came, notes = 0, list[str]()
-        for prefix in PREFIXES:
-            staged: dict[str, dict[str, str]] = {}
-            for kind in KINDS:
-                folder = f"{self._stage(prefix)}{kind}/"
-                for ref in (name for name in self._repo.references if name.startswith(folder)):
-                    staged.setdefault(ref.removeprefix(folder), {})[kind] = refs.target(self._repo, ref) or ""
+        for staged in self._fetched():
             entries, told = self._arrivals.take(staged, known)
             came += entries
             notes += told
@@ -122,12 +117,19 @@ class Remote:
 
     def strangers(self) -> Iterator[tuple[str, list[object]]]:
         """What the latest entries of each journal say that is not sealed with this run's key; nobody vouches for it."""
-        for prefix in PREFIXES:
-            folder = f"{self._stage(prefix)}journal/"
-            for ref in [name for name in self._repo.references if name.startswith(folder)]:
-                host, tip = ref.removeprefix(folder), refs.target(self._repo, ref)
-                if tip and host != self._host and HOST.fullmatch(host) and not self._sealed(host, tip):
-                    yield host, latest(self._repo, tip, CLAIMS)
+        for host, tips in (each for staged in self._fetched() for each in staged.items()):
+            tip = tips.get("journal")
+            if tip and host != self._host and HOST.fullmatch(host) and not self._sealed(host, tip):
+                yield host, latest(self._repo, tip, CLAIMS)
+
+    def _fetched(self) -> list[dict[str, dict[str, str]]]:
+        """What the server had, below each prefix: host -> kind -> commit."""
+        found: dict[str, dict[str, dict[str, str]]] = {}
+        for ref in [name for name in self._repo.references if name.startswith(self._staged)]:
+            place, kind, host = ref.removeprefix(self._staged).split("/", 2)
+            if tip := refs.target(self._repo, ref):
+                found.setdefault(place, {}).setdefault(host, {})[kind] = tip
+        return list(found.values())
 
     # --- pushing --------------------------------------------------------------------------------------------------
 
