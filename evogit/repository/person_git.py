@@ -95,8 +95,11 @@ async def _read(stream: asyncio.StreamReader | None) -> bytes:
 
 async def _end(process: asyncio.subprocess.Process, *, alone: bool) -> None:
     """Ask it to end, so that it removes its locks and what it was writing, then end it."""
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
+    with suppress(ProcessLookupError, PermissionError):
+        if alone:
+            os.killpg(process.pid, signal.SIGTERM)
+        else:
+            process.terminate()
     with suppress(TimeoutError):
         async with asyncio.timeout(END_IN):
             await process.wait()

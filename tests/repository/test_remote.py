@@ -330,7 +330,7 @@ def test_a_server_that_stalls_is_given_up_with_all_that_was_started(
     alpha.server = "ssh://ada:secret@example.invalid/run.git"
     alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
     with pytest.raises(RemoteError, match="git fetch was not done within"):
-        alpha.sync(seconds=1.0)
+        alpha.sync(seconds=0.5)
     contact = alpha.repository.contact("r")
     assert contact
     assert (contact.remote, "secret" in contact.why) == ("ssh://example.invalid/run.git", False)
