@@ -91,14 +91,15 @@ class Host:
             Repository.create(self.folder).keys.keep(RUN, key)
         self.join()
         about = ("--agent", "mutator:2", "-j", "1", "--sandbox", "none", "--minutes", f"{seconds / 60}")
-        self.process = subprocess.Popen(
-            [*COMMAND, "-C", self.folder, "run", task, *about, "--remote", self.line, "--host", self.name]
-            + ["--sync-every", f"{self.every}"],
-            stdout=subprocess.DEVNULL,
-            stderr=self.folder.with_name(f"{self.name}.log").open("wb"),
-            start_new_session=True,
-            env=self._environment,
-        )
+        command = ["run", task, *about, "--remote", self.line, "--host", self.name, "--sync-every", f"{self.every}"]
+        with self.folder.with_name(f"{self.name}.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [*COMMAND, "-C", self.folder, *command],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+                env=self._environment,
+            )
 
     def join(self) -> None:
         """Have a way to the server."""
