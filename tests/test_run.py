@@ -227,6 +227,7 @@ def test_a_hostile_title_does_not_forge_provenance(tmp_path: Path, tiny: MakeTas
     assert trailers.strip() == "a1"
 
 
+@pytest.mark.slow
 def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path, tiny: MakeTask) -> None:
     broken = tiny(evaluate="def evaluate(program, split):\n    raise KeyError('oops')\n    yield\n")
     with pytest.raises(EvaluatorError, match="3 times in a row.*oops"):
@@ -358,6 +359,7 @@ def test_a_repository_with_nothing_to_edit_is_refused_before_anything_is_recorde
     assert Repository.open(path).runs() == []
 
 
+@pytest.mark.slow
 def test_a_persons_own_repository_is_left_as_it_was(tmp_path: Path, tiny: MakeTask) -> None:
     path = own_repository(tmp_path / "own", tiny().folder / "seed" / "program.py")
     (path / "src" / "uncommitted.py").write_text("x = 1\n")

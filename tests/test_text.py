@@ -78,6 +78,7 @@ def test_both_ends_are_kept_in_whole_lines() -> None:
     assert middle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("start", "again"), [("", "\x1b["), ("\x1b[", "0"), ("", "\r"), ("", "\u202e")])
 def test_a_hostile_text_takes_no_longer_than_its_length_asks_for(start: str, again: str) -> None:
     assert_grows_linearly(lambda size: plain(start + again * size), 30_000)

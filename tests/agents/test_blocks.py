@@ -237,6 +237,7 @@ def test_what_is_written_is_what_comes_out(
         assert carried_out(rewritten, {"f.md": file(lines)}) == {"f.md": expected}
 
 
+@pytest.mark.slow
 @QUICK
 @given(text=st.text(st.sampled_from("<>=SEARCHWITENDRPLX`\n aTITLE:/."), max_size=200) | st.text(max_size=60))
 def test_no_reply_breaks_the_parser(text: str) -> None:
@@ -285,6 +286,7 @@ def test_a_line_of_a_megabyte_is_shown_in_part() -> None:
     assert len(error.hint) < 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [

@@ -19,8 +19,8 @@ from .conftest import Audit
 from .leaky_tasks import LEAKY
 from .sound_tasks import SOUND
 
-QUICK = ("coins_only_sum", "tolerant", "told", "same_holdout", "given_answer", "bench_inside", "from_the_end")
-"""Leaky tasks of the plain tests, one for a kind; all others take seconds."""
+QUICK = ("coins_only_sum", "told", "bench_inside")
+"""Leaky tasks of the plain tests; all others take seconds."""
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in LEAKY])
@@ -90,6 +90,7 @@ async def test_times_that_an_evaluator_calls_equal_are_times() -> None:
         assert lab.timed
 
 
+@pytest.mark.slow
 async def test_the_candidate_of_a_finding_reproduces_it(audit: Audit, tmp_path: Path) -> None:
     small = LEAKY["coins_only_sum"]
     (finding,) = await audit(small, "broken-rules")
@@ -102,6 +103,7 @@ async def test_the_candidate_of_a_finding_reproduces_it(audit: Audit, tmp_path: 
     assert finding.value == 1.0
 
 
+@pytest.mark.slow
 async def test_a_tolerance_is_blamed_by_its_line(audit: Audit) -> None:
     (finding,) = await audit(LEAKY["tolerant"], "tolerance")
     assert "+ 1e-6" in finding.source

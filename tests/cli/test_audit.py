@@ -37,6 +37,7 @@ def test_the_command_writes_files_and_data(cli: Cli, tmp_path: Path) -> None:
     assert cli("audit", "coins", "--only", "nothing", "--out", "found").code == 4
 
 
+@pytest.mark.slow
 def test_the_command_is_content_with_what_holds(cli: Cli) -> None:
     done = cli("audit", "bin_packing", "--only", "nothing", "--only", "constant")
     assert (done.code, done.out.splitlines()[-1]) == (0, "no attack worked (2 tried)")

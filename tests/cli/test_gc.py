@@ -261,6 +261,7 @@ MOMENTS: dict[str, Callable[[Talkative, str], bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_at_any_moment_it_loses_nothing_that_was_to_stay(talkative: Talkative, cli: Cli, moment: str) -> None:
     folder = talkative.folder

@@ -139,6 +139,7 @@ def test_what_cannot_be_improved_is_refused_before_anything_is_written(cli: Cli,
     assert (done.code, 'excluded = ["data/**"]' in done.out, 'disk = "1g"' in done.out) == (0, True, True)
 
 
+@pytest.mark.slow
 def test_answers_are_in_the_file_also_where_head_cannot_be_a_seed(cli: Cli, repository: Make) -> None:
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
     folder = repository({**MEASURED, "data/a.bin": pointer, ".gitignore": ".*\n"})

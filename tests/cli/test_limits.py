@@ -89,6 +89,7 @@ def broken(tmp_path: Path, tiny: Callable[..., Task]) -> dict[str, Evaluated]:
     return dict(zip(["ok", *BREACHES], judged, strict=True))
 
 
+@pytest.mark.slow
 def test_each_breach_is_told_with_its_limit_and_its_place(
     tmp_path: Path, broken: dict[str, Evaluated], cli: Cli
 ) -> None:

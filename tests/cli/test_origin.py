@@ -101,6 +101,7 @@ def test_our_own_entries_under_another_name_count_once(ours: Ours, cli: Cli) -> 
     assert done.json["evaluated"] == 2
 
 
+@pytest.mark.slow
 def test_a_snapshot_made_before_the_key_came_is_not_believed(ours: Ours, cli: Cli) -> None:
     file = ours.folder / ".git/evogit/keys/toy"
     file.rename(apart := ours.folder / "key")

@@ -225,6 +225,7 @@ sh("mkdir __pycache__; head -c 90000000 /dev/zero > __pycache__/large; evaluate;
         assert changed == ["program.py"]
 
 
+@pytest.mark.slow
 def test_a_command_that_cannot_be_is_no_session_without_end(bench: Bench) -> None:
     done = bench.run("", "--proposals", "1", minutes=0.2, own='env = { "A=B" = "x" }')
     assert done.code == 0, done.err
@@ -256,6 +257,7 @@ def test_a_program_that_changes_nothing_is_a_failed_proposal(bench: Bench) -> No
     )
 
 
+@pytest.mark.slow
 def test_money_ends_a_session_in_its_middle(bench: Bench) -> None:
     script = (
         CHANGE

@@ -13,8 +13,8 @@ from tests.small_projects import LOCAL, PROJECTS
 
 from .conftest import Cli
 
-KINDS = ["npm", "pip", "cmake", "submodule", "go", "cargo"]
-"""Of the first two the dependencies come from registries."""
+KINDS = ["npm", "pip", "cmake", "submodule"]
+"""Of the first two the dependencies come from registries; others walk in `benchmarks/walks.py`."""
 
 
 @pytest.mark.slow

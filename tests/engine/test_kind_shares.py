@@ -75,6 +75,7 @@ def plain(tiny: Callable[..., Task]) -> Task:
     return tiny(program="A = 0\n")
 
 
+@pytest.mark.slow
 async def test_what_is_left_goes_to_the_kind_that_gains_most_for_it(tmp_path: Path, plain: Task) -> None:
     agents = [*(paid(1_000, 1) for _ in range(2)), *(paid(10_000, 1) for _ in range(2))]
     asked = await moves(tmp_path / "r", plain, agents, tokens=100_000)

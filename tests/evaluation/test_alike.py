@@ -38,6 +38,7 @@ def seconds(value: Any, returns: Any) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "returns"),
     [

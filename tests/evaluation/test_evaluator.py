@@ -128,6 +128,7 @@ def answer(n):
 # --- profiles ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -258,6 +259,7 @@ async def test_a_key_stands_for_the_task_where_it_matters(
     assert (one.key("a", "train") != other.key("a", "train")) == matters
 
 
+@pytest.mark.slow
 async def test_a_key_stands_for_the_seed_where_it_counts(answers: Evaluator, able: Evaluator, tmp_path: Path) -> None:
     assert answers.key("a", "train", base="one") == answers.key("a", "train", base="other")
     async with open_evaluator(tmp_path, ANSWERS + "\n\ndef prepare(program): pass\n") as preparing:

@@ -61,6 +61,7 @@ async def judged(task: Task, drawing: Inputs | None, source: str = PREDICTS) -> 
         return evaluation
 
 
+@pytest.mark.slow
 async def test_a_candidate_that_makes_all_inputs_at_import_knows_none(tiny: Callable[..., Task]) -> None:
     task = tiny(evaluate=EVALUATE)
     assert (await judged(task, PUBLIC)).metrics == {"score": 5}  # the attack works where there is no secret
@@ -74,6 +75,7 @@ async def test_a_programs_own_random_numbers_tell_nothing_of_the_inputs(tiny: Ca
     assert (await judged(tiny(evaluate=EVALUATE), Inputs.own(), ECHO)).metrics == {"score": 0}
 
 
+@pytest.mark.slow
 async def test_scores_with_other_inputs_are_not_taken_for_the_same(tiny: Callable[..., Task]) -> None:
     task, one, other = tiny(evaluate=EVALUATE), Inputs.own(), Inputs.own()
     keys = {(await judged(task, each)).key for each in (one, one, other, PUBLIC)}

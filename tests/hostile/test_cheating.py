@@ -89,6 +89,7 @@ async def test_the_honest_program_gets_what_it_earned(judged) -> None:
     assert (await judged(HONEST, "bubblewrap")).metrics == {"score": EARNED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [PATCHES, READS, SCANS], ids=["patches", "reads", "scans"])
 async def test_a_cheat_earns_no_more_than_the_honest_program(judged, program: str) -> None:
     assert (await judged(program, "bubblewrap")).metrics == {"score": EARNED}

@@ -365,6 +365,7 @@ def _text(path: Path) -> str:
         return ""
 
 
+@pytest.mark.slow
 def test_the_documentation_names_every_exception_and_only_tests_that_exist():
     text = (ROOT / "docs/security.md").read_text()
     assert [attack for attack, _ in EXCEPTIONS if f"`{attack}`" not in text] == []

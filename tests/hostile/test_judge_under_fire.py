@@ -57,6 +57,7 @@ def evaluate(program, split):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "status"),
     [

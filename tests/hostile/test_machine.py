@@ -97,6 +97,7 @@ def test_memory_of_the_kernel_is_memory(providers: Callable[[str], Sandbox], att
         assert gain(call(session, "honest", 2, 3)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not groups(), reason="no control groups can be had here")
 def test_work_in_children_that_nobody_waits_for_is_charged_in_bubblewrap(providers: Callable[[str], Sandbox]) -> None:
     sandbox = providers("bubblewrap")
@@ -117,6 +118,7 @@ def test_an_exclusive_program_reaches_no_other_core(counted: bool) -> None:
         sandbox.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not groups(), reason="no control groups can be had here")
 def test_busy_sessions_next_door_take_no_more_than_one_share(providers: Callable[[str], Sandbox]) -> None:
     """Twelve of them on every core would leave a thirteenth; as one group they leave a half."""

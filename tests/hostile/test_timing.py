@@ -96,6 +96,7 @@ def work(n):
 """
 
 
+@pytest.mark.slow
 async def test_what_is_remembered_makes_no_measurement_faster(judge) -> None:
     evaluation, said = await judge(REMEMBERS, TIMES, "bubblewrap")
     assert 0 < evaluation.metrics["score"] < 5, said  # calls that remember take a hundredth
@@ -112,6 +113,7 @@ def evaluate(program, split):
 """
 
 
+@pytest.mark.slow
 async def test_lives_count_together(judge, tiny: Callable[..., Task]) -> None:
     toml = f'{TOML.partition("[sandbox]")[0]}[sandbox]\ntotal = "2s"\ntimeout = "2s"\n'
     task = tiny("total", evaluate=ENDLESS, toml=toml)

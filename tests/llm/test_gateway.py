@@ -179,6 +179,7 @@ def test_more_tokens_than_a_text_can_have_are_counted_in_little_time() -> None:
         assert most_tokens(text) >= max(len(each.encode(errors="surrogatepass")) for each in (text, normal))
 
 
+@pytest.mark.slow
 async def test_bodies_in_flight_take_no_more_than_a_session_may_hold(program: Start) -> None:
     """The third body of eight megabytes waits in its socket until the first was answered; small ones wait behind it."""
     large = b'{"model": "m", "messages": [{"role": "user", "content": "' + b"x" * 7_900_000 + b'"}]}'

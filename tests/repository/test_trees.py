@@ -165,6 +165,7 @@ def test_changes_make_one_archive_of_another(
     assert found == (set(changed.split(" ")) - {""}, set(removed.split(" ")) - {""})
 
 
+@pytest.mark.slow
 def test_changes_between_any_two_trees(repository: Repository, git) -> None:
     rng = random.Random(3)
     paths = ["a", "a/b", "a/b/c", "a/d", "b", "b-a", "b/a", "secret", "secret/a", "c.py", "c"]

@@ -129,6 +129,7 @@ def test_cpu_limit_names_the_call(open_session, ask):
     assert reply.usage.cpu >= 0.2
 
 
+@pytest.mark.slow
 def test_cpu_counts_imports_children_and_idle_work(open_session, ask):
     """The program counts along: what is charged is what it used, twice that at most."""
     source = """
@@ -190,6 +191,7 @@ def f():
     assert ask(open_session(source, memory=150 << 20, processes=20), "f") == 1
 
 
+@pytest.mark.slow
 def test_memory_of_a_program_that_starts_a_command_counts_once(open_session, ask):
     source = """
 import subprocess

@@ -79,6 +79,7 @@ def test_wheels_must_fit_the_image_not_this_machine(tmp_path: Path) -> None:
             packages_folder(environment, (3, 12), platform=platform)
 
 
+@pytest.mark.slow
 def test_nothing_is_built_here(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     with tarfile.open(tmp_path / "wheels" / "sourced-1.0.tar.gz", "w:gz") as tar:

@@ -15,6 +15,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_what_is_dumped_is_parsed_back(value):
     assert values.parse(values.dump(value)) == value

@@ -212,6 +212,7 @@ def test_cases_that_differ_in_name_leave_the_whole() -> None:
     assert expected(born.history, born.ids[1], born.ids[2], born.ids[0]) == INTERFERING
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), min_size=0, max_size=2), min_size=1, max_size=25), st.randoms())
 def test_the_remembered_merge_bases_are_those_of_the_graph(born_of: list[list[int]], rng: random.Random) -> None:

@@ -134,6 +134,7 @@ def climbed(grown: Grown, *, learning: bool, seed: int) -> float:
     return -lost
 
 
+@pytest.mark.slow
 def test_learned_steps_find_an_optimum_in_fewer_evaluations(repository: Repository) -> None:
     ends = {
         learning: sorted(climbed(Grown(repository, seed=module()), learning=learning, seed=seed) for seed in range(3))  # type: ignore[arg-type]

@@ -65,6 +65,7 @@ def scores(noise: Callable[[str, int], float]) -> Scores:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("common", "own"), [(0.0, 1.0), (1.0, 0.0), (3.0, 0.3), (1.0, 1.0), (0.3, 1.0)])
 def test_intervals_hold_with_noise_of_either_kind_and_of_both(common: float, own: float) -> None:
     """Over simulated runs: of each difference, and of the mean of what was evaluated five times."""

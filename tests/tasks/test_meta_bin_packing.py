@@ -19,6 +19,7 @@ def always(source: str) -> str:
     return f"def propose(*_): return {source}\ndef choose(*_): return {source}"
 
 
+@pytest.mark.slow
 async def test_a_narrow_random_search_finds_first_fit_decreasing(judged: Judged) -> None:
     evaluation = await judged(split="lite")
     assert evaluation.metrics == {"excess": 17.5}

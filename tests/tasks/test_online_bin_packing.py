@@ -23,6 +23,7 @@ async def test_another_number_makes_a_better_rule(judged: Judged) -> None:
     assert better.metrics["excess"] < 3
 
 
+@pytest.mark.slow
 async def test_the_program_keeps_its_bins_as_it_likes(judged: Judged) -> None:
     """First fit, on a list of rooms."""
     code = """

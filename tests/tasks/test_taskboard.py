@@ -49,6 +49,7 @@ def slow(*values: object) -> Any:
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 async def test_the_finished_board_does_all_that_was_asked_for_and_the_seed_little(judged: Judged) -> None:
     files = {path: (FINISHED / path).read_bytes() for path in ("app.py", "store.py", "pages.py")}
     train, holdout = await judged(files=files), await judged(files=files, split="holdout")
