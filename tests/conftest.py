@@ -111,6 +111,11 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two for each core: tests wait half of their time, for sandboxes, clocks, models and processes that start."""
+    return 2 * (os.cpu_count() or 1)
+
+
 def compile_once() -> None:
     """Keep the bytecode of EvoGit and the tests, whatever the environment says: many processes import it."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
