@@ -203,7 +203,7 @@ open("large", "wb").truncate(80_000_000)
 sh("touch locked; chmod 000 locked; mkdir -m 000 closed")
 sh("evaluate; echo exit $?; rm large; evaluate; echo exit $?")
 """
-    bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "1")
+    bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "2")
     said = bench.said("evaluate")
     assert "the workspace, with others that wait, has more than 64 MiB" in said.partition("exit 2")[0]
     assert "exit 0" in said
@@ -218,7 +218,7 @@ sh("mkdir __pycache__; head -c 90000000 /dev/zero > __pycache__/large; evaluate;
     kept = bench.folder / "sine" / "seed" / "vendor" / "node_modules" / "kept.txt"
     kept.parent.mkdir(parents=True)
     kept.write_text("mine")
-    bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "1")
+    bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "2")
     assert "exit 0" in bench.said("mkdir __pycache__")
     for each in bench.candidates():
         changed = bench.git("diff", "--name-only", each["parents"][0], each["commit"]).decode().split()
@@ -377,7 +377,7 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
 @pytest.mark.docker
 def test_a_program_works_in_docker_as_well(bench: Bench) -> None:
     script = CHANGE + "sh('git log --notes --branches --oneline; evaluate; git commit -qam \"say twelve\"')"
-    done = bench.run(script, "--proposals", "1", "--evaluations", "9", "--sandbox", "docker")
+    done = bench.run(script, "--proposals", "3", "--sandbox", "docker")
     assert done.code == 0, done.err
     (candidate,) = bench.candidates()
     assert candidate["title"] == "say twelve"
