@@ -122,8 +122,8 @@ def measure(bench: Bench, given: argparse.Namespace, results: Results) -> None:
 
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(run, plans(systems, given)))
-    if given.trials:
-        trials(bench, systems, landscapes()[0], given.budget, results)
+        if given.trials:
+            list(pool.map(lambda system: trials(bench, system, landscapes()[0], given.budget, results), systems))
 
 
 if __name__ == "__main__":

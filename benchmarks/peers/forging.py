@@ -19,7 +19,7 @@ from evogit.core import EvoGitError
 from evogit.review.checking import judge_seed
 
 EXPLOITS = sorted((Path(__file__).parent / "exploits").glob("*.py"))
-LONGEST = 120.0
+LONGEST = 300.0
 SQUARES = "EXPECTED = [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]\n"
 SHARE = """
 
@@ -110,7 +110,7 @@ splits = ["train"]
 
 @dataclass(frozen=True)
 class Forged:
-    """Which exploits were believed, of how many."""
+    """Which exploits were believed, of how many that came to an end."""
 
     believed: list[str]
     tried: int
@@ -121,11 +121,12 @@ def forged(speaker: str, found: Environment) -> Forged | None:
     if speaker not in {*THEIRS, "evogit"}:
         return None
     scores = {file.stem: score_of(speaker, found, file.read_text()) for file in EXPLOITS}
-    return Forged([name for name, score in scores.items() if score > 0], len(scores))
+    known = {name: score for name, score in scores.items() if score is not None}
+    return Forged([name for name, score in known.items() if score > 0], len(known))
 
 
-def score_of(speaker: str, found: Environment, program: str) -> float:
-    """What a program is worth to a system; 0 where it fails."""
+def score_of(speaker: str, found: Environment, program: str) -> float | None:
+    """What a program is worth to a system; 0 where it fails, None where it takes too long to say."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         if speaker == "evogit":
@@ -138,7 +139,7 @@ def score_of(speaker: str, found: Environment, program: str) -> float:
                 [found.python, "judge.py"], cwd=folder, capture_output=True, text=True, timeout=LONGEST
             )
         except subprocess.TimeoutExpired:
-            return 0.0
+            return None
     said = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     return float(said[-1]) if said else 0.0
 

@@ -17,9 +17,9 @@ from metering import Meter
 from serving import Served
 from systems import Job, System
 
-from tasks import Task
+from tasks import PACKAGES, Task
 
-STALLED = 90.0
+STALLED = 300.0
 """Seconds without an evaluation after which a run is ended."""
 LOOK = 0.25
 """Seconds between looks at the gate."""
@@ -77,7 +77,7 @@ class Bench:
     def job(self, plan: Plan) -> Job:
         """The folder and the addresses of a run, which is opened at the gate and at the model."""
         task, run = plan.task, plan.name
-        python = str(self.environments[("numpy",)].python) if task.is_example else str(self.environments[()].python)
+        python = str(self.environments[PACKAGES].python) if task.is_example else str(self.environments[()].python)
         self.gate.ask("/open", run=run, budget=plan.budget, python=python, kind=task.kind, folder=str(task.folder))
         self.model.ask("/open", run=run, seed=plan.seed, kind=plan.kind)
         folder = self.folder / run

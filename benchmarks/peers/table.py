@@ -240,6 +240,8 @@ def believed(forge: dict[str, object]) -> str:
     """How many were, and which."""
     if not forge:
         return ""
+    if not forge["tried"]:
+        return "not known"
     names = [str(each).replace("_", " ") for each in forge["believed"]]  # type: ignore[attr-defined]
     return f"{len(names)} of {forge['tried']}" + (f" ({', '.join(names)})" if names else "")
 

@@ -22,7 +22,7 @@ SPEAKERS: dict[str, Speaker] = {
 }
 OPENEVOLVE = ("openevolve==0.4.0",)
 SHINKA = ("shinka-evolve==0.0.7",)
-SKYDISCOVER = ("skydiscover==0.1.0", "litellm")
+SKYDISCOVER = ("skydiscover==0.1.0",)
 GEPA_ = ("gepa==0.1.4", "litellm")
 SYSTEMS: dict[str, System] = {
     each.name: each
@@ -35,7 +35,9 @@ SYSTEMS: dict[str, System] = {
         Shinka("shinka", 1, speaker="shinka", packages=SHINKA, share=0.25),
         Shinka("shinka-2", 2, {"cores": "4"}, speaker="shinka", packages=SHINKA, share=0.25),
         SkyDiscover("skydiscover", 1, speaker="skydiscover", packages=SKYDISCOVER),
-        SkyDiscover("skydiscover-ada", 1, {"search": "adaevolve"}, speaker="skydiscover", packages=SKYDISCOVER),
+        SkyDiscover(
+            "skydiscover-ada", 1, {"search": "adaevolve"}, speaker="skydiscover", packages=SKYDISCOVER, share=0.5
+        ),
         GEPA("gepa", 1, speaker="gepa", packages=GEPA_),
         Plain("hill-climbing", 1, {"parent": "climb"}, speaker="plain"),
         Plain("best-of-n", 1, {"parent": "seed"}, speaker="plain"),
