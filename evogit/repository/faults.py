@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -17,6 +18,9 @@ from evogit.repository.tree_bombs import check_bounds
 ROOM = 1 << 20
 """Free bytes below which a disk counts as full."""
 
+FILES = 64
+"""Files that must be free on a disk that has room for so many only."""
+
 ATTEMPTS = 5
 """Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
 
@@ -29,13 +33,14 @@ WAIT_FOR_ROOM: ContextVar[Callable[[Exception], bool]] = ContextVar("WAIT_FOR_RO
 def has_room(folder: str | Path) -> bool:
     """Whether what is written to the disk of a folder can be expected to be there."""
     disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize >= ROOM
+    return disk.f_bavail * disk.f_frsize >= ROOM and (not disk.f_files or disk.f_favail >= FILES)
 
 
 def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
     """The result of `write`, which writes objects only, so that it can be repeated: while the disk is full, for ever.
 
-    On a full disk libgit2 may give the id of a commit that it did not write, so what was written there does not count.
+    Where it cannot write, libgit2 gives the id of a commit all the same: what was written is looked for, and does not
+    count on a full disk.
 
     Raises:
         RepositoryError: when the disk is full, a permission is missing, or objects that should be there are gone.
@@ -44,6 +49,8 @@ def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
     while True:
         try:
             result = write()
+            if isinstance(result, pygit2.Oid) and not repo.odb.exists(result):
+                raise _refusal(repo.path)
             if has_room(repo.path):
                 return result
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -56,6 +63,17 @@ def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
                     f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or repair it, then "
                     "run again: nothing that was recorded is lost"
                 ) from error
+
+
+def _refusal(folder: str) -> OSError:
+    """Why nothing can be written to a folder, which a full quota says as seldom as libgit2 does."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"room?")
+            file.flush()
+    except OSError as error:
+        return error
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # there is room again
 
 
 def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
