@@ -43,6 +43,7 @@ def world(tmp_path: Path) -> Iterator[Callable[..., World]]:
 
         def make(*options: str) -> World:
             made = World(tmp_path / "world", *options)
+            stack.callback(made.end)
             made.server = stack.enter_context(serve([made.propose]))
             return made
 

@@ -18,6 +18,6 @@ WORKERS = ("--workers", f"{TRANSPORT}:2", "--workers", f"{TRANSPORT}:2")
 
 def test_what_is_killed_anywhere_loses_nothing(world: Callable[..., World], seed: int, long: bool) -> None:
     run, rng = world(*AGENTS, "-j", str(seed % 2), *WORKERS), random.Random(seed)
-    killed = run.storm(50 if long else 8, KINDS, rng)
+    killed = run.storm(50 if long else 6, KINDS, rng)
     history = run.finish()
     print(f"\n{seed}: {dict(killed)}, {history.counts.evaluated} evaluated, {history.spent.calls} calls")

@@ -54,6 +54,7 @@ class World:
         self.server = Server()
         self._options = options
         self._asked = 0
+        self._engines: list[subprocess.Popen[str]] = []
         self._entries: list[Entry] = []
         self._journal: Journal | None = None
         self._seen = set[int]()
@@ -79,11 +80,26 @@ class World:
         own = {"TMPDIR": str(self.folder / "tmp"), "XDG_CACHE_HOME": str(self.folder / "cache")}
         return environment(self.folder, EVOGIT_SETTINGS=str(settings), KEY="sk-x", **own)
 
-    def begin(self, *options: str) -> Forked:
-        """Start an engine."""
+    def begin(self, *options: str, **env: str) -> subprocess.Popen[str]:
+        """Start an engine; one with an environment of its own as a new interpreter."""
         command = ["run", "tiny", "-C", str(self.repository), "--yes", *self._options, *options]
         with (self.folder / "said").open("w") as said:
-            return Forked(command, cwd=self.folder, env=self.env, stderr=said)
+            if env:
+                env = {**self.env, **env}
+                engine = subprocess.Popen([EVOGIT, *command], cwd=self.folder, env=env, stderr=said, text=True)
+            else:
+                engine = Forked(command, cwd=self.folder, env=self.env, stderr=said)
+        self._engines.append(engine)
+        return engine
+
+    def end(self) -> None:
+        """Kill what is left when a test failed."""
+        for engine in self._engines:
+            engine.kill()
+            engine.wait()
+        for process in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def said(self) -> str:
         """What the latest engine said."""
@@ -91,7 +107,13 @@ class World:
 
     def call(self, *arguments: str) -> tuple[int, str]:
         """Run a command to its end; its exit code and what it printed."""
-        child = Forked([*arguments, "-C", str(self.repository)], cwd=self.folder, env=self.env, stdout=subprocess.PIPE)
+        child = Forked(
+            [*arguments, "-C", str(self.repository)],
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         out, _ = child.communicate(timeout=PATIENCE)
         return child.returncode, out
 
@@ -108,6 +130,12 @@ class World:
     def evaluated(self) -> int:
         """Evaluations that count."""
         return sum(isinstance(event, Evaluated) and event.evaluation.counts for event in self.events())
+
+    def work(self, engine: subprocess.Popen[str], evaluations: int = 2) -> None:
+        """Wait until so many more are evaluated, by an engine that does not end."""
+        seen = self.evaluated()
+        wait_until(lambda: self.evaluated() >= seen + evaluations or engine.poll() is not None, "an evaluation")
+        assert engine.poll() is None, self.said()
 
     # --- killing --------------------------------------------------------------------------------------------------
 
