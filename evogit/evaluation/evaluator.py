@@ -39,7 +39,7 @@ when the evaluation starts over because the sandbox was lost."""
 logger = logging.getLogger(__name__)
 
 WORTH_A_START = 0.25
-"""Seconds that evaluations wait in all before another process is started for them: about what that costs."""
+"""Seconds in which evaluations wait before another process is started for them: about what that costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Evaluator:
         self._at_work = 0
         self._returned = asyncio.Event()
         self._patience = WORTH_A_START
+        self._waited_until = 0.0
         self._cores: list[int] = []
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
@@ -266,7 +267,9 @@ class Evaluator:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience):
                     await self._returned.wait()
-            self._patience -= asyncio.get_running_loop().time() - since
+            now = asyncio.get_running_loop().time()
+            self._patience -= now - max(since, self._waited_until)  # once, however many wait
+            self._waited_until = now
 
     async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
         about = {
