@@ -329,9 +329,10 @@ class RemoteWorker:
 
 
 def _quoted(said: str) -> str:
-    """The last line of what a command said, for a message."""
-    last = plain(said).strip().rpartition("\n")[2].strip()
-    return f" ({last[-200:]})" if last else ""
+    """The last two lines of what a command said, for a message: Docker's very last one only says where help is."""
+    lines = [line.strip() for line in plain(said).splitlines() if line.strip()]
+    last = "; ".join(line[-200:] for line in lines[-2:])
+    return f" ({last})" if last else ""
 
 
 def _short(value: object) -> str:
