@@ -34,8 +34,8 @@ USERS = range(1 << 24, 1 << 30)
 """User ids for sandboxes of a root engine: above those of people, services and the usual id ranges of containers."""
 DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 """There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
-SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives")
-"""What libraries below /usr need from /etc."""
+SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/R/Renviron", "/etc/R/ldpaths")
+"""What libraries and programs below /usr need from /etc."""
 TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Links into /usr, or folders beside it."""
 RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
