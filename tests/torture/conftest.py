@@ -1,4 +1,4 @@
-"""`pytest -m slow tests/torture` for a few kills of each kind, with `--long` for rounds of many."""
+"""`pytest -m slow tests/torture`: a little of each trouble; with `--long` rounds of much (docs/design/testing.md)."""
 
 from __future__ import annotations
 
