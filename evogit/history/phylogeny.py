@@ -73,10 +73,7 @@ class Phylogeny:
     def __getitem__(self, commit: str) -> Candidate:
         found = self._candidates.get(commit)
         if found is None:
-            raise RepositoryError(
-                f"expected the candidate {commit[:7]}, which no journal proposes; fetch the missing journal, or "
-                "see `evogit doctor`"
-            )
+            raise _unknown(commit)
         return found
 
     @property
@@ -100,7 +97,10 @@ class Phylogeny:
 
     def is_trial(self, commit: str) -> bool:
         """Whether `commit` was only tried by `evogit minimize`."""
-        return self._numbers[commit] in self._trials
+        number = self._numbers.get(commit)
+        if number is None:
+            raise _unknown(commit)
+        return number in self._trials
 
     def children(self, commit: str) -> tuple[str, ...]:
         """Ids of the candidates bred from `commit`, oldest first."""
@@ -192,3 +192,10 @@ class Phylogeny:
             for index, parent in enumerate(candidate.parents):
                 graph.add_edge(parent, candidate.commit, index=index)
         return graph
+
+
+def _unknown(commit: str) -> RepositoryError:
+    return RepositoryError(
+        f"expected the candidate {commit[:7]}, which no journal proposes; fetch the missing journal, or "
+        "see `evogit doctor`"
+    )

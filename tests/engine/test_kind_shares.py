@@ -117,7 +117,7 @@ async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> Non
     agents = [paid(1_000, 9, cheap), paid(10_000, 1), paid(10_000, 1, nothing)]
     limits = {"population": (AgentSpec("editor", "m"), AgentSpec("coder", "m", 2)), "evaluations": 4, "proposals": 40}
     asked = await asyncio.wait_for(moves(tmp_path / "r", plain, agents, told, deterministic=False, **limits), PATIENCE)
-    assert asked["a1"] == 2
+    assert asked.total() >= 3, "the last evaluation is somebody's"
 
 
 async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(

@@ -13,7 +13,6 @@ import pytest
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
-from evogit.evaluation import verification
 from evogit.evaluation.verification import Result, Verification
 from evogit.repository import Repository
 from evogit.run import Run
@@ -30,12 +29,12 @@ say(worker.stdout.readline() + worker.stdout.readline())
 answers = 0
 while prefix := worker.stdout.read(PREFIX.size):
     header, body = PREFIX.unpack(prefix)
-    told, rest = json.loads(worker.stdout.read(header)), worker.stdout.read(body)
+    told, rest = json.loads(worker.stdout.read(header)), worker.stdout.read(body + 1)
     answers += "answer" in told
     if answers > 4 and "answer" in told:
         told["evaluation"]["metrics"]["score"] -= 1
     text = json.dumps(told).encode()
-    say(PREFIX.pack(len(text), len(rest)) + text + rest)
+    say(PREFIX.pack(len(text), body) + text + rest)
 """
 """A worker that is honest at first; later all that it evaluates is a little worse than it is."""
 
@@ -90,30 +89,38 @@ async def test_what_the_evaluator_fails_on_here_tells_nothing() -> None:
 async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(
     tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "SHARE", 0.3)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "liar.py").write_text(LIAR)
     liar = WorkerSpec(shlex.join([sys.executable, str(tmp_path / "liar.py")]), 2, "gpu1")
     settings = Settings(
         population=(AgentSpec("mutator", count=4),),
-        evaluations=40,
+        evaluations=5000,
         jobs=1,
         workers=(liar,),
         trust="verify",
         sandbox="none",
     )
     repository, task = Repository.create(tmp_path / "repo"), tiny()
-    run = Run(repository, task, "r", settings)
+    done: list[Evaluated] = []
+
+    class Watch:
+        def entry(self, entry: Entry) -> None:
+            if isinstance(entry.event, Evaluated):
+                done.append(entry.event)
+                if any(event.instead for event in done[:-40]):
+                    run.stop("evaluations")
+
+        def activity(self, agent: str, doing: str) -> None:
+            """Of no interest here."""
+
+    run = Run(repository, task, "r", settings, Watch())
     assert (await run.evolve()).reason == "evaluations"
-    entries: list[Entry] = []
-    repository.journal("r", entries.append)
-    done = [entry.event for entry in entries if isinstance(entry.event, Evaluated)]
     instead = [event for event in done if event.instead]
     assert instead
     for event in instead:
         assert "the worker gpu1 is not believed any more: it says score" in event.instead
     history = run.history
-    assert history.counts.evaluated == 40
+    assert history.counts.evaluated == len(history.phylogeny), "what is done again does not count twice"
     for candidate in history.phylogeny:
         evaluation = history.evaluation(candidate.commit)
         assert evaluation
