@@ -120,7 +120,7 @@ def watch() -> Iterator[Watch]:
 @contextmanager
 def restored(watcher: Watcher) -> Iterator[None]:
     """The terminal ends as it was before."""
-    assert watcher.mode != watcher.before
+    wait_until(lambda: watcher.mode != watcher.before, "keys that are read one by one")
     yield
     watcher.ended()
     assert watcher.mode == watcher.before
