@@ -113,9 +113,9 @@ def workers_memory() -> float:
 def parents() -> dict[int, int]:
     """Process -> its parent, of the whole machine."""
     found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):  # a glob would stumble over processes that end meanwhile
-        with contextlib.suppress(OSError):
-            found[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+    for process in Path("/proc").iterdir():  # a glob would stumble over processes that end meanwhile
+        with contextlib.suppress(OSError, ValueError):
+            found[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
     return found
 
 
