@@ -21,7 +21,7 @@ from evogit.config import Task, load_task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, UsageError
 from evogit.evaluation.clusters.cluster import EXTRAS, Cluster, Needs
-from evogit.evaluation.clusters.exchange import Exchange
+from evogit.evaluation.clusters.switchboard import Switchboard
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.team import Team
 from evogit.repository import Repository
@@ -74,8 +74,8 @@ async def test_jobs_that_a_person_submits(local: Evaluator, tmp_path: Path, capl
 
 
 async def test_nobody_without_the_key_is_taken_for_a_worker(tmp_path: Path) -> None:
-    exchange = Exchange()
-    async with exchange.opened(tmp_path) as call_file, exchange.awaited(1) as coming:
+    switchboard = Switchboard()
+    async with switchboard.opened(tmp_path) as call_file, switchboard.awaited(1) as coming:
         about = json.loads(call_file.read_text())
         stranger = tmp_path / "stranger.json"
         stranger.write_text(json.dumps({**about, "hosts": ["127.0.0.1"], "key": "00" * 32}))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evogit.evaluation.clusters.desk import Far, Say, serve
-from evogit.evaluation.clusters.exchange import Exchange
 from evogit.evaluation.clusters.shared_folder import shared_folder
+from evogit.evaluation.clusters.switchboard import Switchboard
 
 TEXT = """\
 #!/bin/sh
@@ -38,16 +38,16 @@ def text(needs: dict[str, Any], call_file: Path) -> str:
 
 async def main(needs: dict[str, Any]) -> None:
     """Join whoever calls with a line of the run on stdin."""
-    exchange, numbers = Exchange(), count(1)
+    switchboard, numbers = Switchboard(), count(1)
     with shared_folder() as folder:
-        async with exchange.opened(folder) as call_file:
+        async with switchboard.opened(folder) as call_file:
             job = folder / "worker.sh"
             job.write_text(text(needs, call_file))
 
             @asynccontextmanager
             async def bring(say: Say) -> AsyncIterator[Far]:
                 say(f"waiting for a job of yours, `sbatch {job}`, with the options that you need")
-                async with exchange.awaited(next(numbers)) as coming:
+                async with switchboard.awaited(next(numbers)) as coming:
                     yield await coming
 
             await serve(bring)

@@ -16,8 +16,8 @@ import submitit
 
 from evogit.evaluation.clusters.calling import call
 from evogit.evaluation.clusters.desk import ClusterError, Far, Say, serve
-from evogit.evaluation.clusters.exchange import CalledFar, Exchange
 from evogit.evaluation.clusters.shared_folder import shared_folder
+from evogit.evaluation.clusters.switchboard import CalledFar, Switchboard
 
 LOOK = 3.0
 """Seconds between two looks at the queue while a job has not called yet."""
@@ -96,15 +96,15 @@ async def _first_call(queue: Queue, job: Any, coming: asyncio.Future[CalledFar])
 
 async def main(partition: str, needs: dict[str, Any]) -> None:
     """Submit a job for each line of the run on stdin."""
-    exchange, numbers = Exchange(), count(1)
+    switchboard, numbers = Switchboard(), count(1)
     with shared_folder() as folder:
-        async with exchange.opened(folder) as call_file:
+        async with switchboard.opened(folder) as call_file:
             queue = Queue(submitter(folder / "jobs", partition, needs), call_file)
 
             @asynccontextmanager
             async def bring(say: Say) -> AsyncIterator[Far]:
                 number = next(numbers)
-                async with exchange.awaited(number) as coming:
+                async with switchboard.awaited(number) as coming:
                     job = await queue.submit(number)
                     try:
                         say(f"job {job.job_id} is in the queue{f' of {partition}' * bool(partition)}")

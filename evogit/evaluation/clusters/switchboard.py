@@ -51,7 +51,7 @@ def _listening() -> socket.socket:
     return socket.create_server(("", 0))
 
 
-class Exchange:
+class Switchboard:
     """Takes workers' calls, each for the line that waits for its job, or for any where no job is asked for."""
 
     def __init__(self) -> None:
