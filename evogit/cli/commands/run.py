@@ -122,12 +122,7 @@ def run(
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup, to_prepare)
     target.write_fork()
-    repository = place_to_run(found, target.repo, target.name)
-    if anew:
-        _clear(terminal, repository, history)
-    if setup.durable:
-        repository.survive_power_loss()
-    _warn(terminal, found, repository)
+    repository = _ready(terminal, target, anew=anew, durable=setup.durable)
     if found.environment.exclusive:
         settings = replace(settings, jobs=min(settings.jobs, 1))
     background = detach(terminal, repository, target.name) if detached else None
@@ -137,6 +132,17 @@ def run(
             *(repository, found, target.name, settings, terminal), hooks=hooks, setup=setup, background=background
         )
         _end(terminal, done, end, hooks)
+
+
+def _ready(terminal: Terminal, target: RunTarget, *, anew: bool, durable: bool) -> Repository:
+    """The repository of the run, made where there is none; warnings are said."""
+    repository = place_to_run(target.task, target.repo, target.name)
+    if anew:
+        _clear(terminal, repository, target.history)
+    if durable:
+        repository.survive_power_loss()
+    _warn(terminal, target.task, repository)
+    return repository
 
 
 def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
