@@ -63,6 +63,8 @@ async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[s
 
         for point, until in (("after a tenth", evaluations // 10), ("at the end", evaluations)):
             await asyncio.gather(*(lane(until) for _ in range(JOBS)))
+            while len(family([])[0]) < JOBS:  # processes start only once evaluations wait for them
+                await asyncio.gather(*(warm.evaluate(number) for number in range(-JOBS, 0)))
             await asyncio.sleep(1)  # the last sessions are cleared away meanwhile
             points[point] = census(home)
     points["afterwards"] = settled(home, points["before"])

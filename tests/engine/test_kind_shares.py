@@ -15,7 +15,7 @@ import pytest
 from evogit import Repository, Run, Settings, Task
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Spent
+from evogit.core import Proposed, Spent
 from evogit.engine import kind_shares
 from evogit.llm import TokenUsage
 from evogit.testing import Asked, InMemoryBackend, ScriptedAgent
@@ -48,18 +48,19 @@ async def moves(
     task: Task,
     agents: list[ScriptedAgent],
     told: Callable[[str, str], None] = lambda agent, doing: None,
+    counted: type[Spent | Proposed] = Spent,
     **limits: Any,
 ) -> Counter[str]:
-    """How often each agent asked its model; `told` hears what agents do."""
-    asked: Counter[str] = Counter()
+    """How often each agent asked its model, or what else is counted; `told` hears what agents do."""
+    found: Counter[str] = Counter()
 
     def value(asked: Asked) -> float:
         return float(asked.changed.get("program.py", b"A = 0").decode().rpartition(" ")[2])
 
     class Watch:
         def entry(self, entry: Any) -> None:
-            if isinstance(entry.event, Spent):
-                asked[entry.event.agent] += 1
+            if isinstance(entry.event, counted):
+                found[entry.event.agent] += 1
 
         def activity(self, agent: str, doing: str) -> None:
             told(agent, doing)
@@ -67,7 +68,7 @@ async def moves(
     settings = Settings(**{"population": SHARED, "deterministic": True, **limits})
     backend = InMemoryBackend(task, value)
     await Run(Repository.create(folder), task, "r", settings, Watch(), agents=agents, backend=backend).evolve()
-    return asked
+    return found
 
 
 @pytest.fixture
@@ -96,10 +97,12 @@ async def test_nobody_waits_where_calls_use_up_no_limit(tmp_path: Path, plain: T
 
 async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> None:
     """Two dear agents and a cheap one; a dear one is refused the last room, and then its kind has to wait."""
-    heard = {name: asyncio.Event() for name in ("refused", "outdone", "next")}
+    heard = {name: asyncio.Event() for name in ("begun", "refused", "outdone", "next")}
 
     def told(agent: str, doing: str) -> None:
-        if agent == "a2" and doing == "waiting":
+        if agent == "a3" and doing == "thinking":
+            heard["begun"].set()
+        elif agent == "a2" and doing == "waiting":
             heard["refused"].set()
         elif agent == "a2" and doing.startswith("waiting, as others gain"):
             heard["outdone"].set()
@@ -114,10 +117,14 @@ async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> Non
             await asyncio.wait_for(heard[each].wait(), PATIENCE)
         raise NoUsableChangeError("nothing came to mind")
 
-    agents = [paid(1_000, 9, cheap), paid(10_000, 1), paid(10_000, 1, nothing)]
+    async def dear(move: int) -> None:
+        await asyncio.wait_for(heard["begun"].wait(), PATIENCE)
+
+    agents = [paid(1_000, 9, cheap), paid(10_000, 1, dear), paid(10_000, 1, nothing)]
     limits = {"population": (AgentSpec("editor", "m"), AgentSpec("coder", "m", 2)), "evaluations": 4, "proposals": 40}
-    asked = await asyncio.wait_for(moves(tmp_path / "r", plain, agents, told, deterministic=False, **limits), PATIENCE)
-    assert asked.total() >= 3, "the last evaluation is somebody's"
+    running = moves(tmp_path / "r", plain, agents, told, Proposed, deterministic=False, **limits)
+    made = await asyncio.wait_for(running, PATIENCE)
+    assert (made["a1"], made["a2"], made["a3"]) == (2, 1, 0), "the last evaluation is the cheap one's"
 
 
 async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(

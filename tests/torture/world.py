@@ -202,7 +202,7 @@ class World:
         wait_until(lambda: not self.processes(), f"the end of {self.processes()}")
         assert not list((self.folder / "tmp").iterdir())
         assert not list((self.repository / ".git").rglob("*.lock"))
-        assert not self._groups()
+        wait_until(lambda: not self._groups(), f"the end of {self._groups()}")
         return history
 
     def _afresh(self) -> tuple[History, list[Event]]:
@@ -229,9 +229,11 @@ class World:
         assert all((event.dollars or 0) * 1e6 >= dearest for event in lost)
 
     def _groups(self) -> list[Path]:
-        """Control groups of processes that were of this world."""
+        """Control groups of processes that were of this world; a number may be another process's by now."""
+        cgroups.groups()  # whoever asks sweeps away what the killed left
+        ended = {str(process) for process in self._seen if not Path(f"/proc/{process}").exists()}
         found = [group for group in cgroups.ROOT.glob("*/evogit-*-*")] + list(cgroups.ROOT.glob("evogit-*-*"))
-        return [group for group in found if group.name.split("-")[1] in map(str, self._seen)]
+        return [group for group in found if group.name.split("-")[1] in ended]
 
 
 def _counted(events: Sequence[Event]) -> list[tuple[str, str, int]]:
