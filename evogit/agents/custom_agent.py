@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+from evogit.config.custom_classes import load
 from evogit.core import ConfigError, UsageError
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
-from evogit.plugins import load
 from evogit.repository import EXECUTABLE, FILE
 from evogit.repository.evidence import failure
 from evogit.text import one_line

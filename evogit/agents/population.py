@@ -11,10 +11,10 @@ from evogit.agents.coder import Coder
 from evogit.agents.custom_agent import OwnAgent
 from evogit.agents.editor import Editor
 from evogit.agents.mutation.mutator import Mutator
+from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import KINDS, AgentSpec
 from evogit.core import UsageError
 from evogit.llm import Model
-from evogit.plugins import is_own
 
 Models = Callable[[str], Model]
 """Finds the model that a name stands for; an empty one stands for the person's usual model."""

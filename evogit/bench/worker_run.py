@@ -16,12 +16,12 @@ from evogit.bench.memory import Memory, Remembering
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun, Merges, source_digest
 from evogit.config import Task
+from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
 from evogit.core import Entry, RefusedError, Stopped
 from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.plugins import is_own
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 

@@ -18,11 +18,11 @@ from typing import Self
 from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun
+from evogit.bench.processes import HELD, end_with_parent, signals_held_back
 from evogit.bench.worker_run import BenchRunner, BenchTask
 from evogit.core import EvoGitError, RefusedError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
-from evogit.processes import HELD, end_with_parent, signals_held_back
 
 PATIENCE = 10.0
 """Seconds for an idle worker to end by itself, and its evaluator with it."""

@@ -15,13 +15,13 @@ from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
 from evogit.cli.shared_options import Command
+from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
 from evogit.llm import Model
 from evogit.llm.registry import OpenModels, open_models
-from evogit.plugins import is_own
 from evogit.review import last_asking_start, last_start, used
 
 MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4

@@ -1,4 +1,4 @@
-"""Files that people write: tasks, settings and limits, validated."""
+"""Files that people write: tasks, settings and limits, validated, and classes of their own."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from evogit.config.custom_classes import is_own
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.kinds import past_kinds
-from evogit.plugins import is_own
 from evogit.repository import Repository
 
 

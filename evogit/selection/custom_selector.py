@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evogit.config.custom_classes import load
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
-from evogit.plugins import load
 from evogit.selection import Move, Selector
 from evogit.selection.anatomy import Piece
 

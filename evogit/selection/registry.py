@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from evogit.config.custom_classes import is_own
 from evogit.config.values import nearest
 from evogit.core import UsageError
-from evogit.plugins import is_own
 from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.cells import Axis, Trait, untold
