@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evogit.core import Compared, Evaluation
@@ -12,10 +13,14 @@ from evogit.history.columns import DERIVED
 from evogit.history.scores import Scores
 from evogit.stats.bradley_terry import Comparisons, Fit, fit
 from evogit.stats.estimates import LEVEL, Estimate, deviate
+from evogit.stats.pairs import Pair, opponent, pairs
 
 ANCHOR, GROWTH = 64, 1.25
 """A fit to start from is kept after so many verdicts, and again whenever there are so many times more of them: so
 strengths depend on the verdicts alone, not on when they were asked for, and a long journal is read quickly."""
+
+LONGEST_REASON = 500
+"""Characters of a judge's reason that are journalled."""
 
 DIGITS = 4
 """Digits of strengths behind the point; steps of a fit move what comes after them."""
@@ -87,6 +92,14 @@ class Strengths(Scores):
         """In how many verdicts a candidate was compared."""
         return sum(self.tally.met.get(commit, {}).values())
 
+    def opponent(self, commit: str, others: Sequence[str], rng: random.Random) -> str | None:
+        """With which of the others a comparison of the candidate tells most; None where there are none."""
+        return opponent(self.fit, self.tally, commit, others, rng)
+
+    def pairs(self, among: Sequence[str], rng: random.Random, avoid: Collection[frozenset[str]]) -> Iterator[Pair]:
+        """Pairs whose comparison tells most, first those of the least known; none that is to be avoided."""
+        return pairs(self.fit, self.tally, among, rng, avoid)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRecord:
@@ -141,6 +154,11 @@ def said_of(strengths: Strengths, commit: str, most: int) -> dict[str, str]:
         how = "as good" if each.winner == "tie" else "better" if each.winner == mine else "worse"
         told[f"verdict {number}, against {other[:7]}"] = f"{how}. {each.reason}".rstrip()
     return told
+
+
+def kept_reason(said: str) -> str:
+    """Why a judge says so, as it is journalled."""
+    return " ".join(said.split())[:LONGEST_REASON]
 
 
 def judge_of(verdict: Compared) -> str:

@@ -10,13 +10,12 @@ from dataclasses import replace
 from evogit.config.values import Pairwise
 from evogit.core import Compared, EvaluatorError
 from evogit.history.context import RunContext
-from evogit.history.strengths import Strengths
+from evogit.history.pair_views import Sides, Views
+from evogit.history.strengths import Strengths, kept_reason
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.panel.answer import UnusableAnswerError, Verdict, read
 from evogit.panel.question import question
-from evogit.panel.sides import Sides, Views
 from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered
-from evogit.stats.pairs import opponent
 
 NAME = "panel"
 """What the account of a run calls the judges."""
@@ -26,9 +25,6 @@ FAULTS = 3
 
 CALIBRATE_EVERY = 20
 """Comparisons of a model for each question whose answer is known; the first comes before them."""
-
-LONGEST_REASON = 500
-"""Characters of a reason that are journalled."""
 
 
 class Panel:
@@ -92,7 +88,7 @@ class Panel:
         fresh = [each for each in valid if each not in met]
         fresh = fresh or [each for each in valid if met[each] < 2 * len(self._models)]  # each model, each way round
         rng = random.Random(f"evogit panel {commit} {turn}")
-        return parent or opponent(strengths.fit, strengths.tally, commit, fresh, rng)
+        return parent or strengths.opponent(commit, fresh, rng)
 
     # --- by whom --------------------------------------------------------------------------------------------------
 
@@ -160,5 +156,5 @@ def filled(verdict: Compared, answer: Verdict, *, engine: str, evidence: str) ->
     """A verdict with what was answered; `a` was shown second where it is swapped."""
     sides: dict[str, str] = {"first": "b", "second": "a"} if verdict.swapped else {"first": "a", "second": "b"}
     winner = "tie" if answer.winner == "tie" else sides[answer.winner]
-    reason = " ".join(answer.reason.split())[:LONGEST_REASON]
+    reason = kept_reason(answer.reason)
     return replace(verdict, winner=winner, reason=reason, engine=engine, evidence=evidence)  # type: ignore[arg-type]

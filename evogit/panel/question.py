@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from evogit.config import Task
 from evogit.config.values import Pairwise
+from evogit.history.pair_views import NO_CHANGE, Sides
 from evogit.llm import Message
-from evogit.panel.sides import NO_CHANGE, Sides
 from evogit.text import cut, fence
 
 FILES_SHARE, PATCH_SHARE = 0.15, 0.25

@@ -11,7 +11,6 @@ from evogit.core import Compared, NotFoundError, RefusedError, UsageError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.strengths import Strengths
-from evogit.stats.pairs import Pair, pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def strengths_of(history: History) -> Strengths:
     return history.strengths
 
 
-def next_pair(history: History, rng: random.Random, skipped: Collection[frozenset[str]] = ()) -> Pair:
+def next_pair(history: History, rng: random.Random, skipped: Collection[frozenset[str]] = ()) -> tuple[str, str]:
     """The pair whose comparison tells most, of those that can be the best by what is known; no pair that is `skipped`.
 
     Raises:
@@ -52,7 +51,7 @@ def next_pair(history: History, rng: random.Random, skipped: Collection[frozense
     last = strengths.verdicts[-1] if strengths.verdicts else None
     avoid = {*skipped, *([frozenset((last.a, last.b))] if last and len(valid) > 2 else [])}
     for among in (_contenders(strengths, valid), valid):
-        for pair in pairs(strengths.fit, strengths.tally, among, rng, avoid):
+        for pair in strengths.pairs(among, rng, avoid):
             return pair
     raise NotFoundError("no pair is left that was not skipped")
 

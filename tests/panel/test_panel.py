@@ -9,9 +9,9 @@ import pytest
 
 from evogit.config import Task, load_task
 from evogit.core import EvaluatorError, RefusedError
+from evogit.history.pair_views import Views
 from evogit.history.strengths import judges
 from evogit.panel.question import question
-from evogit.panel.sides import Views
 
 from .conftest import Go, Speaker, again, growth, liar, lines_of, shorter, verdict
 

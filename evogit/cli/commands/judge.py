@@ -18,12 +18,10 @@ from evogit.cli.text import count, escape, percent
 from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
-from evogit.history.strengths import JudgeRecord, judges
-from evogit.panel import LONGEST_REASON
-from evogit.panel.sides import NO_CHANGE, Sides, Views
+from evogit.history.pair_views import NO_CHANGE, Sides, Views
+from evogit.history.strengths import JudgeRecord, judges, kept_reason
 from evogit.review import SCHEMA, resolve
 from evogit.review.judging import Standing, next_pair, say, standings, strengths_of
-from evogit.stats.pairs import Pair
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
 MOST = 20
@@ -95,7 +93,7 @@ def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner
 
 
 def _verdict(place: Place, a: str, b: str, winner: Any, reason: str, *, swapped: bool = False) -> Compared:
-    who, why = place.repository.user, " ".join(reason.split())[:LONGEST_REASON]
+    who, why = place.repository.user, kept_reason(reason)
     return Compared(judge=who, by="person", a=a, b=b, winner=winner, reason=why, swapped=swapped)
 
 
@@ -139,7 +137,7 @@ class _Asking:
             said += heard
         self._terminal.note(f"{count(said, 'verdict')} kept; see `evogit judge --status`")
 
-    def _heard(self, pair: Pair) -> bool | None:
+    def _heard(self, pair: tuple[str, str]) -> bool | None:
         """Show one pair and keep the answer; False where it is skipped, None when the person quits."""
         self._terminal.show(self._shown(self._views.pair(*pair)))
         key, reason = self._answer()
