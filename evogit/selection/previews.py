@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from itertools import islice
 
 from evogit.core import RepositoryError
 from evogit.history import History
@@ -79,8 +78,8 @@ class Previews:
             self._graph = history.phylogeny
             self._contents = {}
             self._followed = 0
-        for candidate in islice(self._graph, self._followed, None):
-            self._contents.setdefault(self._expected(history, *[candidate.commit] * 3), candidate.commit)
+        for commit in self._graph.ids[self._followed :]:
+            self._contents.setdefault(self._expected(history, commit, commit, commit), commit)
             self._followed += 1
 
     def _expected(self, history: History, onto: str, commit: str, before: str) -> Contents:
