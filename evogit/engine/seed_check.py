@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import ConfigError
-from evogit.repository import EXECUTABLE, FILE, GITLINK, Repository, TreeEntry
-from evogit.source import languages
+from evogit.repository import EXECUTABLE, FILE, GITLINK, Repository
+from evogit.repository.paths import named
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """What a pointer begins with, of any version."""
 LONGEST_POINTER = 1024
 """Bytes of a pointer of Git LFS, at most."""
-NAMED = 3
-"""Paths that a sentence names."""
 
 
 def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
@@ -32,37 +30,22 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
     task.check_seed([entry.path for entry in entries if entry.mode in (FILE, EXECUTABLE)])
     sizes = {entry: trees.size(entry.blob) for entry in used if entry.mode != GITLINK}
     small = [entry for entry in plain if sizes[entry] <= LONGEST_POINTER]
-    if pointers := [entry for entry in small if trees.blob(entry.blob).startswith(LFS_POINTER)]:
+    if pointers := [entry.path for entry in small if trees.blob(entry.blob).startswith(LFS_POINTER)]:
         raise ConfigError(
-            f"{where}: {_names(pointers)}: pointers of Git LFS, whose content EvoGit does not fetch; name them in "
+            f"{where}: {named(pointers)}: pointers of Git LFS, whose content EvoGit does not fetch; name them in "
             "excluded, such as excluded = "
-            f'["{pointers[0].path}"], if evaluation does not need them, or commit the files themselves'
+            f'["{pointers[0]}"], if evaluation does not need them, or commit the files themselves'
         )
     size = sum(size for entry, size in sizes.items() if task.is_judged(entry.path))
     if size > task.limits.disk:
-        largest = sorted(sizes, key=lambda entry: -sizes[entry])
+        largest = [entry.path for entry in sorted(sizes, key=lambda entry: -sizes[entry])]
         raise ConfigError(
             f"{where}: the seed's files are {_megabytes(size)}, more than the {_megabytes(task.limits.disk)} that "
-            f"sandbox.disk allows; raise that, or name in excluded what is not needed ({_names(largest)})"
+            f"sandbox.disk allows; raise that, or name in excluded what is not needed ({named(largest)})"
         )
-    modules = [entry for entry in entries if entry.mode == GITLINK]
+    modules = [entry.path for entry in entries if entry.mode == GITLINK]
     absent = "submodules that were not fetched, so sandboxes lack them; `git submodule update --init` brings them"
-    return [f"{_names(modules)}: {absent}"] if modules else []
-
-
-def told_of_languages(task: Task, repository: Repository, tree: str) -> list[str]:
-    """What a person should know of the mutator, which edits some files as mere text: a sentence, or none."""
-    if languages.is_installed():
-        return []
-    entries = [entry for entry in repository.trees.whole(tree) if entry.mode in (FILE, EXECUTABLE)]
-    texts = [entry for entry in entries if task.is_editable(entry.path) and languages.grammar(entry.path)]
-    said = "the mutator changes only numbers and lines of these; to have it read them as programs"
-    return [f"{_names(texts)}: {said}, {languages.EXTRA}"] if texts else []
-
-
-def _names(entries: list[TreeEntry]) -> str:
-    more = f" and {len(entries) - NAMED} more" if len(entries) > NAMED else ""
-    return ", ".join(entry.path for entry in entries[:NAMED]) + more
+    return [f"{named(modules)}: {absent}"] if modules else []
 
 
 def _megabytes(size: int) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.engine.seed_check import check_tree, told_of_languages
+from evogit.engine.seed_check import check_tree
 from evogit.history import History
 from evogit.history.context import RunContext
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from evogit.core import RepositoryError
 
 LONGEST_NAME, DEEPEST = 255, 100
 """Bytes of one name in a path, and names in a path: no file system that matters takes longer ones."""
+
+NAMED = 3
+"""Paths that a sentence names."""
 
 _GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 
@@ -62,6 +65,12 @@ def is_git_folder(name: str) -> bool:
     """Whether some file system takes a name in a path for that of a `.git` folder."""
     folded = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
     return _GIT_FOLDER.fullmatch(folded.split(":")[0].rstrip(". ")) is not None
+
+
+def named(paths: Sequence[str]) -> str:
+    """The first of them, and how many more there are: for a sentence."""
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(paths[:NAMED]) + more
 
 
 def twins(paths: Iterable[str], changed: Iterable[str]) -> set[str]:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.adopted import kept_folder
+from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
-from evogit.engine.seed_check import check_tree, told_of_languages
+from evogit.engine.seed_check import check_tree
 from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC

@@ -22,7 +22,6 @@ from evogit.cli.text import count, escape
 from evogit.core import EvoGitError, NotFoundError
 from evogit.repository import Repository
 from evogit.sandbox import Environment
-from evogit.source import languages
 
 OLDEST_GIT = (2, 38)
 """The first Git with `merge-tree --write-tree`."""
@@ -92,11 +91,9 @@ def _sandbox(name: str) -> Iterator[Finding]:
 
 
 def _languages() -> Finding:
-    if languages.is_installed():
-        known = count(len(set(languages.GRAMMARS.values())), "further language")
-        return Finding("ok", "languages", f"the mutator reads Python and {known}")
-    said = f"the mutator reads Python alone, and edits other programs as mere text; {languages.EXTRA} adds more"
-    return Finding("ok", "languages", said)
+    from evogit.agents.mutation.languages_read import languages_read
+
+    return Finding("ok", "languages", languages_read())
 
 
 def _space(path: Path) -> Finding:
