@@ -20,9 +20,9 @@ from typing import Any, Self
 from evogit.audit.candidate import Candidate, above, printing, wrapped, wrapped_all
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, EvoGitError
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
+from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import EXECUTABLE, FILE
 from evogit.review.checking import seed_of
 from evogit.sandbox import Base, Files
@@ -131,7 +131,7 @@ class Laboratory:
             for entry in repository.trees.entries(tree):
                 if entry.mode in (FILE, EXECUTABLE) and repository.trees.size(entry.blob) <= LARGEST:
                     self.files[entry.path] = repository.trees.blob(entry.blob)
-            self._base = await seed_files(repository, tree, self.task)
+            self._base = await packed_seed(repository, tree, self.task)
             self.seed = await self.evaluate(Candidate({}))
             self.again = await self.evaluate(Candidate({}), anew=True)
         except BaseException:

@@ -19,8 +19,8 @@ from evogit.core import (
     RepositoryError,
 )
 from evogit.engine.move_order import together
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.muting import muted
+from evogit.evaluation.seed_files import packed_seed
 from evogit.history.context import RunContext
 from evogit.history.decisions import restored
 from evogit.history.state import ROUNDING
@@ -378,6 +378,6 @@ class Evaluations:
         apart = shown and self._task.command is not None
         if apart not in self._seeds:
             wanted = self._task.is_visible if apart else None
-            self._seeds[apart] = asyncio.create_task(seed_files(self._repository, seed, self._task, wanted))
+            self._seeds[apart] = asyncio.create_task(packed_seed(self._repository, seed, self._task, wanted))
         changed, removed = self._repository.trees.changes(seed, tree, self._task.is_visible)
         return Files(changed, removed, await asyncio.shield(self._seeds[apart]))  # others need it, whoever is given up

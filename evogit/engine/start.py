@@ -18,6 +18,7 @@ from evogit.core import Adopted, EvoGitError, Proposed, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.seed_check import check_tree
+from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
 
@@ -153,10 +154,7 @@ class Start:
             head = self.context.repository.head()
             self._check(self.context.repository.tree_of(head))
             return head
-        files = self.context.task.seed_files()
-        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
-        modes = {path: mode for path, (_, mode) in files.items()}
-        tree = self.context.repository.trees.write(None, contents, modes)
+        tree = write_seed(self.context.repository, self.context.task)
         self._check(tree)
         return self.context.repository.commit(
             tree,

@@ -19,9 +19,9 @@ from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import Evaluation, Evidence
 from evogit.engine.seed_check import check_tree
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
+from evogit.evaluation.seed_files import packed_seed, write_seed
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
 from evogit.repository import Repository
@@ -115,7 +115,7 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = seed_of(task, Path(folder) / "seed")
-        files = Files(pack({}), (), await seed_files(repository, tree, task))
+        files = Files(pack({}), (), await packed_seed(repository, tree, task))
         jobs = 2 if again and task.command else 1
         async with Evaluator(task, provider=provider, jobs=jobs, drawing=PUBLIC) as evaluator:
             twice = "train" if "train" in splits else splits[0]
@@ -276,9 +276,7 @@ def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
         tree = repository.tree_of(repository.head())
     else:
         repository = Repository.create(scratch)
-        files = task.seed_files()
-        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
-        tree = repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+        tree = write_seed(repository, task)
     for note in [*check_tree(task, repository, tree), *told_of_languages(task, repository, tree)]:
         logger.warning("%s", note)
     return repository, tree

@@ -11,6 +11,7 @@ from evogit.adopt.past_runs import Past
 from evogit.config import Task
 from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RefusedError, RunStarted, Stopped, UsageError
 from evogit.engine.projections import Projections
+from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository import Repository, clean_title
@@ -106,10 +107,7 @@ class _Writer:
         )
 
     def _seed(self) -> str:
-        files = self._context.task.seed_files()
-        contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
-        trees = self._context.repository.trees
-        tree = trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+        tree = write_seed(self._context.repository, self._context.task)
         commit = self._commit(tree, (), "seed", f"seed of {self._context.task.name}", int(time.time()))
         self._propose(commit, tree, (), f"seed of {self._context.task.name}", {})
         self._context.repository.plant(commit)

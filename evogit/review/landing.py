@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from evogit.config import Task
 from evogit.config.values import matches
 from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.scores import Scores, together
@@ -117,7 +117,7 @@ async def measure(
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
-    base = await seed_files(repository, landing.tip_tree, task)
+    base = await packed_seed(repository, landing.tip_tree, task)
     changed, removed = repository.trees.changes(landing.tip_tree, landing.tree, task.is_visible)
     splits, trials = [split, *(["holdout"] if "holdout" in task.splits else [])], []
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:

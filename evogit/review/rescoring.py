@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evogit.config import Task
 from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation
@@ -14,9 +13,9 @@ from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.projections import Projections
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +114,9 @@ def _changed(context: RunContext) -> tuple[str, ...] | None:
     changed = changed_judge(history, task)
     if changed is None:
         return None
-    if task.seed and _tree(context.repository, task) != history.phylogeny[history.seed or ""].tree:
+    if task.seed and write_seed(context.repository, task) != history.phylogeny[history.seed or ""].tree:
         raise RefusedError(f"seed/ changed, and no candidate descends from the new one; {ways_on(task, ['seed'])}")
     return changed
-
-
-def _tree(repository: Repository, task: Task) -> str:
-    """The tree that the task's seed would have in this repository."""
-    files = task.seed_files()
-    contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
-    return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
 
 
 def _event(context: RunContext, *, by: str) -> TaskChanged:

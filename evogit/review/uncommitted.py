@@ -10,9 +10,9 @@ from pathlib import Path
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, RefusedError
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
+from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 from evogit.sandbox import Files
 
@@ -89,7 +89,7 @@ async def judge_work(
 
 async def candidate_files(repository: Repository, task: Task, seed: str, tree: str) -> Files:
     """The files that the evaluator's sandbox has of a tree: changes to those of the seed."""
-    base = await seed_files(repository, seed, task)
+    base = await packed_seed(repository, seed, task)
     changed, removed = repository.trees.changes(seed, tree, task.is_visible)
     return Files(changed, removed, base)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from evogit.config import Task
 from evogit.core import Candidate, Evaluation, RefusedError
 from evogit.engine.run_key import inputs_of
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.scores import Scores
 from evogit.repository import Repository
@@ -76,7 +76,7 @@ async def verify(
     """
     check_verifiable(history, candidates)
     seed = history.phylogeny[history.seed or ""].tree
-    base = await seed_files(repository, seed, task)
+    base = await packed_seed(repository, seed, task)
     async with Evaluator(task, provider=provider, jobs=1, drawing=inputs_of(repository, history)) as evaluator:
         for candidate in candidates:
             files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)

@@ -15,12 +15,12 @@ import pytest
 from evogit.config import Task, load_repository_task
 from evogit.config.values import EvaluationCommand, MetricReader
 from evogit.core import Evaluation, UsageError
-from evogit.engine.seed_files import seed_files
 from evogit.evaluation.command import case_of, in_time
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.junit import MOST_XML
 from evogit.evaluation.program import Invalid, Ran
 from evogit.evaluation.scorer import Scorer
+from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import Repository
 from evogit.review.uncommitted import candidate_files
 from evogit.sandbox import Base, Files, Sandbox
@@ -97,7 +97,7 @@ def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
         **more: str,
     ) -> tuple[Evaluation, str]:
         task, repository, tree = own_repository(tmp_path / "own", command, read, **more)
-        files = Files(archive(changed or {}), removed, asyncio.run(seed_files(repository, tree, task)))
+        files = Files(archive(changed or {}), removed, asyncio.run(packed_seed(repository, tree, task)))
         told: list[Mapping[str, Any]] = []
         evaluation, evidence = Scorer(task, sandbox, told.append).evaluate(split, 0, files)
         return evaluation, "\n".join([*(each["feedback"] for each in told), evidence.log])
@@ -278,7 +278,7 @@ def test_a_flaky_test_is_forgiven_and_finds_nothing_of_the_first_try(
 ) -> None:
     flaky = "tests = 'test ! -e left; touch left; test $(od -An -N1 -tu1 /dev/urandom) -lt 128'\nretry = 10"
     task, repository, tree = own_repository(tmp_path / "own", "test -e left && sh src/main.sh", more=flaky)
-    files = Files(archive({}), (), asyncio.run(seed_files(repository, tree, task)))
+    files = Files(archive({}), (), asyncio.run(packed_seed(repository, tree, task)))
     scorer = Scorer(task, sandbox, lambda _: None)
     for _ in range(100):  # a coin that falls the same way so often is none
         evaluation, _ = scorer.evaluate("train", 0, files)
@@ -347,7 +347,7 @@ def test_prepare_that_fails_is_the_evaluators_error(
 
 async def test_an_evaluation_by_a_command_says_that_it_was_judged_inside(tmp_path: Path) -> None:
     task, repository, tree = own_repository(tmp_path / "own", "sh src/main.sh")
-    base = await seed_files(repository, tree, task)
+    base = await packed_seed(repository, tree, task)
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         with pytest.raises(UsageError, match="needs the seed's files"):
             await evaluator.evaluate(tree, pack({}), split="train")
@@ -407,7 +407,7 @@ async def test_the_guides_judge_outside_is_not_fooled_and_the_one_inside_is(
         (tmp_path / name).write_text(blocks[name])
     seed = repository.trees.write(None, {"src/words.py": blocks["words/src/words.py"].encode()})
     task = load_repository_task(tmp_path / place)
-    base = await seed_files(repository, seed, task)
+    base = await packed_seed(repository, seed, task)
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         evaluations = [
             (await evaluator.evaluate(f"{number}", Files(pack(files), (), base), split="train"))[0]

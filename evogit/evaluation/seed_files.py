@@ -1,4 +1,4 @@
-"""The files of a seed as the base of its candidates: packed once, sent once."""
+"""The files of a seed: as a tree in a repository, and packed once as the base of its candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ from evogit.repository import Repository
 from evogit.sandbox import Base
 
 
-async def seed_files(
+def write_seed(repository: Repository, task: Task) -> str:
+    """The tree of a task's folder `seed`, written into a repository.
+
+    Raises:
+        ConfigError: when a symbolic link leads out of the seed.
+        UsageError: when the seed is a commit.
+    """
+    files = task.seed_files()
+    contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
+    return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+
+
+async def packed_seed(
     repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
 ) -> Base:
     """The seed's files that are evaluated, or `wanted`, as the base of candidates; beside the loop, as it takes long.
