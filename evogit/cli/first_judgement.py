@@ -14,9 +14,9 @@ from evogit.cli.locate_run import typed
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape, number
 from evogit.config import Task
+from evogit.config.values import REPEATS
 from evogit.repository import Repository
 from evogit.review.decimals import decimals
-from evogit.scaffold.repository_files import REPEATS
 
 if TYPE_CHECKING:
     from evogit.review.checking import Judged

@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 from evogit.repository.paths import is_git_folder
 
+REPEATS = 3
+"""How often a would-be best is evaluated again where scores are noisy and nobody said otherwise."""
+
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 

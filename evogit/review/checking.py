@@ -17,6 +17,7 @@ from typing import Any
 from evogit.adopt.adopted import kept_folder
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
+from evogit.config.values import REPEATS
 from evogit.core import Evaluation, Evidence
 from evogit.engine.seed_check import check_tree
 from evogit.evaluation.evaluator import Evaluator
@@ -27,7 +28,6 @@ from evogit.history.state import ROUNDING
 from evogit.repository import Repository
 from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
-from evogit.scaffold.repository_files import REPEATS
 
 logger = logging.getLogger(__name__)
 

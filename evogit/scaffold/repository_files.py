@@ -11,14 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
+from evogit.config.values import REPEATS
 from evogit.core import ConfigError, Direction, RefusedError
 
 FOLDER = ".evogit"
 TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|speedup|ops)(_|$)")
 """Metrics that measure time."""
-
-REPEATS = 3
-"""How often a would-be best is evaluated again where scores are noisy."""
 
 FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
