@@ -26,12 +26,11 @@ from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.exchange import Exchange
 from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
-from evogit.engine.stop_request import HeededModel, StopRequest
+from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.team import Team
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
-from evogit.llm import Model
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
@@ -127,9 +126,9 @@ class Run:
             context = self._enter(stack)
             exchange = await stack.enter_async_context(self._exchange(context)) if self.settings.remote else None
             backend = self.backend or await self._backend(stack, context)
-            asking = AskingInOrder()
-            models = asking.of(self._heeded) if self.settings.deterministic else self._heeded
-            agents = self.agents or populate(stack, self.settings.population, models, self.programs)
+            asking, models = AskingInOrder(), self._stopping.heeded(self.models)
+            asked = asking.of(models) if self.settings.deterministic else models
+            agents = self.agents or populate(stack, self.settings.population, asked, self.programs)
             anatomy = Anatomy(self.repository)
             engine = Engine(
                 context,
@@ -139,7 +138,7 @@ class Run:
                 selector=self.selector or self._selector(anatomy),
                 breeder=self._breeder(anatomy, len(agents)),
                 backend=backend,
-                models=self._heeded,
+                models=models,
                 observer=self.observer,
                 asking=asking,
                 elsewhere=exchange.busy if exchange else lambda engine: False,
@@ -245,9 +244,6 @@ class Run:
         beginning = seed is None or not self.history.judged(seed)
         if unanswered and (beginning or full or self._stopping.asked or unanswered >= settings.agents):
             raise UsageError(f"expected tell() first: {unanswered} questions are open, and no other comes until then")
-
-    def _heeded(self, name: str) -> Model:
-        return HeededModel(self.models(name), self._stopping)
 
     def _enter(self, stack: AsyncExitStack) -> RunContext:
         """Become the engine of this run, or one of them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from evogit.agents.population import Models
 from evogit.core import StopReason
 from evogit.llm import Account, Model, Question, RunEndsError
 
@@ -76,6 +77,10 @@ class StopRequest:
         """Forget what was to happen later."""
         for timer in self._timers:
             timer.cancel()
+
+    def heeded(self, models: Models) -> Models:
+        """The same models, whose replies are not waited for once the run is to end."""
+        return lambda name: HeededModel(models(name), self)
 
     async def reply(self, asking: Coroutine[Any, Any, T]) -> T:
         """What a model replies.
