@@ -23,7 +23,6 @@ from evogit.core import Evaluation, Evidence, EvoGitError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.seed_files import packed_seed
-from evogit.repository import EXECUTABLE, FILE
 from evogit.review.checking import seed_of
 from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
@@ -129,7 +128,7 @@ class Laboratory:
         try:
             repository, tree = seed_of(self.task, self._scratch / "seed")
             for entry in repository.trees.entries(tree):
-                if entry.mode in (FILE, EXECUTABLE) and repository.trees.size(entry.blob) <= LARGEST:
+                if entry.is_file and repository.trees.size(entry.blob) <= LARGEST:
                     self.files[entry.path] = repository.trees.blob(entry.blob)
             self._base = await packed_seed(repository, tree, self.task)
             self.seed = await self.evaluate(Candidate({}))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from evogit.history import History
-from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry
+from evogit.repository import Repository, TreeEntry
 from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import piece_syntax
 from evogit.source.pieces import MOST_SOURCE_BYTES, REMEMBERED, split
@@ -70,7 +70,7 @@ class Fingerprints:
 
 
 def _is_module(entry: TreeEntry) -> bool:
-    return entry.path.endswith(".py") and entry.mode in (FILE, EXECUTABLE)
+    return entry.path.endswith(".py") and entry.is_file
 
 
 def _content(entry: TreeEntry) -> str:

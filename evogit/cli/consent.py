@@ -22,7 +22,7 @@ from evogit.config.run_settings import PROGRAM_CALLS, RunLimits, Settings, Total
 from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.llm import Model, TokenUsage
-from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.repository import Repository
 from evogit.review import last_asking_start, used
 
 REPLY = 2000
@@ -77,7 +77,7 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
         return {path: partial(bytes, content) for path, (content, _) in task.seed_files().items()}
     repository = repository or Repository.discover(task.folder)
     entries = repository.trees.entries(repository.tree_of(history.seed or repository.head()))
-    files = (entry for entry in entries if entry.mode in (FILE, EXECUTABLE))
+    files = (entry for entry in entries if entry.is_file)
     return {entry.path: partial(repository.trees.blob, entry.blob) for entry in files}
 
 

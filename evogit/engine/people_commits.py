@@ -9,7 +9,7 @@ from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.engine.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
-from evogit.repository import EXECUTABLE, FILE, UnfitChangeError, check_path, clean, clean_title
+from evogit.repository import UnfitChangeError, check_path, clean, clean_title
 from evogit.repository.evidence import why
 
 MOST_PARENTS = 2
@@ -61,7 +61,7 @@ class Adding:
                 check_path(entry.path)
             except UnfitChangeError as error:
                 raise RefusedError(f"{commit[:7]}: {error}") from error
-            if entry.mode not in (FILE, EXECUTABLE):
+            if not entry.is_file:
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a link or a submodule; candidates bring plain files")
             if self.run.repository.trees.blob(entry.blob).startswith(LFS_POINTER):
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a pointer of Git LFS; candidates bring whole files")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import ConfigError
-from evogit.repository import EXECUTABLE, FILE, GITLINK, Repository
+from evogit.repository import GITLINK, Repository
 from evogit.repository.paths import named
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -26,8 +26,8 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
     trees, where = repository.trees, task.folder / (TASK_FILE if task.seed else REPOSITORY_FILE)
     entries = trees.whole(tree)
     used = [entry for entry in entries if task.is_visible(entry.path) or task.is_judged(entry.path)]
-    plain = [entry for entry in used if entry.mode in (FILE, EXECUTABLE)]
-    task.check_seed([entry.path for entry in entries if entry.mode in (FILE, EXECUTABLE)])
+    plain = [entry for entry in used if entry.is_file]
+    task.check_seed([entry.path for entry in entries if entry.is_file])
     sizes = {entry: trees.size(entry.blob) for entry in used if entry.mode != GITLINK}
     small = [entry for entry in plain if sizes[entry] <= LONGEST_POINTER]
     if pointers := [entry.path for entry in small if trees.blob(entry.blob).startswith(LFS_POINTER)]:

@@ -37,6 +37,11 @@ class TreeEntry(NamedTuple):
     mode: int
     blob: str
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a plain file, executable or not: no link and no submodule."""
+        return self.mode in (FILE, EXECUTABLE)
+
 
 def blob_id(content: bytes | memoryview) -> str:
     """The id that Git gives a file with this content."""
@@ -89,14 +94,12 @@ class Trees:
     def files(self, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
         """Contents of the regular files whose path is wanted."""
         return {
-            entry.path: self.blob(entry.blob)
-            for entry in self.entries(tree)
-            if entry.mode in (FILE, EXECUTABLE) and wanted(entry.path)
+            entry.path: self.blob(entry.blob) for entry in self.entries(tree) if entry.is_file and wanted(entry.path)
         }
 
     def lazily(self, tree: str, wanted: Callable[[str], bool]) -> TreeFiles:
         """The same, each content read only when it is asked for."""
-        regular = (entry for entry in self.entries(tree) if entry.mode in (FILE, EXECUTABLE))
+        regular = (entry for entry in self.entries(tree) if entry.is_file)
         return TreeFiles(self, (entry for entry in regular if wanted(entry.path)))
 
     def blob(self, blob: str) -> bytes:

@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from evogit.core import Candidate, RefusedError
-from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry, UnfitChangeError, check_path
+from evogit.repository import EXECUTABLE, Repository, TreeEntry, UnfitChangeError, check_path
 from evogit.repository.paths import parts_of
 
 LINK = 0o120000
@@ -62,7 +62,7 @@ def _reason(repository: Repository, entry: TreeEntry, files: Collection[str]) ->
         return "an unsafe path"
     if any(above in files for above in islice(parts_of(entry.path), 1, None)):
         return "below something that is not a folder"
-    if entry.mode in (FILE, EXECUTABLE):
+    if entry.is_file:
         return ""
     if entry.mode != LINK:
         return "a submodule"

@@ -62,11 +62,11 @@ def risks(repository: Repository, before: str, after: str) -> list[str]:
 
 
 def _content(repository: Repository, entry: TreeEntry | None) -> bytes:
-    return repository.trees.blob(entry.blob) if entry and entry.mode in (FILE, EXECUTABLE) else b""
+    return repository.trees.blob(entry.blob) if entry and entry.is_file else b""
 
 
 def _of_entry(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterator[str]:
-    if new and new.mode not in (FILE, EXECUTABLE):
+    if new and not new.is_file:
         yield f"{path} is a link or a submodule"
     if new and new.mode == EXECUTABLE and (old is None or old.mode != EXECUTABLE):
         yield f"{path} becomes executable"

@@ -16,8 +16,6 @@ from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 from evogit.sandbox import Files
 
-REGULAR = (FILE, EXECUTABLE)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
@@ -53,12 +51,12 @@ async def read_work(repository: Repository, task: Task, seed: str, folder: Path)
         RepositoryError: when Git cannot look at it, or its paths make no tree.
     """
     folder, room = folder.resolve(), task.limits.disk
-    before = {entry.path: entry for entry in repository.trees.entries(seed) if entry.mode in (*REGULAR, LINK)}
+    before = {entry.path: entry for entry in repository.trees.entries(seed) if entry.is_file or entry.mode == LINK}
     paths = {*await tracked_below(repository.git_dir, folder), *before}
     changes, modes = dict[str, bytes | None](), dict[str, int]()
     protected, left_out = list[str](), list[str]()
     for path, old, new in _differences(repository, folder, sorted(filter(task.is_visible, paths)), before):
-        plain = (old is None or old.mode in REGULAR) and (new is None or new.mode in REGULAR)
+        plain = (old is None or old.is_file) and (new is None or new.mode in (FILE, EXECUTABLE))
         if plain and task.is_editable(path):
             room -= new.size if new else 0
             if room < 0:

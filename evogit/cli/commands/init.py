@@ -19,7 +19,7 @@ from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import RefusedError
 from evogit.engine.seed_check import check_tree
-from evogit.repository import EXECUTABLE, FILE, Repository
+from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
@@ -184,9 +184,7 @@ def _source(repository: Repository, prefix: str) -> ProjectFiles:
     trees = repository.trees
     entries = trees.entries(repository.tree_of(repository.head()))
     blobs = {
-        each.path.removeprefix(prefix): each.blob
-        for each in entries
-        if each.path.startswith(prefix) and each.mode in (FILE, EXECUTABLE)
+        each.path.removeprefix(prefix): each.blob for each in entries if each.path.startswith(prefix) and each.is_file
     }
 
     if not blobs:
