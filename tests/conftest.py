@@ -112,8 +112,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than cores: tests wait a good part of their time, for sandboxes, clocks, models and processes."""
-    return 1 + (os.cpu_count() or 1)
+    """Two for each core, and one: tests wait a third of their time, for sandboxes, clocks, models and processes."""
+    return 1 + 2 * (os.cpu_count() or 1)
 
 
 def compile_once() -> None:

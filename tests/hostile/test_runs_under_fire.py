@@ -116,8 +116,10 @@ GROUPS = {
         *("digits", "more digits", "long lines", "zeros", "rows of long lines", "markers"),
         *("its git", "ignoring", "much to ignore", "attributes", "instructions", "devices"),
     ),
-    "files": ("many files", "very many files", "renames", "file or folder", "twins", "odd names", "deep"),
-    "talk": ("odd names", "output", "small output", "tries", "says", "hangs", "gateway"),
+    "files and talk": (
+        *("many files", "very many files", "renames", "file or folder", "twins", "odd names", "deep"),
+        *("output", "small output", "tries", "says", "hangs", "gateway"),
+    ),
     "python": (
         *("python one_line", "python semicolons", "python finally", "python f_strings", "python file decorators"),
         *("many modules", "many numbers", "python file literal", "python file branches", "python file definitions"),
@@ -142,8 +144,7 @@ def end(*numbers: int) -> Callable[[Fire, subprocess.Popen[bytes]], None]:
 
 WAYS = {
     "texts": end(signal.SIGINT, signal.SIGINT),
-    "files": stop,
-    "talk": stop,
+    "files and talk": stop,
     "python": end(signal.SIGKILL),
 }
 

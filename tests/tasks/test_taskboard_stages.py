@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from ..cli.conftest import EVOGIT
+from tests.cli.conftest import Cli, cli  # noqa: F401
 
 TASK = "taskboard"
 BUILDER = Path(__file__).parent / "taskboard" / "builder.py"
@@ -22,15 +20,13 @@ SAID = [
 
 
 @pytest.mark.slow
-def test_a_person_guides_from_stage_to_stage(tmp_path: Path) -> None:
+def test_a_person_guides_from_stage_to_stage(cli: Cli) -> None:  # noqa: F811
     """The scripted agent does what was said last, the person looks, promotes and says what comes next."""
 
     def evogit(*arguments: str) -> str:
-        done = subprocess.run(
-            [EVOGIT, *arguments], cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        done = cli(*arguments)
+        assert done.code == 0, done.out + done.err
+        return done.out
 
     def go_on(proposals: int) -> float:
         evogit("run", TASK, "-C", "board", "--proposals", str(proposals), "--sandbox", "bubblewrap", *AGENT)
