@@ -67,7 +67,7 @@ class Migrants:
             return False
         try:
             value = worth if self.run.history.metric.direction == "maximize" else -worth
-            reason = f"said to be {value:.10g} by {host}, which does not have the key of this run"
+            reason = f"said to be {value:.10g} by {host}, whose journal does not count here"
             added = adding.known(commit) is None and adding.add(commit, reason) is not None
         except (RefusedError, RepositoryError):
             self._refused.add(commit)

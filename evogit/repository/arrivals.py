@@ -16,7 +16,7 @@ from evogit.repository.commit_text import message_of
 from evogit.repository.keeping import Keeping, is_link, read_commit
 from evogit.text import one_line
 
-KINDS = ("keep", "thinned", "journal")
+KINDS = ("keep", "thinned", "signed", "journal")
 """The refs of a host, in the order in which they move: what a journal names is kept before it counts."""
 
 HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -24,6 +24,12 @@ HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
 Sealed = Callable[[str, str], bool]
 """Whether an entry of a host's journal has the seal of this run, as far as one is asked for."""
+
+Signed = Callable[[str, Mapping[str, str]], str | None]
+"""Up to which entry a host's journal is signed by somebody who may; None where that is not asked for.
+
+Raises RepositoryError where it is asked for and not so.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Arrivals:
     run: str
     host: str
     sealed: Sealed
+    signed: Signed
     _fruitless: set[tuple[str, str, str | None]] = field(default_factory=set)
 
     def take(self, staged: Mapping[str, Mapping[str, str]], known: Callable[[str], bool]) -> tuple[int, list[str]]:
@@ -85,7 +92,8 @@ class Arrivals:
             raise RepositoryError("its journal is not sealed with the key of this run")
         if host == self.host and here and chain(self.repo, here, tip) is not None:
             return None  # as ever: the server has what was pushed
-        news = chain(self.repo, tip, here)
+        tips = self._vouched(host, tips, here)
+        news = chain(self.repo, tips["journal"], here)
         if news is None:
             self._fruitless.add((host, tip, here))
             return None  # an older state, or another journal of that name: ours stays
@@ -93,6 +101,23 @@ class Arrivals:
         if lost := next((each.candidate for each in proposals if each.candidate not in self.repo), None):
             raise RepositoryError(f"its candidate {lost[:7]} did not come with it")
         return _Arrival(host, tips, proposals, len(news))
+
+    def _vouched(self, host: str, tips: Mapping[str, str], here: str | None) -> Mapping[str, str]:
+        """What is taken in where signatures are asked for: a journal up to the last entry that is signed.
+
+        Raises:
+            RepositoryError: none is, or no later one than what is here.
+        """
+        signed = self.signed(host, tips)
+        if signed is None:  # then nobody has looked at it; our own goes on
+            return {kind: tip for kind, tip in tips.items() if kind != "signed" or host == self.host}
+        about = host, tips["journal"], signed
+        if about in self._fruitless or chain(self.repo, tips["journal"], signed) is None:
+            self._fruitless.add(about)
+            raise RepositoryError("it has the signature of another journal")
+        if signed == here:
+            raise RepositoryError("what it wrote since its last signature is not signed")
+        return {**tips, "journal": signed}
 
     def _events(self, commits: Sequence[str]) -> Iterator[object]:
         for commit in commits:
@@ -104,7 +129,7 @@ class Arrivals:
         tip, here = arrival.tips.get(kind), self._here(kind, arrival.host)
         if tip is None or tip == here:
             return
-        only = is_link if kind == "keep" else None
+        only = {"keep": is_link, "signed": is_signature}.get(kind)
         if chain(self.repo, tip, here, only) is None and not (kind == "keep" and here and self._holds(tip, here)):
             return
         refs.swap(self.repo, self.common, f"refs/evogit/{self.run}/{kind}/{arrival.host}", tip, here)
@@ -117,6 +142,11 @@ class Arrivals:
 
     def _here(self, kind: str, host: str) -> str | None:
         return refs.target(self.repo, f"refs/evogit/{self.run}/{kind}/{host}")
+
+
+def is_signature(commit: pygit2.Commit) -> bool:
+    """Whether a commit is signed, as those are that say who wrote a journal, and its entries are not."""
+    return commit.gpg_signature[0] is not None
 
 
 def _closed(found: Sequence[_Arrival], known: Callable[[str], bool]) -> list[_Arrival]:

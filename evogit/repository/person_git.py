@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from evogit.core import RepositoryError
-from evogit.repository.git import MISSING, Output
-from evogit.repository.subprocesses import end_group, leash, let_go
+from evogit.repository.git import LONGEST_WAIT, MISSING, Output
+from evogit.repository.subprocesses import end_group, leash, let_go, run_child
 from evogit.text import one_line
 
 MOST_TOLD = 1 << 20
@@ -67,6 +67,23 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
             await _end(process, alone=not asks)
         let_go(process)
     return Output(code, stdout, stderr.decode(errors="replace").strip())
+
+
+def person_config(git_dir: Path, pattern: str) -> dict[str, str | None]:
+    """Settings whose names fit a pattern, as the person's git reads them; of several the last. None: no value given.
+
+    Raises:
+        RepositoryError: git is missing, or cannot read them.
+    """
+    command = ["git", "config", "--null", "--get-regexp", pattern]
+    try:
+        done = run_child(command, seconds=LONGEST_WAIT, env=_environment(git_dir, asks=False))
+    except FileNotFoundError as error:
+        raise RepositoryError(MISSING) from error
+    if done.returncode > 1:  # 1: there are none
+        raise RepositoryError(f"reading the settings of Git: {why(done.stderr.decode(errors='replace'))}")
+    pairs = (entry.partition("\n") for entry in done.stdout.decode(errors="replace").split("\0") if entry)
+    return {name: value if equals else None for name, equals, value in pairs}
 
 
 def _environment(git_dir: Path, *, asks: bool) -> dict[str, str]:

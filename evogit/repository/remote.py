@@ -11,19 +11,20 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pygit2
 
-from evogit.core import UsageError
+from evogit.core import RepositoryError, UsageError
 from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
 from evogit.repository.contact import Contact, contact_file, read_contact
 from evogit.repository.keeping import is_link
 from evogit.repository.person_git import RemoteError, person_git, why
+from evogit.repository.signatures import Signatures
 
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
@@ -61,7 +62,8 @@ class Remote:
         self._file = contact_file(common, run)
         self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
         self._sealed = sealed
-        self._arrivals = Arrivals(repo, common, run, host, sealed)
+        self._signatures = Signatures(repo, common, run)
+        self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed)
         self.shown = re.sub(r"://[^/@\s]+@", "://", name)
 
     @property
@@ -89,6 +91,7 @@ class Remote:
                 return Exchanged()
             try:
                 await self._fetch(seconds, asks=asks)
+                await self._signatures.check(self._to_check())
                 came, notes = self._take_in(known())
                 went = await self._push(seconds, asks=asks)
             except RemoteError as error:
@@ -116,11 +119,31 @@ class Remote:
         return came, notes
 
     def strangers(self) -> Iterator[tuple[str, list[object]]]:
-        """What the latest entries of each journal say that is not sealed with this run's key; nobody vouches for it."""
+        """What the latest entries of each journal say that nobody vouches for: without the run's seal, or a signature.
+
+        Which signatures are asked for is known after an exchange.
+        """
         for host, tips in (each for staged in self._fetched() for each in staged.items()):
-            tip = tips.get("journal")
-            if tip and host != self._host and HOST.fullmatch(host) and not self._sealed(host, tip):
-                yield host, latest(self._repo, tip, CLAIMS)
+            if "journal" in tips and host != self._host and HOST.fullmatch(host) and not self._believed(host, tips):
+                yield host, latest(self._repo, tips["journal"], CLAIMS)
+
+    def _believed(self, host: str, tips: Mapping[str, str]) -> bool:
+        try:
+            self._signed(host, tips)
+        except RepositoryError:
+            return False
+        return self._sealed(host, tips["journal"])
+
+    def _signed(self, host: str, tips: Mapping[str, str]) -> str | None:
+        """Up to which entry a host's journal is signed; None where nobody asks. See `Signed`."""
+        return self._signatures.signed(host, tips, self._known("signed", host)).tip if self._signatures.checks else None
+
+    def _to_check(self) -> Iterator[tuple[str, str]]:
+        """The signatures that came of each host, and those that came before."""
+        for host, tips in (each for staged in self._fetched() for each in staged.items()):
+            for commit in (tips.get("signed"), self._known("signed", host)):
+                if commit and HOST.fullmatch(host):
+                    yield host, commit
 
     def _fetched(self) -> list[dict[str, dict[str, str]]]:
         """What the server had, below each prefix: host -> kind -> commit."""
@@ -138,7 +161,8 @@ class Remote:
         journal = self._ours("journal")  # first, as all that it names is kept by now
         if journal is None:
             return 0
-        tips = {"keep": self._ours("keep"), "thinned": self._ours("thinned"), "journal": journal}
+        signed = await self._sign(journal, asks=asks)
+        tips = {"keep": self._ours("keep"), "thinned": self._ours("thinned"), "signed": signed, "journal": journal}
         proven = self.contact.prefix
         for prefix in [proven] if proven else PREFIXES:
             try:
@@ -151,6 +175,16 @@ class Remote:
                     self._note(replace(self.contact, prefix=prefix))
                 return went
         return 0
+
+    async def _sign(self, journal: str, *, asks: bool) -> str | None:
+        """The signature of our journal, made where the person's settings ask for it and it holds for less."""
+        ours = self._ours("signed")
+        if not self._signatures.signs or self._signatures.signed_by(ours) == journal:
+            return ours
+        there = (found for prefix in PREFIXES if (found := self._there(prefix, "signed")))
+        made = await self._signatures.sign(self._host, journal, ours or next(there, None), asks=asks)
+        refs.move(self._repo, self._common, f"refs/evogit/{self._run}/signed/{self._host}", made)
+        return made
 
     async def _push_below(self, prefix: str, tips: dict[str, str | None], seconds: float | None, *, asks: bool) -> int:
         moves = [(kind, tip) for kind, tip in tips.items() if tip and tip != self._there(prefix, kind)]
@@ -194,7 +228,10 @@ class Remote:
     # --- what is noted ----------------------------------------------------------------------------------------------
 
     def _ours(self, kind: str) -> str | None:
-        return refs.target(self._repo, f"refs/evogit/{self._run}/{kind}/{self._host}")
+        return self._known(kind, self._host)
+
+    def _known(self, kind: str, host: str) -> str | None:
+        return refs.target(self._repo, f"refs/evogit/{self._run}/{kind}/{host}")
 
     def _there(self, prefix: str, kind: str) -> str | None:
         return refs.target(self._repo, f"{self._stage(prefix)}{kind}/{self._host}")

@@ -68,3 +68,12 @@ def test_what_one_host_took_for_the_best_before_it_heard_of_others_is_no_damage(
     cli("-C", "alpha", "sync")
     done = cli("-C", "alpha", "fsck")
     assert (done.code, "best" in done.out, "sound" in done.out) == (0, True, True)
+
+
+def test_signing_without_a_key_is_refused_before_anything_is_exchanged(cli: Cli, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    Story(tmp_path / "alpha").add(1.0, title="Seed")
+    git(tmp_path / "alpha", "config", "evogit.sign", "true")
+    said = cli("-C", "alpha", "sync", "server.git")
+    assert (said.code, "expected the setting gpg.format = ssh, got none" in said.err) == (2, True)
+    assert git(tmp_path / "server.git", "for-each-ref") == ""

@@ -84,25 +84,43 @@ def test_four_engines_hold_the_same_although_one_dies_and_one_is_cut_off(tmp_pat
 async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_counts(
     tmp_path: Path, tiny: Callable[..., Task], server: Path
 ) -> None:
-    """What no agent could have proposed, here a file that is not editable, does not come at all."""
+    """As is what one with the key did not sign, where that is asked for.
+
+    What no agent could have proposed, here a file that is not editable, does not come at all.
+    """
     task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    for name, value in (("evogit.trustedSigners", "true"), ("gpg.ssh.allowedSignersFile", "allowed")):
+        git(ours.path, "config", name, value)
+    (ours.path / "allowed").touch()
     first = run_of(ours, task, server, evaluations=3)
     await first.evolve()
     seed = first.history.seed or ""
-    stranger = RecordedRun(host(tmp_path, "stranger", b"x" * 32), "r", metrics=task.metrics)
-    subprocess.run(["git", "-C", stranger.repository.path, "fetch", "-q", server, seed], check=True)
-    stranger.propose(candidate=seed, tree=stranger.repository.tree_of(seed))
+    stranger = await claimant(tmp_path, "stranger", b"x" * 32, task, server, seed)
+    unsigned = await claimant(tmp_path, "unsigned", b"k" * 32, task, server, seed)
     claimed = stranger.add_files({"program.py": b"def value(x): return 20\n"}, seed, value=1e6, title="all is well")
     cheat = stranger.add_files({"other.py": b"\n"}, seed, value=1e9)
-    await stranger.repository.remote("r", str(server)).exchange(lambda: lambda commit: False, seconds=None)
+    known = unsigned.add_files({"program.py": b"def value(x): return 21\n"}, seed, value=1e7)
+    for each in (stranger, unsigned):
+        await meet(each.repository, server)
     again = run_of(ours, task, server)
     evolving, history = asyncio.create_task(again.evolve()), again.history
-    await until(lambda: claimed in history.phylogeny and history.judged(claimed))
+    await until(lambda: all(each in history.phylogeny and history.judged(each) for each in (claimed, known)))
     again.stop()
     await evolving
     assert (history.phylogeny[claimed].agent, history.phylogeny[claimed].parents) == ("human", (seed,))
-    assert history.fitness(claimed) == score_of_tree_of(ours, claimed)
+    assert [history.fitness(each) for each in (claimed, known)] == [
+        score_of_tree_of(ours, claimed),
+        score_of_tree_of(ours, known),
+    ]
     assert cheat not in history.phylogeny
+
+
+async def claimant(tmp_path: Path, name: str, key: bytes, task: Task, server: Path, seed: str) -> RecordedRun:
+    """A host that is about to say what it likes about candidates, and has the seed."""
+    run = RecordedRun(host(tmp_path, name, key), "r", metrics=task.metrics)
+    git(run.repository.path, "fetch", "-q", str(server), seed)
+    run.propose(candidate=seed, tree=run.repository.tree_of(seed))
+    return run
 
 
 def score_of_tree_of(repository: Repository, commit: str) -> float:

@@ -30,7 +30,8 @@ def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | N
 
     REMOTE is a remote of the repository or an address; default: the one of `evogit run --remote`, else `origin`.
     Without --name all runs are exchanged, those of the server too that are not here. Nothing is overwritten, there
-    or here.
+    or here. `git config evogit.sign true` signs what is pushed with your ssh key; with evogit.trustedSigners only what
+    gpg.ssh.allowedSignersFile names signers of is taken in.
     """
     repository = Repository.discover(Path(repo or ".")) if remote else find_repository(repo)
     server = address(remote or _usual(repository, name))
